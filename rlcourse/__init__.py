@@ -1,0 +1,16 @@
+"""Reinforcement learning for language models, function by function.
+
+``check``, ``hint`` and ``progress`` are what a lesson uses. They are imported on first use, so that
+``import rlcourse`` stays fast.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+__all__ = ["check", "hint", "progress", "ready"]
+
+
+def __getattr__(name: str):
+    if name in __all__:
+        return getattr(import_module("rlcourse.exercises"), name)
+    raise AttributeError(f"module 'rlcourse' has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""A batch of sampled completions: what the sampler returns and every update consumes."""
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """N = B·G completions of B prompts; the G rows of one prompt are contiguous.
+
+    Prompts are left-padded and completions right-padded, so that
+    ``cat([prompt_tokens, tokens], 1)`` is what the model read.
+    """
+
+    prompt_tokens: Tensor  # (N, P) long
+    prompt_mask: Tensor  # (N, P) bool, False on left padding
+    tokens: Tensor  # (N, T) long, sampled completion tokens, padding after the end
+    mask: Tensor  # (N, T) bool, True up to and including the first EOS
+    old_logprobs: Tensor  # (N, T) nats, at the sampling temperature, as sampled; 0 on padding
+    group_size: int  # G
+    temperature: float = 1.0
+    rewards: Tensor | None = None  # (N,)
+    advantages: Tensor | None = None  # (N,) or (N, T)
+    ref_logprobs: Tensor | None = None  # (N, T) nats, under the frozen reference policy
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def rows(self, index) -> "Rollouts":
+        """The rows that `index` (slice, long or bool tensor) selects, as a smaller batch."""
+        chosen = {
+            f.name: value[index]
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Tensor)
+        }
+        return replace(self, **chosen)
+
+    def to(self, device: torch.device | str) -> "Rollouts":
+        """The same batch on another device."""
+        moved = {
+            f.name: value.to(device)
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Tensor)
+        }
+        return replace(self, **moved)

@@ -1,0 +1,34 @@
+"""What every task is made of: a question, and an answer in GSM8K's format."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rlcourse.tasks.rewards import extract_answer
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One question with its worked answer, which ends in a line ``#### N`` as in GSM8K."""
+
+    question: str
+    answer: str
+
+    @property
+    def target(self) -> str | None:
+        """The canonical final number, or None where the answer has none."""
+        return extract_answer(self.answer)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Problems to train on and problems, never seen in training, to evaluate on.
+
+    ``extract`` reads the final answer out of a completion; rewards and evaluation both use it.
+    ``demonstrations`` are what supervised fine-tuning imitates; None stands for ``train``.
+    """
+
+    name: str
+    train: Sequence[Problem]
+    evaluation: Sequence[Problem]
+    extract: Callable[[str], str | None] = extract_answer
+    demonstrations: Sequence[Problem] | None = None

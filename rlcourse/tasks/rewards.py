@@ -1,0 +1,79 @@
+"""Rewards that can be checked: rules that read a completion and return a number.
+
+A verifiable reward replaces the human judge of RLHF by a program (Lambert et al. 2024, "Tülu 3",
+section 6; DeepSeek-AI 2025, "DeepSeek-R1", section 2.2.2). It is only as good as its parser: what
+the parser misreads, training will find.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+
+def extract_answer(text: str) -> str | None:
+    """The number after the last ``####``, in one canonical spelling.
+
+    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", "-3" → "-3"; None where no number follows the
+    mark or there is no mark. Two answers are equal exactly when these strings are.
+    Source: the answer format of GSM8K (Cobbe et al. 2021).
+    """
+    _, mark, tail = text.rpartition("####")
+    number = re.match(r"([-−$\s]*)([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)", tail) if mark else None
+    if number is None:
+        return None
+    prefix, digits = number.groups()
+    whole, _, fraction = digits.replace(",", "").partition(".")
+    canonical = whole.lstrip("0") or "0"
+    if fraction.rstrip("0"):
+        canonical += "." + fraction.rstrip("0")
+    negative = ("-" in prefix or "−" in prefix) and canonical != "0"
+    return "-" + canonical if negative else canonical
+
+
+def extract_tagged_answer(text: str) -> str | None:
+    """The same canonical number, from the last ``<answer>…</answer>``; None without one.
+
+    Source: the response template of DeepSeek-R1 (DeepSeek-AI 2025, table 1).
+    """
+    tagged = re.findall(r"<answer>((?:(?!<answer>).)*?)</answer>", text, flags=re.DOTALL)
+    return extract_answer("####" + tagged[-1]) if tagged else None
+
+
+def correctness_reward(
+    completions: Sequence[str],
+    answers: Sequence[str],
+    extract: Callable[[str], str | None] = extract_answer,
+) -> Tensor:
+    """1 where a completion's final number equals its reference answer's, else 0 → (N,) float.
+
+    `answers` are reference solutions in GSM8K's format, one per completion, so they are always read
+    with `extract_answer`; `extract` reads the completions. A completion without a number earns 0.
+    """
+    rewards = []
+    for completion, answer in zip(completions, answers, strict=True):
+        given = extract(completion)
+        rewards.append(float(given is not None and given == extract_answer(answer)))
+    return torch.tensor(rewards)
+
+
+def format_reward(completions: Sequence[str]) -> Tensor:
+    """Up to 0.5 for ``<think>…</think> <answer>N</answer>``, tenth by tenth → (N,) float.
+
+    0.1 for each of the four tags that occurs exactly once and after the tags that earned before it;
+    0.1 more for a number between the answer tags. Everything may span several lines.
+    Source: the format reward of DeepSeek-R1 (2025, section 2.2.2), made gradual.
+    """
+    rewards = []
+    for text in completions:
+        earned, end = 0, 0
+        for tag in ("<think>", "</think>", "<answer>", "</answer>"):
+            if text.count(tag) == 1 and text.index(tag) >= end:
+                earned += 1
+                end = text.index(tag) + len(tag)
+        inside = re.search(r"<answer>(.*?)</answer>", text, flags=re.DOTALL)
+        if inside and re.search(r"[0-9]", inside.group(1)):
+            earned += 1
+        rewards.append(earned / 10)
+    return torch.tensor(rewards)

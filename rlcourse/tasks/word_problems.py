@@ -1,0 +1,204 @@
+"""Seeded word problems in GSM8K's format, and the sloppy demonstrations a model first learns from.
+
+A *problem* is the truth: a question, and the steps that solve it with ``#### N`` on the last line.
+A *demonstration* answers the same question the way a careless teacher would: it adds where it should
+divide, stops early, forgets the ``####``. A model that imitates demonstrations inherits the habits;
+reinforcement learning on the problems cures them.
+"""
+
+import hashlib
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from rlcourse.errors import UserError
+from rlcourse.tasks.problem import Problem, Task
+from rlcourse.tasks.templates import CONTAINERS, NAMES, SEEN, THINGS, UNSEEN, Template
+
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
+Step = tuple[str, str, str]  # ("a", "*", "b"), ("s1", "-", "c")
+
+
+@dataclass(frozen=True)
+class WordProblem(Problem):
+    """A problem that remembers its template and its numbers, so that its steps can be redone."""
+
+    template: str = ""
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """How hard: the share of one-, two- and three-step problems, and how large numbers get."""
+
+    steps: tuple[float, float, float]
+    few: tuple[int, int]
+    some: tuple[int, int]
+    many: tuple[int, int]
+    limit: int  # no intermediate result is larger
+
+
+LEVELS = {
+    "easy": Level(steps=(0.5, 0.5, 0.0), few=(2, 5), some=(2, 12), many=(8, 30), limit=50),
+    "default": Level(steps=(0.25, 0.45, 0.3), few=(2, 9), some=(2, 20), many=(10, 60), limit=99),
+    "hard": Level(steps=(0.0, 0.0, 1.0), few=(2, 12), some=(10, 60), many=(30, 99), limit=199),
+}
+
+
+@dataclass(frozen=True)
+class Slop:
+    """How often a demonstration shows each bad habit (probabilities)."""
+
+    add: float  # a step that should subtract, multiply or divide adds instead
+    stop: float  # the solution ends before its last step
+    format: float  # the last line reads "Answer: N" where it should read "#### N"
+    slip: float  # a step's result is off by one
+
+
+CLEAN = Slop(add=0.0, stop=0.0, format=0.0, slip=0.0)
+BASE_SLOP = Slop(add=0.5, stop=0.15, format=0.1, slip=0.02)
+SFT_SLOP = Slop(add=0.7, stop=0.25, format=0.2, slip=0.03)
+
+
+def load(
+    seed: int = 0,
+    level: str = "default",
+    train_size: int = 4000,
+    evaluation_size: int = 256,
+    templates: str = "seen",
+    demonstrations: int = 2000,
+) -> Task:
+    """The embedded task.
+
+    Args:
+        seed: another seed draws other problems; no seed ever trains on what another evaluates.
+        level: "easy", "default" or "hard".
+        templates: what to evaluate on: "seen" (held-out numbers in the stories of training),
+            "unseen" (stories that training never tells) or "all" (half of each).
+        demonstrations: how many sloppy demonstrations supervised fine-tuning gets.
+
+    Raises:
+        UserError: there is no such level or choice of templates.
+    """
+    if templates not in ("seen", "unseen", "all"):
+        raise UserError(f"templates={templates!r} is unknown; choose seen, unseen or all.")
+    unseen = {"seen": 0, "unseen": evaluation_size, "all": evaluation_size // 2}[templates]
+    evaluation = problems(evaluation_size - unseen, seed, level, "evaluation")
+    evaluation += problems(unseen, seed, level, "unseen")
+    return Task(
+        name="word_problems",
+        train=problems(train_size, seed, level, "train"),
+        evaluation=evaluation,
+        demonstrations=_demonstrations_or_none(demonstrations, seed, level),
+    )
+
+
+def problems(n: int, seed: int, level: str = "default", split: str = "train") -> list[WordProblem]:
+    """`n` different problems of a split: "train", "evaluation" or "unseen".
+
+    Which of train and evaluation a problem belongs to is a property of its template and numbers
+    alone, so no choice of seeds, sizes or names can make the two overlap. Templates of "unseen"
+    appear in no other split.
+    """
+    drawn: dict[str, WordProblem] = {}
+    stream = stream(Random(f"{split}:{level}:{seed}"), level, split)
+    while len(drawn) < n:
+        problem = next(stream)
+        drawn[problem.question] = problem
+    return list(drawn.values())
+
+
+def demonstrations(
+    n: int, seed: int, level: str = "default", slop: Slop = SFT_SLOP
+) -> list[WordProblem]:
+    """`n` training problems whose answers show the habits of `slop`."""
+    rng = Random(f"demonstrations:{level}:{seed}:{slop}")
+    return [
+        WordProblem(p.question, sloppy_answer(p, slop, rng), p.template, p.numbers)
+        for p in problems(n, seed, level, "train")
+    ]
+
+
+def sloppy_answer(problem: WordProblem, slop: Slop, rng: Random) -> str:
+    """One careless solution of the problem; with `CLEAN`, the problem's own answer."""
+    steps = _steps(_BY_NAME[problem.template])
+    if len(steps) > 1 and rng.random() < slop.stop:
+        steps = steps[: rng.randrange(1, len(steps))]
+    values = dict(zip("abcd", problem.numbers, strict=False))
+    lines = []
+    for left, op, right in steps:
+        a, b = values[left], values[right]
+        if rng.random() < slop.add or not _is_whole(a, op, b):
+            op = "+"
+        result = OPERATIONS[op](a, b)
+        if rng.random() < slop.slip:
+            result += rng.choice((-1, 1)) if result else 1
+        lines.append(f"{a} {op} {b} = {result}")
+        values[f"s{len(lines)}"] = result
+    last = "Answer:" if rng.random() < slop.format else "####"
+    return "\n".join([*lines, f"{last} {result}"])
+
+
+def is_held_out(template: str, numbers: Sequence[int]) -> bool:
+    """True for one problem in eight: those that only evaluation sees."""
+    key = f"{template}:{','.join(map(str, numbers))}"
+    return hashlib.sha256(key.encode()).digest()[0] % 8 == 0
+
+
+def _demonstrations_or_none(n: int, seed: int, level: str) -> list[WordProblem] | None:
+    return demonstrations(n, seed, level) if n else None
+
+
+def stream(rng: Random, level: str, split: str) -> Iterator[WordProblem]:
+    """Problems of a split without end, repetitions included."""
+    if level not in LEVELS:
+        raise UserError(f"level={level!r} is unknown; choose {', '.join(LEVELS)}.")
+    chosen = LEVELS[level]
+    pool = UNSEEN if split == "unseen" else SEEN
+    by_length = [[t for t in pool if t.length == n] for n in (1, 2, 3)]
+    while True:
+        template = rng.choice(rng.choices(by_length, weights=chosen.steps)[0])
+        numbers = _draw_numbers(template, chosen, rng)
+        if split == "unseen" or is_held_out(template.name, numbers) == (split == "evaluation"):
+            question = _tell(template, numbers, rng)
+            blank = WordProblem(question, "", template.name, numbers)
+            yield WordProblem(question, sloppy_answer(blank, CLEAN, rng), template.name, numbers)
+
+
+def _draw_numbers(template: Template, level: Level, rng: Random) -> tuple[int, ...]:
+    """Numbers for which every step has a whole result from 1 to the level's limit."""
+    while True:
+        numbers = tuple(rng.randint(*getattr(level, kind)) for kind in template.numbers.split())
+        values = dict(zip("abcd", numbers, strict=False))
+        for i, (left, op, right) in enumerate(_steps(template), start=1):
+            a, b = values[left], values[right]
+            if not _is_whole(a, op, b) or not 1 <= OPERATIONS[op](a, b) <= level.limit:
+                break
+            values[f"s{i}"] = OPERATIONS[op](a, b)
+        else:
+            return numbers
+
+
+def _tell(template: Template, numbers: tuple[int, ...], rng: Random) -> str:
+    name, other = rng.sample(list(NAMES), 2)
+    subject, pronoun = NAMES[name]
+    return rng.choice(template.texts).format(
+        **dict(zip("abcd", numbers, strict=False)),
+        name=name, other=other, He=subject, he=pronoun,
+        things=rng.choice(THINGS), boxes=rng.choice(CONTAINERS),
+    )  # fmt: skip
+
+
+def _steps(template: Template) -> list[Step]:
+    return [tuple(step.split()) for step in template.steps.split(";")]
+
+
+def _is_whole(a: int, op: str, b: int) -> bool:
+    """Whether the step stays within the natural numbers."""
+    if op == "/":
+        return b > 0 and a % b == 0
+    return op != "-" or a >= b
+
+
+_BY_NAME = {t.name: t for t in (*SEEN, *UNSEEN)}
