@@ -1,0 +1,43 @@
+# make lab    set up .venv and open JupyterLab at the first lesson
+# make demo   train the embedded model and check a sample submission, without a browser
+# make test   set up .venv and run every test
+#
+# PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install.
+
+PYTHON   ?= python3
+VENV     ?= .venv
+PIP_ARGS ?=
+BIN      := $(VENV)/bin
+PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
+
+.PHONY: lab demo test build bench clean
+
+lab: $(VENV)/.course
+	@$(BIN)/rlcourse lab
+
+demo: $(VENV)/.course
+	@$(BIN)/rlcourse demo
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest $(ARGS)
+
+build: $(VENV)/.course
+	@$(BIN)/rlcourse build --execute
+
+bench: $(VENV)/.test
+	@for bench in tests/benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
+
+clean:
+	rm -rf $(VENV)
+
+# A stamp is written only after its install succeeded, so an interrupted one is repeated.
+$(VENV)/.course: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("rlcourse needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'
+	@$(PYTHON) -m venv $(VENV) || { echo "no virtual environment could be made; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "installing rlcourse into $(VENV) (a few minutes the first time)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.course
+	@$(PIP) -e ".[test]"
+	@touch $@
