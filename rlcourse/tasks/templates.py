@@ -20,7 +20,7 @@ CONTAINERS = ("bags", "baskets", "boxes", "packs")
 
 @dataclass(frozen=True)
 class Template:
-    """A story with places for {a}, {b}, … and for people and things, and the steps that solve it."""
+    """A story with places for numbers, people and things, and the steps that solve it."""
 
     name: str
     numbers: str  # one of few, some, many for each of a, b, c, d
@@ -41,7 +41,8 @@ SEEN = (
     # One step.
     _template(
         "together", "many some", "a + b",
-        "{name} has {a} {things}. {other} has {b} {things}. How many {things} do they have together?",
+        "{name} has {a} {things}. {other} has {b} {things}. "
+        "How many {things} do they have together?",
         "{name} finds {a} {things} and {other} finds {b}. How many {things} do they find in total?",
     ),
     _template(
@@ -94,13 +95,15 @@ SEEN = (
     ),
     _template(
         "shopping", "few few some", "a * b; s1 + c",
-        "{name} buys {a} {things} for ${b} each and a bike for ${c}. How much does {he} pay in total?",
+        "{name} buys {a} {things} for ${b} each and a bike for ${c}. "
+        "How much does {he} pay in total?",
         "{name} sells {a} {things} for ${b} each and a lamp for ${c}. "
         "How much money does {he} get in total?",
     ),
     _template(
         "change", "many few few", "b * c; a - s1",
-        "{name} has ${a}. {He} buys {b} {things} for ${c} each. How much money does {he} have left?",
+        "{name} has ${a}. {He} buys {b} {things} for ${c} each. "
+        "How much money does {he} have left?",
     ),
     _template(
         "find_and_pack", "many some few", "a + b; s1 / c",
@@ -137,7 +140,8 @@ SEEN = (
     ),
     _template(
         "give_and_get", "few few some some", "a * b; s1 - c; s2 + d",
-        "{name} has {a} {boxes} of {b} {things}. {He} gives {c} {things} to {other} and finds {d} more. "
+        "{name} has {a} {boxes} of {b} {things}. {He} gives {c} {things} to {other} and "
+        "finds {d} more. "
         "How many {things} does {name} have now?",
     ),
     _template(

@@ -1,9 +1,9 @@
 """Seeded word problems in GSM8K's format, and the sloppy demonstrations a model first learns from.
 
 A *problem* is the truth: a question, and the steps that solve it with ``#### N`` on the last line.
-A *demonstration* answers the same question the way a careless teacher would: it adds where it should
-divide, stops early, forgets the ``####``. A model that imitates demonstrations inherits the habits;
-reinforcement learning on the problems cures them.
+A *demonstration* answers the same question the way a careless teacher would: it adds where it
+should divide, stops early, forgets the ``####``. A model that imitates demonstrations inherits the
+habits; reinforcement learning on the problems cures them.
 """
 
 import hashlib
@@ -59,6 +59,7 @@ class Slop:
 CLEAN = Slop(add=0.0, stop=0.0, format=0.0, slip=0.0)
 BASE_SLOP = Slop(add=0.5, stop=0.15, format=0.1, slip=0.02)
 SFT_SLOP = Slop(add=0.7, stop=0.25, format=0.2, slip=0.03)
+TEACHERS = {"sloppy": SFT_SLOP, "clean": CLEAN}
 
 
 def load(
@@ -67,7 +68,8 @@ def load(
     train_size: int = 4000,
     evaluation_size: int = 256,
     templates: str = "seen",
-    demonstrations: int = 2000,
+    teacher: str = "sloppy",
+    demonstration_size: int = 2000,
 ) -> Task:
     """The embedded task.
 
@@ -76,11 +78,13 @@ def load(
         level: "easy", "default" or "hard".
         templates: what to evaluate on: "seen" (held-out numbers in the stories of training),
             "unseen" (stories that training never tells) or "all" (half of each).
-        demonstrations: how many sloppy demonstrations supervised fine-tuning gets.
+        teacher: whose demonstrations supervised fine-tuning gets: "sloppy" (`SFT_SLOP`) or "clean".
 
     Raises:
-        UserError: there is no such level or choice of templates.
+        UserError: there is no such level, choice of templates or teacher.
     """
+    if teacher not in TEACHERS:
+        raise UserError(f"teacher={teacher!r} is unknown; choose {' or '.join(TEACHERS)}.")
     if templates not in ("seen", "unseen", "all"):
         raise UserError(f"templates={templates!r} is unknown; choose seen, unseen or all.")
     unseen = {"seen": 0, "unseen": evaluation_size, "all": evaluation_size // 2}[templates]
@@ -90,7 +94,7 @@ def load(
         name="word_problems",
         train=problems(train_size, seed, level, "train"),
         evaluation=evaluation,
-        demonstrations=_demonstrations_or_none(demonstrations, seed, level),
+        demonstrations=demonstrations(demonstration_size, seed, level, TEACHERS[teacher]),
     )
 
 
@@ -102,9 +106,9 @@ def problems(n: int, seed: int, level: str = "default", split: str = "train") ->
     appear in no other split.
     """
     drawn: dict[str, WordProblem] = {}
-    stream = stream(Random(f"{split}:{level}:{seed}"), level, split)
+    source = stream(Random(f"{split}:{level}:{seed}"), level, split)
     while len(drawn) < n:
-        problem = next(stream)
+        problem = next(source)
         drawn[problem.question] = problem
     return list(drawn.values())
 
@@ -144,10 +148,6 @@ def is_held_out(template: str, numbers: Sequence[int]) -> bool:
     """True for one problem in eight: those that only evaluation sees."""
     key = f"{template}:{','.join(map(str, numbers))}"
     return hashlib.sha256(key.encode()).digest()[0] % 8 == 0
-
-
-def _demonstrations_or_none(n: int, seed: int, level: str) -> list[WordProblem] | None:
-    return demonstrations(n, seed, level) if n else None
 
 
 def stream(rng: Random, level: str, split: str) -> Iterator[WordProblem]:
