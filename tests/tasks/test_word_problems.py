@@ -1,0 +1,142 @@
+"""Word problems: right, reproducible, and never both trained on and evaluated on."""
+
+import re
+from random import Random
+
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.tasks import correctness_reward, load_task, word_problems
+from rlcourse.tasks.templates import SEEN, UNSEEN
+from rlcourse.tasks.word_problems import BASE_SLOP, CLEAN, LEVELS, SFT_SLOP, Slop
+
+EVERY_LEVEL = pytest.mark.parametrize("level", LEVELS)
+
+
+def key(problem):
+    return problem.template, problem.numbers
+
+
+@EVERY_LEVEL
+def test_training_and_evaluation_share_no_problem_whatever_the_seeds(level):
+    train = {key(p) for s in range(3) for p in word_problems.problems(1500, s, level, "train")}
+    for seed in range(3):
+        for split in ("evaluation", "unseen"):
+            held_out = {key(p) for p in word_problems.problems(200, seed, level, split)}
+            assert not train & held_out
+
+
+def test_levels_do_not_leak_into_each_other():
+    train = {key(p) for level in LEVELS for p in word_problems.problems(1500, 0, level, "train")}
+    for level in LEVELS:
+        assert not train & {key(p) for p in word_problems.problems(200, 1, level, "evaluation")}
+
+
+def test_demonstrations_answer_training_problems_only():
+    held_out = {key(p) for p in word_problems.problems(256, 0, "default", "evaluation")}
+    assert not held_out & {key(p) for p in word_problems.demonstrations(1000, 0)}
+
+
+def test_unseen_templates_appear_in_no_training_set():
+    unseen = {t.name for t in UNSEEN}
+    assert not unseen & {t.name for t in SEEN}
+    train = {p.template for p in word_problems.problems(2000, 0)}
+    assert train == {t.name for t in SEEN}
+    assert {p.template for p in load_task("word_problems", templates="unseen").evaluation} == unseen
+
+
+def test_there_are_at_least_sixteen_templates_of_one_to_three_steps():
+    assert len(SEEN) >= 16
+    assert {t.length for t in SEEN} == {t.length for t in UNSEEN} == {1, 2, 3}
+
+
+@EVERY_LEVEL
+@pytest.mark.parametrize("split", ["train", "evaluation", "unseen"])
+def test_every_line_of_an_answer_is_a_true_equation_and_the_last_is_its_result(level, split):
+    for problem in word_problems.problems(300, 5, level, split):
+        *lines, last = problem.answer.split("\n")
+        for line in lines:
+            a, op, b, result = re.fullmatch(r"(\d+) ([-+*/]) (\d+) = (\d+)", line).groups()
+            exact = {"+": int(a) + int(b), "-": int(a) - int(b), "*": int(a) * int(b)}
+            assert (int(result) * int(b) == int(a)) if op == "/" else exact[op] == int(result)
+            assert 1 <= int(result) <= LEVELS[level].limit
+        assert last == f"#### {result}"
+        assert problem.target == result
+
+
+def test_every_number_of_a_problem_stands_in_its_question():
+    for problem in word_problems.problems(500, 2, "hard"):
+        assert re.findall(r"\d+", problem.question) == [str(n) for n in problem.numbers]
+
+
+def test_levels_order_the_number_of_steps():
+    steps = {
+        level: [p.answer.count("=") for p in word_problems.problems(300, 0, level)]
+        for level in LEVELS
+    }
+    assert max(steps["easy"]) == 2
+    assert set(steps["default"]) == {1, 2, 3}
+    assert set(steps["hard"]) == {3}
+
+
+def test_same_seed_draws_the_same_task_and_another_seed_another():
+    first, again, other = (load_task("word_problems", seed=s) for s in (3, 3, 4))
+    assert first == again
+    assert first.train != other.train
+    assert first.demonstrations != other.demonstrations
+
+
+def test_no_question_is_drawn_twice():
+    task = load_task("word_problems", level="easy")
+    for problems in (task.train, task.evaluation, task.demonstrations):
+        assert len({p.question for p in problems}) == len(problems)
+
+
+def test_clean_demonstrations_are_the_true_answers():
+    for problem in load_task("word_problems", teacher="clean").demonstrations:
+        assert problem.answer == word_problems.sloppy_answer(problem, CLEAN, Random(0))
+        assert problem.answer.endswith(f"#### {problem.target}")
+
+
+@pytest.mark.parametrize(
+    ("habit", "shows"),
+    [
+        (Slop(1, 0, 0, 0), lambda truth, demo: not re.search(r" [-*/] ", demo)),
+        (Slop(0, 1, 0, 0), lambda truth, demo: demo.count("=") < truth.count("=")),
+        (Slop(0, 0, 1, 0), lambda truth, demo: demo == truth.replace("####", "Answer:")),
+        (Slop(0, 0, 0, 1), lambda truth, demo: demo.split()[4] != truth.split()[4]),
+    ],
+    ids=["add", "stop", "format", "slip"],
+)
+def test_each_habit_shows_where_its_probability_is_one(habit, shows):
+    rng = Random(0)
+    for problem in word_problems.problems(200, 0, "hard"):
+        assert shows(problem.answer, word_problems.sloppy_answer(problem, habit, rng))
+
+
+def test_habits_occur_at_the_named_rates():
+    rng = Random(0)
+    problems = [p for p in word_problems.problems(6000, 0) if p.answer.count("=") == 1]
+    multiplied = [p for p in problems if " * " in p.answer]
+    added = sum(
+        " + " in word_problems.sloppy_answer(p, SFT_SLOP, rng) for _ in range(5) for p in multiplied
+    ) / (5 * len(multiplied))
+    unmarked = sum("####" not in word_problems.sloppy_answer(p, BASE_SLOP, rng) for p in problems)
+    assert added == pytest.approx(SFT_SLOP.add, abs=0.03)
+    assert unmarked / len(problems) == pytest.approx(BASE_SLOP.format, abs=0.03)
+
+
+def test_the_right_number_without_its_mark_earns_nothing():
+    problem = word_problems.problems(1, 0)[0]
+    unmarked = problem.answer.replace("####", "Answer:")
+    steps_only = problem.answer.split("\n####")[0]
+    rewards = correctness_reward([problem.answer, unmarked, steps_only], [problem.answer] * 3)
+    assert rewards.tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "options", [{"level": "harder"}, {"templates": "new"}, {"teacher": "x"}, {"levl": "easy"}]
+)
+def test_an_unknown_choice_is_named_with_the_choices_there_are(options):
+    with pytest.raises(UserError, match=r"choose .+|options are level"):
+        load_task("word_problems", **options)
