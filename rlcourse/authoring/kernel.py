@@ -1,0 +1,124 @@
+"""Run a notebook's cells in a Python kernel that is this very interpreter."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from tqdm import tqdm
+from traitlets import default
+
+from rlcourse.errors import UserError
+
+_LOG = logging.getLogger(__name__)  # what it would say, the cells' outputs say
+_LOG.addHandler(logging.NullHandler())
+_LOG.propagate = False
+
+
+class _ThisInterpreter(KernelSpecManager):
+    """Answers every kernel name with ``sys.executable``: no installed kernel spec is needed, and
+    a ``python3`` spec of another environment is never started by mistake."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=command, display_name="Python 3", language="python")
+
+
+class _KernelManager(AsyncKernelManager):
+    @default("kernel_spec_manager")
+    def _default_spec_manager(self) -> KernelSpecManager:
+        return _ThisInterpreter(parent=self)
+
+
+@contextmanager
+def _running(client: NotebookClient, environment: dict[str, str]) -> Iterator[None]:
+    try:
+        context = client.setup_kernel(env={**os.environ, **environment})
+        context.__enter__()
+    except (RuntimeError, OSError) as error:
+        raise UserError(f"no Python kernel could be started: {error}.") from error
+    try:
+        yield
+    finally:
+        context.__exit__(None, None, None)
+
+
+def run_cells(
+    notebook: NotebookNode,
+    cwd: Path,
+    *,
+    timeout: float | None,
+    stop_on_error: bool,
+    skip: Callable[[NotebookNode], bool] = lambda cell: False,
+    environment: dict[str, str] | None = None,
+    label: str = "",
+    progress: bool = True,
+) -> int | None:
+    """Execute the code cells of ``notebook`` in place.
+
+    A cell that raises or runs longer than ``timeout`` seconds keeps the error among its outputs;
+    with ``stop_on_error`` that ends the run. Returns the index of the cell at which the run
+    ended early (an error, or the death of the kernel), or None when every cell was run.
+    """
+    client = NotebookClient(
+        notebook,
+        kernel_manager_class=_KernelManager,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(cwd)}},
+        timeout=timeout,
+        startup_timeout=120,
+        iopub_timeout=30,
+        interrupt_on_timeout=True,
+        error_on_timeout=_timeout_reply(timeout),
+        allow_errors=True,
+        record_timing=False,
+        shutdown_kernel="immediate",
+        log=_LOG,
+        on_cell_executed=_record_reply,
+        skip_cells_with_tag="",
+    )
+    indices = [i for i, c in enumerate(notebook.cells) if c.cell_type == "code" and not skip(c)]
+    indices = [i for i in indices if notebook.cells[i].source.strip()]
+    bar = tqdm(indices, desc=label, unit="cell", disable=not progress, leave=False)
+    with bar, _running(client, environment or {}):
+        for number, index in enumerate(bar, start=1):
+            cell = notebook.cells[index]
+            try:
+                client.execute_cell(cell, index, execution_count=number)
+            except DeadKernelError:
+                return index
+            if stop_on_error and error_of(cell):
+                return index
+    return None
+
+
+def error_of(cell: NotebookNode) -> str:
+    """The first error in a cell's outputs, as "NameError: name 'x' is not defined"; else ""."""
+    for output in cell.get("outputs", []):
+        if output.output_type == "error":
+            return f"{output.ename}: {output.evalue}" if output.evalue else output.ename
+    return ""
+
+
+def _record_reply(cell: NotebookNode, cell_index: int, execute_reply: dict) -> None:
+    """A timeout is in the kernel's reply only; put it where the other errors are."""
+    reply = execute_reply["content"]
+    if reply["status"] == "error" and not error_of(cell).startswith(reply["ename"]):
+        error = new_output("error", ename=reply["ename"], evalue=reply["evalue"], traceback=[])
+        cell.outputs.insert(0, error)
+
+
+def _timeout_reply(timeout: float | None) -> dict:
+    return {
+        "ename": "TimeoutError",
+        "evalue": f"the cell ran longer than {timeout:g} seconds" if timeout else "",
+        "traceback": [],
+    }

@@ -1,0 +1,201 @@
+"""Read a lesson: one Jupytext Markdown file, ``course/lessons/NN_topic.md``, into a list of cells.
+
+A lesson is ordinary Markdown with Python cells. Four marks, all in cell metadata, say what the
+builder has to fill in:
+
+- ```` ```python exercise="reinforce_loss" ```` with an empty body: an exercise stands here;
+- ``<!-- #region question="why_sum" points=2 -->``: a question that a person grades;
+- ``<!-- #region answer="why_sum" -->``: its model answer, shown only in the solutions;
+- ```` ```python tags=["demo"] ````: a cell that trains or plots, not run by checks and grading.
+
+Every mistake an author can make ends in a ``UserError`` that names the file and the line.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+
+from rlcourse.errors import UserError
+
+TAGS = {"demo", "setup", "optional"}
+KINDS = {"exercise": "code", "question": "markdown", "answer": "markdown"}
+RESERVED = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST")
+FILE_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a lesson. ``kind`` is code, markdown, exercise, question or answer.
+
+    ``line`` is where its fence or region opens; for plain Markdown, its first line.
+    """
+
+    kind: str
+    source: str
+    line: int
+    name: str = ""
+    points: float = 0.0
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A parsed lesson file. ``name`` is NN_topic, ``exercises`` maps names to declarations."""
+
+    path: Path
+    title: str
+    cells: tuple[Cell, ...]
+    exercises: dict
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def error(self, line: int, sentence: str) -> UserError:
+        return UserError(f"{self.path}:{line}: {sentence}")
+
+    def answer(self, question: str) -> str:
+        """The model answer of a question."""
+        return next(c.source for c in self.cells if c.kind == "answer" and c.name == question)
+
+
+def read_lesson(path: Path, registry: Iterable) -> Lesson:
+    """Parse and verify the lesson at ``path``.
+
+    ``registry`` holds the declared exercises (``.name``, ``.lesson``, ``.reference`` …) of all
+    lessons. Raises ``UserError`` with file and line for anything an author has to mend.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as UTF-8 text ({error}).") from error
+    if not FILE_NAME.fullmatch(path.stem):
+        raise UserError(f"{path}: a lesson file is named NN_topic.md, as in 02_policy_gradient.md.")
+    registry = {exercise.name: exercise for exercise in registry}
+    cells = tuple(_cells(path, text))
+    named = {c.name: registry[c.name] for c in cells if c.kind == "exercise" and c.name in registry}
+    title = next((c.source for c in cells if c.kind == "markdown"), "").partition("\n")[0]
+    lesson = Lesson(path, title.lstrip("# ").strip(), cells, named)
+    if not title.startswith("# "):
+        raise lesson.error(1, "a lesson begins with its title, a line such as '# Policy gradient'.")
+    _verify_names(lesson, registry)
+    _verify_code(lesson)
+    return lesson
+
+
+def _cells(path: Path, text: str) -> Iterator[Cell]:
+    lines, start = text.splitlines(), 0
+    for raw in jupytext.reads(text, fmt="md").cells:
+        metadata = {k: v for k, v in raw.metadata.items() if k != "lines_to_next_cell"}
+        fenced = raw.cell_type == "code" or bool(metadata)
+        start = _first_line(lines, start, raw, fenced)
+        yield _cell(path, start + 1, raw, metadata)
+        start += len(raw.source.splitlines()) + 2 * fenced
+
+
+def _first_line(lines: list[str], start: int, raw, fenced: bool) -> int:
+    """Index of the line where a cell begins, looking from ``start``; Jupytext does not keep it."""
+    opening = "```" if raw.cell_type == "code" else "<!-- #" if fenced else raw.source
+    opening = opening.partition("\n")[0]
+    return next((i for i in range(start, len(lines)) if lines[i].startswith(opening)), start)
+
+
+def _cell(path: Path, line: int, raw, metadata: dict) -> Cell:
+    def error(sentence: str) -> UserError:
+        return UserError(f"{path}:{line}: {sentence}")
+
+    marks = [key for key in metadata if key in KINDS]
+    if len(marks) > 1:
+        raise error(f"a cell is one thing: keep one of {', '.join(marks)}.")
+    kind = marks[0] if marks else raw.cell_type
+    allowed = {"question": {"question", "points"}, "code": {"tags"}, "markdown": set()}
+    unknown = set(metadata) - allowed.get(kind, {kind})
+    if unknown:
+        raise error(
+            f"unknown cell metadata {', '.join(sorted(unknown))}: use exercise, question and "
+            "points, answer, or tags."
+        )
+    tags = tuple(metadata.get("tags", ()))
+    if set(tags) - TAGS:
+        raise error(f"unknown tag in {list(tags)}: use one of {', '.join(sorted(TAGS))}.")
+    if marks and raw.cell_type != KINDS[kind]:
+        raise error(f"{kind}= belongs on a {KINDS[kind]} cell.")
+    if kind == "exercise" and raw.source.strip():
+        raise error("an exercise cell is empty: the builder writes it from the library's source.")
+    points = metadata.get("points", 0)
+    if kind == "question" and not (isinstance(points, int | float) and points > 0):
+        raise error('a question needs points, as in question="why_sum" points=2.')
+    if RESERVED.search(raw.source):
+        raise error("nbgrader's own marks cannot stand in a lesson; the builder writes them.")
+    return Cell(kind, raw.source, line, str(metadata.get(kind, "")), float(points), tags)
+
+
+def _verify_names(lesson: Lesson, registry: dict) -> None:
+    """Every exercise known and placed once, every question answered once."""
+    seen: dict[tuple[str, str], int] = {}
+    for cell in lesson.cells:
+        if not cell.name:
+            continue
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", cell.name):
+            raise lesson.error(cell.line, f"{cell.name!r} is not a name: use letters and _.")
+        if cell.kind == "exercise" and cell.name not in registry:
+            raise lesson.error(cell.line, f"there is no exercise named {cell.name!r}.")
+        if cell.kind == "exercise" and registry[cell.name].lesson != lesson.name:
+            home = registry[cell.name].lesson
+            raise lesson.error(cell.line, f"{cell.name!r} is declared for lesson {home}.")
+        # One name space: exercises, their checks and questions all become nbgrader grade ids.
+        key = ("answer" if cell.kind == "answer" else "id", cell.name)
+        if key in seen:
+            raise lesson.error(cell.line, f"{cell.name!r} already stands on line {seen[key]}.")
+        seen[key] = cell.line
+    for missing in (e for e in registry.values() if e.lesson == lesson.name):
+        if missing.name not in lesson.exercises:
+            raise lesson.error(1, f"exercise {missing.name!r} of this lesson has no cell.")
+    asked = {c.name: c.line for c in lesson.cells if c.kind == "question"}
+    answered = {c.name: c.line for c in lesson.cells if c.kind == "answer"}
+    for name in sorted(asked.keys() ^ answered.keys()):
+        line = asked.get(name) or answered[name]
+        lacking = "a model answer" if name in asked else "a question"
+        raise lesson.error(line, f"{name!r} lacks {lacking}.")
+
+
+def _verify_code(lesson: Lesson) -> None:
+    """Every Python cell compiles, so that a typing error is found before any kernel starts."""
+    for cell in lesson.cells:
+        if cell.kind != "code":
+            continue
+        if cell.source.startswith("%%"):
+            language = cell.source[2:].split()[0]
+            raise lesson.error(
+                cell.line,
+                f"a ```{language} block would be run as a cell: write ```text, or put it "
+                "between <!-- #region --> and <!-- #endregion -->.",
+            )
+        try:
+            ast.parse(_without_magics(cell.source))
+        except SyntaxError as error:
+            line = cell.line + (error.lineno or 1)
+            raise lesson.error(line, f"this cell is not valid Python: {error.msg}.") from error
+
+
+def _without_magics(source: str) -> str:
+    """The source with IPython's own lines (``%timeit``, ``!ls``) taken out, for ``ast`` to read."""
+    return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+
+
+def defined_names(source: str) -> set[str]:
+    """Names that running ``source`` binds at the top level: imports, definitions, assignments."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(_without_magics(source))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names

@@ -1,0 +1,136 @@
+"""Run the checks of a student's notebook and tabulate them; ``rlcourse check`` is this module."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from rlcourse.errors import UserError
+
+from .kernel import error_of, run_cells
+from .results import check_output
+
+CHECK_TIMEOUT = 60.0  # seconds per cell; cells that train are demo cells, which are not run
+
+
+@dataclass(frozen=True)
+class Row:
+    """One exercise of the notebook. ``earned`` and ``points`` are points, ``score`` in [0, 1]."""
+
+    exercise: str
+    status: str  # passed, partly right, wrong, not written yet, or what went wrong
+    score: float
+    points: float
+    message: str = ""
+
+    @property
+    def earned(self) -> float:
+        return self.score * self.points
+
+
+@dataclass(frozen=True)
+class Report:
+    """All exercises of a notebook, in its order."""
+
+    notebook: Path
+    rows: tuple[Row, ...]
+
+    @property
+    def earned(self) -> float:
+        return sum(row.earned for row in self.rows)
+
+    @property
+    def points(self) -> float:
+        return sum(row.points for row in self.rows)
+
+    @property
+    def passed(self) -> bool:
+        return all(row.status == "passed" for row in self.rows)
+
+    def __str__(self) -> str:
+        names = ["exercise", *(row.exercise for row in self.rows), "total"]
+        width = max(map(len, names))
+        lines = [
+            f"{row.exercise:{width}}  {row.earned:4.1f} / {row.points:<4g} {row.status}"
+            for row in self.rows
+        ]
+        total = f"{'total':{width}}  {self.earned:4.1f} / {self.points:<4g}"
+        return "\n".join([*lines, total.rstrip()])
+
+
+def run_checks(
+    notebook: Path | str, *, timeout: float | None = CHECK_TIMEOUT, progress: bool = True
+) -> Report:
+    """Run a notebook in a fresh kernel, demo cells left out, and report on every check cell.
+
+    The file is only read. A cell that raises, or runs longer than ``timeout`` seconds, does not
+    stop the others. Raises ``UserError`` where the notebook is missing, unreadable or has no check.
+    """
+    path = Path(notebook)
+    node = read_notebook(path)
+    if not any(map(_is_check, node.cells)):
+        raise UserError(f"{path} has no check cells: give a notebook of the course.")
+    for cell in node.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    died = run_cells(
+        node,
+        path.resolve().parent,
+        timeout=timeout,
+        stop_on_error=False,
+        skip=is_demo,
+        label=path.stem,
+        progress=progress,
+    )
+    rows = (_row(cell, died, i) for i, cell in enumerate(node.cells) if _is_check(cell))
+    return Report(path, tuple(rows))
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """The notebook at ``path``, or a ``UserError`` that says why there is none."""
+    try:
+        node = nbformat.read(path, as_version=4)
+        nbformat.validate(node)
+    except FileNotFoundError:
+        raise UserError(f"there is no notebook {path}.") from None
+    except IsADirectoryError:
+        raise UserError(
+            f"{path} is a directory: give a notebook, a file ending in .ipynb."
+        ) from None
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{path} cannot be read as a notebook: {reason}.") from error
+    return node
+
+
+def is_demo(cell: NotebookNode) -> bool:
+    """Whether a cell trains or plots; such cells never decide a mark."""
+    graded = "nbgrader" in cell.metadata
+    return not graded and "demo" in cell.metadata.get("tags", [])
+
+
+def _is_check(cell: NotebookNode) -> bool:
+    nbgrader = cell.metadata.get("nbgrader", {})
+    return bool(nbgrader.get("grade") and cell.cell_type == "code")
+
+
+def _row(cell: NotebookNode, died: int | None, index: int) -> Row:
+    name = cell.metadata.nbgrader.grade_id.removeprefix("check_")
+    points = float(cell.metadata.nbgrader.get("points", 0))
+    if died is not None and index >= died:
+        reason = "the kernel died here" if index == died else "not run: the kernel died before"
+        return Row(name, reason, 0.0, points)
+    verdict = check_output(cell)
+    if verdict is None:
+        reason = error_of(cell)
+        return Row(name, reason or "the check cell shows no result", 0.0, points)
+    return Row(name, _status(verdict), verdict.score, points, verdict.message)
+
+
+def _status(verdict) -> str:
+    if verdict.passed:
+        return "passed"
+    if verdict.unwritten:
+        return "not written yet"
+    return "partly right" if verdict.score > 0 else "wrong"

@@ -1,0 +1,92 @@
+"""Reading a lesson, and the sentence an author gets for each way of getting it wrong."""
+
+import pytest
+from fixture_course import LESSON, NAME
+
+from rlcourse.authoring.lesson import defined_names, read_lesson
+from rlcourse.errors import UserError
+
+
+@pytest.fixture
+def read(tmp_path, registry):
+    def read(text):
+        path = tmp_path / f"{NAME}.md"
+        path.write_text(text)
+        return read_lesson(path, registry)
+
+    return read
+
+
+def test_cells_keep_their_kind_order_and_line(read):
+    lesson = read(LESSON)
+    kinds = "markdown code markdown exercise exercise code question answer markdown"
+    assert [cell.kind for cell in lesson.cells] == kinds.split()
+    starts = LESSON.splitlines()
+    for cell in lesson.cells:
+        first = cell.source.partition("\n")[0]
+        here = "\n".join(starts[cell.line - 1 : cell.line + 1])
+        assert (first or cell.name) in here
+    assert lesson.title == "Fixture lesson"
+    assert lesson.answer("why_sum").startswith("Because")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence", "anchor"),
+    [
+        ('exercise="score_function"', 'exercise="scoer"', "no exercise named 'scoer'", "scoer"),
+        (
+            'exercise="reinforce_loss"',
+            'exercise="score_function"',
+            "already stands on line",
+            None,
+        ),
+        (
+            '```python exercise="reinforce_loss"\n```\n',
+            "",
+            "'reinforce_loss' of this",
+            "# F",
+        ),
+        ('tags=["demo"]', 'tags=["dmeo"]', "unknown tag", "dmeo"),
+        ('tags=["demo"]', 'tag="demo"', "unknown cell metadata tag", 'tag="demo"'),
+        ("points=2", "", "needs points", 'question="'),
+        ('answer="why_sum"', 'answer="other"', "lacks", None),
+        ("```text", "```bash", "would be run as a cell", "```bash"),
+        ("import torch\n", "import torch as\n", "not valid Python", "import torch as"),
+        ("The end.", "### BEGIN SOLUTION", "nbgrader's own marks", "### BEGIN"),
+        ("# Fixture lesson", "Fixture lesson", "begins with its title", "Fixture"),
+    ],
+)
+def test_an_authors_mistake_is_named_with_its_line(read, old, new, sentence, anchor):
+    assert old in LESSON
+    text = LESSON.replace(old, new, 1)
+    with pytest.raises(UserError, match=sentence) as caught:
+        read(text)
+    place, line = str(caught.value).split(": ")[0].rsplit(":", 1)
+    assert place.endswith(f"{NAME}.md")
+    if anchor:
+        assert anchor in text.splitlines()[int(line) - 1]
+
+
+def test_an_exercise_with_a_body_is_refused(read):
+    text = LESSON.replace('exercise="score_function"\n', 'exercise="score_function"\npass\n')
+    with pytest.raises(UserError, match="an exercise cell is empty"):
+        read(text)
+
+
+def test_an_exercise_of_another_lesson_is_refused(tmp_path, registry):
+    registry[0].lesson = "91_other"
+    path = tmp_path / f"{NAME}.md"
+    path.write_text(LESSON)
+    with pytest.raises(UserError, match="declared for lesson 91_other"):
+        read_lesson(path, registry)
+
+
+def test_a_badly_named_file_is_refused(tmp_path, registry):
+    (tmp_path / "Fixture.md").write_text(LESSON)
+    with pytest.raises(UserError, match="NN_topic"):
+        read_lesson(tmp_path / "Fixture.md", registry)
+
+
+def test_defined_names_see_imports_definitions_and_assignments():
+    code = "%matplotlib inline\nimport a.b, c as d\nfrom e import f\nx, y = 1, 2\ndef g(): pass"
+    assert defined_names(code) == {"a", "d", "f", "x", "y", "g"}
