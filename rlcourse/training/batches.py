@@ -1,0 +1,69 @@
+"""The rows that a step learns from. All randomness is a function of the seed and the step.
+
+So the training data and the samples of step 57 do not depend on how the run got there, and a
+checkpoint needs no record of random states or of the position in the data.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor
+
+from rlcourse.errors import UserError
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.tasks.problem import Problem
+
+
+def derived_seed(seed: int, *purpose) -> int:
+    """A seed of 63 bits for one purpose, such as ``derived_seed(0, "step", 57)``."""
+    return random.Random(f"{seed}/{'/'.join(map(str, purpose))}").getrandbits(63)
+
+
+def derived_generator(device: torch.device, seed: int, *purpose) -> torch.Generator:
+    """A generator on `device`, seeded for one purpose."""
+    return torch.Generator(device).manual_seed(derived_seed(seed, *purpose))
+
+
+def problems_of_step(
+    problems: Sequence[Problem], count: int, step: int, seed: int
+) -> list[Problem]:
+    """The `count` problems of this step; each epoch goes through all of them in a new order."""
+    if not problems:
+        raise UserError("the task has no training problems")
+    orders: dict[int, list[int]] = {}
+    chosen = []
+    for position in range(step * count, (step + 1) * count):
+        epoch, place = divmod(position, len(problems))
+        if epoch not in orders:
+            orders[epoch] = list(range(len(problems)))
+            random.Random(f"{seed}/epoch/{epoch}").shuffle(orders[epoch])
+        chosen.append(problems[orders[epoch][place]])
+    return chosen
+
+
+def minibatches(rollouts: Rollouts, recipe, generator: torch.Generator) -> Iterator[Rollouts]:
+    """`recipe.updates` passes over the rollouts, each in `recipe.minibatches` random pieces."""
+    for _ in range(recipe.updates):
+        if recipe.minibatches == 1:
+            yield rollouts
+            continue
+        order = torch.randperm(len(rollouts), generator=generator, device=generator.device)
+        for rows in order.chunk(recipe.minibatches):
+            yield trimmed(rollouts.rows(rows))
+
+
+def trimmed(rollouts: Rollouts) -> Rollouts:
+    """The same rows without the columns that are padding in all of them."""
+    if len(rollouts) == 0:
+        return rollouts
+    width = int(rollouts.mask.sum(1).max())
+    skip = rollouts.prompt_mask.shape[1] - int(rollouts.prompt_mask.sum(1).max())
+    narrow = {}
+    for f in fields(rollouts):
+        value = getattr(rollouts, f.name)
+        if isinstance(value, Tensor) and value.ndim == 2:
+            is_prompt = f.name in ("prompt_tokens", "prompt_mask")
+            narrow[f.name] = value[:, skip:] if is_prompt else value[:, :width]
+    return replace(rollouts, **narrow)

@@ -1,0 +1,83 @@
+"""Checkpoints: weights and optimizer state after some steps, complete and written atomically.
+
+Random states, data position and learning rate are functions of the recipe and the step (see
+``batches.py``), so the step is all there is to remember of them.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from rlcourse.errors import UserError
+from rlcourse.training.files import TEMPORARY, write_directory
+
+KEPT = 2
+
+
+def save_checkpoint(directory: Path, step: int, policy, optimizer: torch.optim.Optimizer) -> Path:
+    """Write ``directory/step-000123`` and delete all but the last two checkpoints.
+
+    Raises:
+        UserError: the disk is full. The earlier checkpoints are then still there.
+    """
+    path = directory / f"step-{step:06}"
+
+    def fill(temporary: Path) -> None:
+        weights = {name: tensor.contiguous() for name, tensor in _weights(policy).items()}
+        save_file(weights, temporary / "model.safetensors")
+        with (temporary / "optimizer.pt").open("wb") as file:
+            torch.save(optimizer.state_dict(), file)
+        (temporary / "step.json").write_text(json.dumps({"step": step}), encoding="utf-8")
+
+    write_directory(path, fill)
+    for old in checkpoints(directory)[:-KEPT]:
+        shutil.rmtree(old)
+    for abandoned in directory.glob(TEMPORARY + "*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    return path
+
+
+def checkpoints(directory: Path) -> list[Path]:
+    """All checkpoints in `directory`, oldest first."""
+    return sorted(directory.glob("step-*"), key=lambda path: int(path.name.removeprefix("step-")))
+
+
+def load_checkpoint(path: Path, policy, optimizer: torch.optim.Optimizer | None = None) -> int:
+    """Put a checkpoint's weights and optimizer state in place and return its step.
+
+    Raises:
+        UserError: it cannot be read or belongs to another model; the sentence says how to go on.
+    """
+    try:
+        weights = load_file(path / "model.safetensors")
+        step = json.loads((path / "step.json").read_text(encoding="utf-8"))["step"]
+        own = _weights(policy)
+        if weights.keys() != own.keys():
+            raise ValueError("its weights are those of another model")
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(weights[name])
+        if optimizer is not None:
+            state = torch.load(path / "optimizer.pt", map_location="cpu", weights_only=True)
+            optimizer.load_state_dict(state)
+        return step
+    except Exception as error:  # a damaged file can raise nearly anything
+        earlier = [p for p in checkpoints(path.parent) if p.name < path.name]
+        otherwise = f"from {earlier[-1].name}" if earlier else "from the beginning"
+        raise UserError(
+            f"the checkpoint {path} cannot be read ({_first_line(error)}): "
+            f"delete that directory and resume {otherwise}"
+        ) from error
+
+
+def _weights(policy) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name; of tied ones, the first name only."""
+    tensors = {name: p.data for name, p in policy.named_parameters()}
+    return tensors | {name: b.data for name, b in policy.named_buffers()}
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

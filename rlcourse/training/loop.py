@@ -1,0 +1,166 @@
+"""The training loop: sample → score → advantages → μ updates → metrics.
+
+Every algorithm of the course runs through this page. What differs between them is one row of
+``methods.METHODS``; what a run needs around it (checkpoints, evaluation, files) is in ``run.py``.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+
+from rlcourse.errors import UserError
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.tasks.problem import Problem, Task
+from rlcourse.training.batches import (
+    derived_generator,
+    derived_seed,
+    minibatches,
+    problems_of_step,
+    trimmed,
+)
+from rlcourse.training.methods import Method, call_estimator, call_loss
+from rlcourse.training.metrics import rollout_metrics, update_metrics
+from rlcourse.training.recipe import Recipe
+from rlcourse.training.scoring import score
+
+
+class NonFinite(UserError):
+    """The loss or its gradient is not a finite number; the weights were not touched."""
+
+
+def training_steps(
+    policy,
+    reference,
+    optimizer: torch.optim.Optimizer,
+    recipe: Recipe,
+    task: Task,
+    method: Method,
+    reward: Callable | None = None,
+    first_step: int = 0,
+) -> Iterator[dict[str, float]]:
+    """Train `policy` in place and yield the metrics of each step, from `first_step` on.
+
+    `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0.
+    Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
+    """
+    parameters = [p for p in policy.parameters() if p.requires_grad]
+    for step in range(first_step, recipe.steps):
+        started = time.perf_counter()
+        torch.manual_seed(derived_seed(recipe.seed, "torch", step))
+        generator = derived_generator(policy.device, recipe.seed, "step", step)
+        lr = set_learning_rate(optimizer, recipe, step)
+
+        with arithmetic(policy.device, recipe.dtype):
+            if method.imitates:
+                rollouts = demonstrated(policy, task, recipe, step)
+                rewards = {}
+            else:
+                problems = problems_of_step(task.train, recipe.prompts, step, recipe.seed)
+                rollouts = sampled(policy, problems, recipe, generator)
+                rollouts, rewards = score(policy, rollouts, problems, recipe, task, reward)
+                advantages = call_estimator(
+                    method.advantages,
+                    rollouts.rewards,
+                    rollouts.mask,
+                    group_size=recipe.group_size,
+                )
+                rollouts = replace(rollouts, advantages=advantages)
+            metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
+
+            if method.keeps_rewarded:
+                rollouts = trimmed(rollouts.rows(rollouts.rewards >= recipe.keep_reward))
+                metrics["kept"] = len(rollouts)
+            if reference is not None:
+                with torch.no_grad():
+                    rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
+
+            updates = []
+            for batch in minibatches(rollouts, recipe, generator):
+                if len(batch) == 0:
+                    continue
+                logprobs = policy.logprobs(batch)  # (n, T), with gradient
+                loss, clip_fraction = call_loss(
+                    method.loss,
+                    logprobs=logprobs,
+                    old_logprobs=batch.old_logprobs,  # as sampled: the μ updates share them
+                    ref_logprobs=batch.old_logprobs if reference is None else batch.ref_logprobs,
+                    advantages=batch.advantages,
+                    rewards=batch.advantages,  # REINFORCE's loss calls them so
+                    mask=batch.mask,
+                    clip=recipe.clip,
+                    beta=recipe.beta,
+                    max_tokens=recipe.max_tokens,
+                    group_size=recipe.group_size,
+                )
+                require_finite(loss, "loss", step, recipe)
+                optimizer.zero_grad()
+                loss.backward()
+                norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
+                require_finite(norm, "gradient's length", step, recipe)
+                optimizer.step()
+                updates.append(update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction))
+
+        for name in updates[0] if updates else ():
+            metrics[name] = sum(update[name] for update in updates) / len(updates)
+        seconds = time.perf_counter() - started
+        metrics |= {
+            "step": step + 1,
+            "lr": lr,
+            "seconds": seconds,
+            "tokens_per_second": metrics["tokens"] / seconds,
+        }
+        yield metrics
+
+
+def sampled(policy, problems: list[Problem], recipe: Recipe, generator) -> Rollouts:
+    """`recipe.group_size` completions of each problem, with the log-probs they were sampled at."""
+    prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
+    return policy.sample(
+        prompts,
+        group_size=recipe.group_size,
+        max_tokens=recipe.max_tokens,
+        temperature=recipe.temperature,
+        top_k=recipe.top_k,
+        top_p=recipe.top_p,
+        generator=generator,
+    )
+
+
+def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
+    """The demonstrations of this step. Imitation is REINFORCE with a reward of 1 for each."""
+    demonstrations = task.train if task.demonstrations is None else task.demonstrations
+    problems = problems_of_step(demonstrations, recipe.prompts, step, recipe.seed)
+    prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
+    rollouts = policy.demonstrations(prompts, [p.answer for p in problems])
+    ones = torch.ones(len(rollouts), device=rollouts.mask.device)
+    return replace(rollouts, rewards=ones, advantages=ones)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, step: int) -> float:
+    """Put this step's learning rate into the optimizer: `warmup` steps of ramp, then the schedule.
+
+    It depends on the step alone, so a resumed run needs no scheduler's state.
+    """
+    lr = recipe.lr * min(1.0, (step + 1) / (recipe.warmup + 1))
+    if recipe.schedule == "linear":
+        lr *= 1 - max(0, step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    return lr
+
+
+def arithmetic(device: torch.device, dtype: str) -> torch.autocast:
+    """The precision in which a step computes. Weights and optimizer stay in float32."""
+    return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=dtype == "bfloat16")
+
+
+def require_finite(value: torch.Tensor, what: str, step: int, recipe: Recipe) -> None:
+    """Raise ``NonFinite``, before anything is changed, if `value` is NaN or infinite."""
+    if not math.isfinite(value.item()):
+        raise NonFinite(
+            f"the {what} is {value.item()} at step {step + 1}: lower lr (now {recipe.lr:g}) "
+            f"or max_grad_norm (now {recipe.max_grad_norm:g})"
+        )

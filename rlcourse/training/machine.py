@@ -1,0 +1,47 @@
+"""What a run ran on, for ``result.json`` and the report."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide what a run computes."""
+    found = {"python": platform.python_version()}
+    for package in ("rlcourse", "torch", "transformers"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            from rlcourse import __version__
+
+            found[package] = __version__ if package == "rlcourse" else "not installed"
+    return found
+
+
+def hardware(device: torch.device) -> dict[str, str | int]:
+    """System, processor, threads, and the GPU where one was used."""
+    facts: dict[str, str | int] = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "device": str(device),
+    }
+    if torch.device(device).type == "cuda":
+        gpu = torch.cuda.get_device_properties(device)
+        facts["gpu"] = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
+        facts["peak_gpu_memory"] = f"{torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB"
+    return facts
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

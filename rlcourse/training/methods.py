@@ -1,0 +1,112 @@
+"""What tells one algorithm from another: where its rows come from, its advantages, and its loss.
+
+The functions are those that students write. They are called *by parameter name*: the trainer has
+``logprobs``, ``old_logprobs``, ``advantages``, ``mask``, ``beta`` and so on, and hands each
+function those that its signature names. So one from a notebook can stand in for any of them.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from rlcourse import algorithms
+from rlcourse.errors import UserError
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the table: an algorithm is an estimator of advantages and a loss."""
+
+    loss: Callable
+    advantages: Callable | None = None  # None: the advantages are the plain rewards
+    imitates: bool = False  # learns from demonstrations, samples nothing
+    keeps_rewarded: bool = False  # learns from the rewarded completions only
+
+
+METHODS = {
+    "sft": Method(algorithms.sft_loss, imitates=True),
+    "rejection_sampling": Method(algorithms.sft_loss, keeps_rewarded=True),
+    "reinforce": Method(algorithms.reinforce_loss),
+    "rloo": Method(algorithms.reinforce_loss, algorithms.leave_one_out_advantages),
+    "grpo": Method(algorithms.grpo_loss, algorithms.group_normalized_advantages),
+}
+
+
+def call_by_name(function: Callable, what: str, **available):
+    """Call `function` with those of `available` that its parameters name.
+
+    Raises:
+        UserError: it asks for something that the trainer does not have, or is not written yet;
+            `what` ("the loss") says what it was wanted for.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    arguments = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.name in available:
+            arguments[parameter.name] = available[parameter.name]
+        elif parameter.default is parameter.empty:
+            close = difflib.get_close_matches(parameter.name, available, n=1)
+            hint = f": did you mean '{close[0]}'?" if close else f"; it has {', '.join(available)}"
+            raise UserError(
+                f"{what} {name} asks for '{parameter.name}', which the trainer lacks{hint}"
+            )
+    try:
+        return function(**arguments)
+    except NotImplementedError:
+        raise UserError(f"{what} {name} is not written yet: finish {name} first") from None
+
+
+def call_loss(loss: Callable, **available) -> tuple[Tensor, Tensor | None]:
+    """The loss as a scalar tensor and, where the function returns it too, the clip fraction."""
+    name = getattr(loss, "__name__", type(loss).__name__)
+    value = call_by_name(loss, "the loss", **available)
+    value, clip_fraction = value if isinstance(value, tuple) else (value, None)
+    if not isinstance(value, Tensor) or value.numel() != 1:
+        given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise UserError(f"the loss {name} must return one number as a tensor, not {given}")
+    if not value.requires_grad:
+        raise UserError(f"the loss {name} carries no gradient: it must be computed from `logprobs`")
+    return value.reshape(()), clip_fraction
+
+
+def call_estimator(
+    estimator: Callable | None, rewards: Tensor, mask: Tensor, **available
+) -> Tensor:
+    """The advantages, (N,) or (N, T); the rewards themselves where there is no estimator."""
+    if estimator is None:
+        return rewards
+    name = getattr(estimator, "__name__", type(estimator).__name__)
+    value = call_by_name(
+        estimator, "the advantage estimator", rewards=rewards, mask=mask, **available
+    )
+    if not isinstance(value, Tensor) or value.shape not in (rewards.shape, mask.shape):
+        given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise UserError(
+            f"the advantage estimator {name} must return one advantage a completion, "
+            f"shape {tuple(rewards.shape)}, not {given}"
+        )
+    if not value.isfinite().all():
+        raise UserError(f"the advantage estimator {name} returned {_first_bad(value)}")
+    return value.detach()
+
+
+def call_reward(reward: Callable, **available) -> Tensor:
+    """The rewards (N,) float of a reward function, one for each of `completions`."""
+    name = getattr(reward, "__name__", type(reward).__name__)
+    value = call_by_name(reward, "the reward", **available)
+    n = len(available["completions"])
+    if not isinstance(value, Tensor) or value.shape != (n,) or not value.isfinite().all():
+        raise UserError(
+            f"the reward {name} must return {n} finite numbers as a tensor of shape ({n},)"
+        )
+    return value.detach().float()
+
+
+def _first_bad(value: Tensor) -> str:
+    bad = (~value.isfinite()).nonzero()[0].tolist()
+    return f"{value[tuple(bad)].item()} at index {bad}"

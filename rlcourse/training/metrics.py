@@ -1,0 +1,135 @@
+"""What a step reports, and the one writer that keeps it: a JSON line a step, and TensorBoard."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms import kl_estimates, masked_mean
+from rlcourse.errors import UserError
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training.files import write_errors_explained, write_text
+
+
+@torch.no_grad()
+def rollout_metrics(
+    rollouts: Rollouts, rewards: dict[str, Tensor], eos_ids: Sequence[int]
+) -> dict[str, float]:
+    """Facts about a step's rows before any update; `rewards` are the reward's parts, (N,) each.
+
+    ``entropy`` is −log πθ averaged over the sampled tokens (nats per token): an unbiased estimate
+    of the policy's mean entropy along its own completions that costs no forward pass.
+    """
+    lengths = rollouts.mask.sum(1)
+    metrics: dict[str, float] = {"tokens": int(lengths.sum())}
+    if not rewards:
+        return metrics
+    metrics["reward/mean"] = rollouts.rewards.mean().item()
+    spread = rollouts.rewards.reshape(-1, rollouts.group_size)
+    metrics["reward/std"] = spread.std(1, correction=0).mean().item()
+    metrics["frac_reward_zero_std"] = (spread == spread[:, :1]).all(1).float().mean().item()
+    metrics["accuracy"] = rewards["correctness"].mean().item()
+    for name, part in rewards.items():
+        metrics[f"rewards/{name}/mean"] = part.mean().item()
+    metrics["completions/mean_length"] = lengths.float().mean().item()
+    metrics["completions/clipped_ratio"] = cut_off(rollouts, eos_ids).float().mean().item()
+    metrics["entropy"] = -masked_mean(rollouts.old_logprobs, rollouts.mask).item()
+    return metrics
+
+
+def cut_off(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
+    """Which completions have no end token, because they reached `max_tokens`: (N,) bool."""
+    eos = torch.tensor(list(eos_ids), device=rollouts.tokens.device)
+    return ~(torch.isin(rollouts.tokens, eos) & rollouts.mask).any(1)
+
+
+@torch.no_grad()
+def update_metrics(
+    loss: Tensor, norm: Tensor, logprobs: Tensor, batch: Rollouts, recipe, clip_fraction=None
+) -> dict[str, float]:
+    """Facts about one optimizer step.
+
+    ``clip_ratio`` is the fraction of tokens whose gradient the clip stops, ``kl_old`` the k3
+    estimate of how far the policy has moved since it sampled, ``kl`` that of its distance from the
+    reference (nats per token).
+    """
+    metrics = {"loss": loss.item(), "grad_norm": norm.item()}
+    if recipe.algorithm == "sft":
+        return metrics
+    if clip_fraction is None and recipe.updates * recipe.minibatches > 1:
+        advantages = batch.advantages if batch.advantages.ndim == 2 else batch.advantages[:, None]
+        ratio = (logprobs - batch.old_logprobs).exp()
+        above = (advantages > 0) & (ratio > 1 + recipe.clip)
+        below = (advantages < 0) & (ratio < 1 - recipe.clip)
+        clip_fraction = masked_mean((above | below).to(ratio.dtype), batch.mask)
+        metrics["kl_old"] = masked_mean(
+            kl_estimates(logprobs, batch.old_logprobs, "k3"), batch.mask
+        ).item()
+    metrics["clip_ratio"] = float(clip_fraction or 0.0)
+    if batch.ref_logprobs is not None:
+        metrics["kl"] = masked_mean(
+            kl_estimates(logprobs, batch.ref_logprobs, "k3"), batch.mask
+        ).item()
+    return metrics
+
+
+class MetricsWriter:
+    """Appends each step's metrics to ``metrics.jsonl`` and, where it is installed, TensorBoard.
+
+    Steps after `first_step`, left by a run that was killed, are cut away first. With `directory`
+    None nothing is written.
+    """
+
+    def __init__(self, directory: Path | None, first_step: int = 0):
+        self.path = None if directory is None else directory / "metrics.jsonl"
+        self.history: list[dict] = []
+        self.board = None
+        if self.path is None:
+            return
+        if self.path.exists():
+            self.history = [m for m in read_metrics(self.path) if m["step"] <= first_step]
+        write_text(self.path, "".join(_line(metrics) for metrics in self.history))
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        with write_errors_explained(directory):
+            self.board = SummaryWriter(directory / "tensorboard", purge_step=first_step + 1)
+
+    def write(self, metrics: dict) -> None:
+        """Keep one step's metrics. Raises ``UserError`` on a full disk."""
+        self.history.append(metrics)
+        if self.path is None:
+            return
+        with write_errors_explained(self.path):
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(_line(metrics))
+            if self.board is not None:
+                for name, value in metrics.items():
+                    if name != "step":
+                        self.board.add_scalar(name, value, metrics["step"])
+
+    def close(self) -> None:
+        """Flush TensorBoard's file."""
+        if self.board is not None:
+            with write_errors_explained(self.path):
+                self.board.close()
+
+
+def read_metrics(path: Path) -> list[dict]:
+    """The steps of a ``metrics.jsonl``; a last line that a kill cut short is left out."""
+    steps = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            steps.append(json.loads(line))
+        except json.JSONDecodeError:
+            if number < len(lines):
+                raise UserError(f"{path}, line {number}, is not JSON: mend or delete it") from None
+    return steps
+
+
+def _line(metrics: dict) -> str:
+    return json.dumps(metrics) + "\n"

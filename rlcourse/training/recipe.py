@@ -1,0 +1,277 @@
+"""A recipe says everything that decides a training run: algorithm, policy, task, and each number.
+
+Recipes are YAML files behind which stands one dataclass. Every key can be overridden on the
+command line (``lr=1e-4``, ``rewards.format=0.2``); a wrong key or value is refused with the
+nearest right one.
+"""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import yaml
+
+from rlcourse.errors import UserError
+
+ALGORITHMS = ("sft", "rejection_sampling", "reinforce", "rloo", "grpo")
+SHIPPED = Path(__file__).parent / "recipes"
+
+
+def _setting(default, help, low=None, high=None, choices=None, above=None):
+    """A recipe field: its default, its help text, and the values that it accepts."""
+    facts = {"help": help, "low": low, "high": high, "choices": choices, "above": above}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=facts)
+    return field(default=default, metadata=facts)
+
+
+# ruff: noqa: RUF009  (each field is declared by `_setting`, which returns a dataclass field)
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides a run. ``Recipe.help()`` lists the fields; all values are checked."""
+
+    algorithm: str = _setting("grpo", "how the policy learns", choices=ALGORITHMS)
+    policy: str = _setting("tiny", "'tiny' (embedded), or a Hugging Face model's name or path")
+    task: str = _setting("word_problems", "'word_problems', 'gsm8k', or a path to JSONL data")
+    data: str | None = _setting(None, "directory of the task's data; null: embedded or downloaded")
+    task_options: dict = _setting({}, "options handed to the task, such as its level")
+    system: str | None = _setting(None, "system message put before every question")
+    warm_start: str | None = _setting(None, "recipe that is run first, such as sft")
+    seed: int = _setting(0, "the only source of randomness", low=0)
+
+    steps: int = _setting(50, "training steps: one batch of rollouts each", low=1)
+    prompts: int = _setting(16, "questions in a step (demonstrations, for sft)", low=1)
+    group_size: int = _setting(8, "completions sampled for each question", low=1)
+    max_tokens: int = _setting(64, "longest completion, in tokens", low=1)
+    temperature: float = _setting(1.0, "sampling temperature", above=0.0, high=10.0)
+    top_k: int | None = _setting(None, "sample from the k likeliest tokens only", low=1)
+    top_p: float | None = _setting(
+        None, "sample from the likeliest tokens that hold this probability", above=0.0, high=1.0
+    )
+    rewards: dict = _setting(
+        {"correctness": 1.0, "format": 0.0}, "weight of each reward function in the reward"
+    )
+    keep_reward: float = _setting(1.0, "rejection_sampling keeps this reward or more")
+
+    updates: int = _setting(1, "μ: passes over each batch of rollouts", low=1)
+    minibatches: int = _setting(1, "optimizer steps in each of these passes", low=1)
+    lr: float = _setting(3e-4, "learning rate", above=0.0, high=1.0)
+    schedule: str = _setting("constant", "lr after warmup", choices=("constant", "linear"))
+    warmup: int = _setting(5, "steps in which the learning rate rises to lr", low=0)
+    betas: tuple[float, float] = _setting((0.9, 0.95), "AdamW's two averaging factors")
+    weight_decay: float = _setting(0.0, "AdamW's weight decay", low=0.0, high=1.0)
+    max_grad_norm: float = _setting(1.0, "longer gradients are shortened to this", above=0.0)
+    clip: float = _setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
+    beta: float = _setting(0.0, "weight of the KL divergence from the start", low=0.0)
+
+    eval_problems: int = _setting(200, "held-out problems before and after; 0: none", low=0)
+    eval_samples: int = _setting(8, "completions of each, for pass@k", low=1)
+    eval_every: int = _setting(0, "steps between greedy evaluations on the way; 0: none", low=0)
+    checkpoint_every: int = _setting(10, "steps between checkpoints; 0: none before the end", low=0)
+    dtype: str = _setting(
+        "float32",
+        "precision of the arithmetic; weights stay float32",
+        choices=("float32", "bfloat16"),
+    )
+    device: str | None = _setting(None, "'cpu', 'cuda', 'cuda:1', 'mps'; null: the best there is")
+
+    def __post_init__(self):
+        for name in _TYPES:
+            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+        if self.algorithm in ("rloo", "grpo") and self.group_size < 2:
+            raise UserError(
+                f"{self.algorithm} compares the completions of a question: "
+                f"group_size must be at least 2, not {self.group_size}"
+            )
+        rows = self.prompts * (1 if self.algorithm == "sft" else self.group_size)
+        if self.minibatches > rows:
+            raise UserError(
+                f"minibatches={self.minibatches} is more than the {rows} rows of a batch"
+            )
+
+    def but(self, **changes) -> "Recipe":
+        """The same recipe with these fields changed (of ``rewards`` and the like, these keys)."""
+        changes = _known(changes, "the recipe")
+        for name, value in changes.items():
+            if _TYPES[name] is dict and isinstance(value, dict):
+                changes[name] = {**getattr(self, name), **value}
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict:
+        """Plain values, in the fields' order, as ``recipe.yaml`` holds them."""
+        values = dataclasses.asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    def to_yaml(self) -> str:
+        """The recipe as a YAML file's text."""
+        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+
+    @staticmethod
+    def help() -> str:
+        """One line a field: name, default, and what it is."""
+        lines = []
+        for f in fields(Recipe):
+            default = f.default if f.default is not dataclasses.MISSING else f.default_factory()
+            lines.append(f"{f.name:16} {default!s:12} {f.metadata['help']}")
+        return "\n".join(lines)
+
+
+_FIELDS = {f.name: f for f in fields(Recipe)}
+_TYPES = typing.get_type_hints(Recipe)
+_DEFAULT_REWARDS = {"correctness": 1.0, "format": 0.0}
+
+
+def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
+    """The recipe of that name (``sft``, ``grpo``, …) or file, with some values overridden.
+
+    Raises:
+        UserError: no such recipe, unreadable YAML, or a wrong key or value.
+    """
+    path = _recipe_path(str(name_or_path))
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the recipe {path} cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise UserError(
+            f"the recipe {path} is not valid YAML: {' '.join(str(error).split())}"
+        ) from None
+    if not isinstance(values, dict):
+        raise UserError(f"the recipe {path} must hold lines such as 'algorithm: grpo'")
+    recipe = Recipe(**_known(values, str(path)))
+    return recipe.but(**overrides) if overrides else recipe
+
+
+def parse_overrides(assignments: Iterable[str]) -> dict:
+    """``["lr=1e-4", "rewards.format=0.2"]`` → ``{"lr": 1e-4, "rewards": {"format": 0.2}}``."""
+    values: dict = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UserError(f"'{text}' is not an override: write key=value, for example lr=1e-4")
+        try:
+            value = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(f"the value in '{text}' is not valid YAML") from None
+        key, _, inner = key.partition(".")
+        if inner:
+            _known({key: None}, "the recipe")
+            if _TYPES[key] is not dict:
+                raise UserError(f"'{key}' holds one value: write {key}={value}")
+            values.setdefault(key, {})[inner] = value
+        else:
+            values[key] = value
+    return _known(values, "the recipe")
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the package."""
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def _recipe_path(name: str) -> Path:
+    shipped = SHIPPED / f"{name}.yaml"
+    if "/" not in name and shipped.is_file():
+        return shipped
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    if path.suffix in (".yaml", ".yml") or "/" in name:
+        raise UserError(f"there is no recipe file {path}")
+    raise UserError(
+        f"there is no recipe '{name}'{_nearest(name, shipped_recipes())}; "
+        f"recipes are {', '.join(shipped_recipes())}, or the path of a YAML file"
+    )
+
+
+def _known(values: Mapping, where: str) -> dict:
+    for key in values:
+        if key not in _FIELDS:
+            raise UserError(f"{where} has no key '{key}'{_nearest(str(key), _FIELDS)}")
+    return dict(values)
+
+
+def _nearest(word: str, choices: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    return f": did you mean '{close[0]}'?" if close else ""
+
+
+def _checked(name: str, value):
+    """`value` in the field's type, or a UserError that says what the field accepts."""
+    facts = _FIELDS[name].metadata
+    value = _converted(name, value, _TYPES[name])
+    if value is None:
+        return None
+    if name == "rewards":
+        return _checked_rewards(value)
+    if choices := facts["choices"]:
+        if value not in choices:
+            hint = _nearest(value, choices) or ": choose from " + ", ".join(choices)
+            raise UserError(f"{name} cannot be '{value}'{hint}")
+        return value
+    for number in value if name == "betas" else (value,):
+        _check_range(name, number, facts)
+    return value
+
+
+def _converted(name: str, value, kind):
+    if isinstance(kind, types.UnionType):
+        if value is None:
+            return None
+        kind = kind.__args__[0]
+    if typing.get_origin(kind) is tuple:
+        if not isinstance(value, (list, tuple)) or len(value) != 2:
+            raise UserError(f"{name} must be two numbers such as [0.9, 0.95], not {value!r}")
+        return tuple(_converted(name, number, float) for number in value)
+    if kind is dict:
+        if not isinstance(value, dict):
+            raise UserError(f"{name} must hold 'key: value' lines, not {value!r}")
+        return dict(value)
+    if kind is str and isinstance(value, (str, Path)):
+        return str(value)
+    if kind in (int, float) and not isinstance(value, bool):
+        try:
+            number = float(value)  # YAML reads 1e-4 as text
+        except (TypeError, ValueError):
+            number = None
+        if number is not None and kind is float:
+            return number
+        if number is not None and number.is_integer():
+            return int(number)
+    wanted = {int: "a whole number", float: "a number", str: "text"}[kind]
+    raise UserError(f"{name} must be {wanted}, not {value!r}")
+
+
+def _check_range(name: str, value, facts) -> None:
+    low, high, above = facts["low"], facts["high"], facts["above"]
+    if name == "betas":
+        low, high = 0.0, 0.9999999
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{name} must be finite, not {value}")
+    if above is not None and value <= above:
+        raise UserError(f"{name} must be greater than {above:g}, not {value}")
+    if low is not None and value < low:
+        raise UserError(f"{name} must be at least {low}, not {value}; the nearest is {name}={low}")
+    if high is not None and value > high:
+        raise UserError(f"{name} must be at most {high}, not {value}; the nearest is {name}={high}")
+
+
+def _checked_rewards(weights: dict) -> dict:
+    for key in weights:
+        if key not in _DEFAULT_REWARDS:
+            hint = _nearest(str(key), _DEFAULT_REWARDS) or ": rewards are correctness and format"
+            raise UserError(f"there is no reward '{key}'{hint}")
+    checked = {
+        key: _converted(f"rewards.{key}", weight, float)
+        for key, weight in (_DEFAULT_REWARDS | weights).items()
+    }
+    for key, weight in checked.items():
+        if not math.isfinite(weight):
+            raise UserError(f"rewards.{key} must be finite, not {weight}")
+    return checked

@@ -1,0 +1,316 @@
+"""One training run from start to report, and the directory that holds it.
+
+``recipe.yaml``, ``metrics.jsonl``, ``evaluation_before.json`` and ``evaluation_after.json``,
+``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), and at the end ``policy/``
+(Hugging Face format), ``report.html`` and ``result.json``, whose presence says: finished.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from tqdm.auto import tqdm
+
+from rlcourse.errors import UserError
+from rlcourse.tasks.problem import Task
+from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from rlcourse.training.evaluation import Evaluation, evaluate_policy, greedy_accuracy
+from rlcourse.training.files import TEMPORARY, write_errors_explained, write_json, write_text
+from rlcourse.training.loop import NonFinite, arithmetic, training_steps
+from rlcourse.training.machine import hardware, versions
+from rlcourse.training.methods import METHODS
+from rlcourse.training.metrics import MetricsWriter, read_metrics
+from rlcourse.training.recipe import Recipe, load_recipe
+from rlcourse.training.signals import Interrupted, StopRequest
+
+MAY_DIFFER_ON_RESUME = ("device", "checkpoint_every")
+
+
+@dataclass
+class Run:
+    """What training produced."""
+
+    recipe: Recipe
+    policy: object
+    metrics: list[dict]  # one dict a step
+    before: Evaluation | None = None
+    after: Evaluation | None = None
+    directory: Path | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in training steps, evaluation not counted."""
+        return sum(step["seconds"] for step in self.metrics)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sampled (or imitated) in training."""
+        return sum(step["tokens"] for step in self.metrics)
+
+    def summary(self) -> str:
+        """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
+        lines = [f"{self.recipe.algorithm} · {len(self.metrics)} steps · {self.seconds:.1f} s"]
+        lines[0] += f" · {self.tokens:,} tokens"
+        if self.before and self.after:
+            before, after = self.before, self.after
+            k = max(before.pass_at)
+            for name, old, new in (
+                ("greedy accuracy", before.accuracy, after.accuracy),
+                ("sampled accuracy", before.sampled_accuracy, after.sampled_accuracy),
+                (f"pass@{k}", before.pass_at[k], after.pass_at[k]),
+            ):
+                lines.append(f"  {name:17} {old} → {new}")
+            lines.append(f"  on {after.problems} held-out problems, 95 % bootstrap intervals")
+        if self.directory:
+            lines.append(f"  report: {self.directory / 'report.html'}")
+        return "\n".join(lines)
+
+    __str__ = summary
+    __repr__ = summary
+
+
+def train(
+    recipe: Recipe | str,
+    out: str | Path | None = None,
+    *,
+    policy=None,
+    task: Task | None = None,
+    loss: Callable | None = None,
+    advantages: Callable | None = None,
+    reward: Callable | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Run:
+    """Train a policy by `recipe` and return the run; with `out`, keep everything in that directory.
+
+    Args:
+        policy: the policy to start from, which is left as it is; a copy is trained. By default the
+            recipe's, after its warm start.
+        task: in place of the recipe's.
+        loss, advantages, reward: functions to use in place of the algorithm's own. They are called
+            by parameter name (see ``methods.py`` and ``scoring.score``).
+        resume: go on with the run in `out` from its last checkpoint.
+        progress: show a progress bar.
+
+    Raises:
+        UserError: anything the user can mend; what was written before stays valid.
+        Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
+    """
+    recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    method = METHODS[recipe.algorithm]
+    method = replace(method, loss=loss or method.loss, advantages=advantages or method.advantages)
+    out = _open_directory(Path(out), recipe, resume) if out is not None else None
+    if out is not None and (out / "result.json").exists():
+        return load_run(out, device=recipe.device)
+    task = task or _load_task(recipe)
+    with StopRequest() as stop:
+        if policy is None:
+            policy = _starting_policy(recipe, out, task, resume, progress)
+        else:
+            policy = policy.clone()
+        policy.eval()  # no dropout: the log-probs sampled with are then those trained with
+        try:
+            return _train(recipe, out, policy, task, method, reward, stop, progress)
+        except torch.OutOfMemoryError:
+            raise UserError(
+                f"{policy.device} has too little memory: lower prompts (now {recipe.prompts}), "
+                f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens})"
+            ) from None
+
+
+def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
+    reference = policy.clone(frozen=True) if recipe.beta > 0 else None
+    before = _evaluation(policy, recipe, task, out, "before", progress)
+    optimizer = torch.optim.AdamW(
+        [p for p in policy.parameters() if p.requires_grad],
+        lr=recipe.lr,
+        betas=recipe.betas,
+        weight_decay=recipe.weight_decay,
+        fused=True,
+    )
+    saved = checkpoints(out / "checkpoints") if out else []
+    done = load_checkpoint(saved[-1], policy, optimizer) if saved else 0
+    writer = MetricsWriter(out, done)
+    run = Run(recipe, policy, writer.history, before, directory=out)
+    bar = tqdm(
+        total=recipe.steps, initial=done, desc=recipe.algorithm, unit="step", disable=not progress
+    )
+    steps = training_steps(policy, reference, optimizer, recipe, task, method, reward, done)
+    try:
+        for metrics in steps:
+            done = metrics["step"]
+            if recipe.eval_every and done % recipe.eval_every == 0:
+                metrics["eval/accuracy"] = _greedy_accuracy(policy, recipe, task)
+            writer.write(metrics)
+            bar.update()
+            bar.set_postfix(_postfix(metrics))
+            last = done == recipe.steps
+            due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
+            if out and (last or due or stop):
+                save_checkpoint(out / "checkpoints", done, policy, optimizer)
+            if stop and not last:
+                raise Interrupted(_stopped(run, stop.received), run)
+    except NonFinite as error:
+        raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
+    finally:
+        bar.close()
+        writer.close()
+    run.after = _evaluation(policy, recipe, task, out, "after", progress)
+    if out:
+        _finish(run)
+    return run
+
+
+def load_run(directory: str | Path, device: str | None = None) -> Run:
+    """A finished run from its directory, the trained policy included.
+
+    Raises:
+        UserError: there is no finished run.
+    """
+    from rlcourse.policy import Policy
+
+    directory = Path(directory)
+    if not (directory / "result.json").exists():
+        raise UserError(f"{directory} holds no finished run")
+    recipe = load_recipe(directory / "recipe.yaml")
+    return Run(
+        recipe,
+        Policy.load(str(directory / "policy"), device=device or recipe.device),
+        read_metrics(directory / "metrics.jsonl"),
+        _read_evaluation(directory, "before"),
+        _read_evaluation(directory, "after"),
+        directory,
+    )
+
+
+def _open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
+    """The run directory, new or to be resumed. Nothing in an existing one is changed."""
+    out = out.expanduser()
+    if (out / "recipe.yaml").exists():
+        if not resume:
+            state = "finished" if (out / "result.json").exists() else "started"
+            raise UserError(
+                f"{out} already holds a {state} run: add --resume to go on with it, "
+                "or choose another --out"
+            )
+        earlier, now = load_recipe(out / "recipe.yaml").to_dict(), recipe.to_dict()
+        for key in now:
+            if now[key] != earlier[key] and key not in MAY_DIFFER_ON_RESUME:
+                raise UserError(
+                    f"{out} was started with {key}={earlier[key]}, not {now[key]}: "
+                    "resume it with the same recipe, or choose another --out"
+                )
+        return out
+    with write_errors_explained(out):
+        out.mkdir(parents=True, exist_ok=True)
+        if any(not path.name.startswith(TEMPORARY) for path in out.iterdir()):
+            raise UserError(f"{out} is not empty and holds no run: choose another --out")
+    write_text(out / "recipe.yaml", recipe.to_yaml())
+    return out
+
+
+def _load_task(recipe: Recipe) -> Task:
+    from rlcourse.tasks import load_task
+
+    return load_task(recipe.task, data=recipe.data, **{"seed": recipe.seed, **recipe.task_options})
+
+
+def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
+    """The recipe's policy, trained by its warm start where it names one."""
+    from rlcourse.policy import Policy
+
+    if recipe.warm_start is None:
+        return Policy.load(recipe.policy, device=recipe.device)
+    shared = ("policy", "task", "data", "task_options", "system", "seed", "dtype", "device")
+    first = load_recipe(recipe.warm_start).but(
+        eval_problems=0, **{name: getattr(recipe, name) for name in shared}
+    )
+    place = out / "warm_start" if out else None
+    return train(first, place, task=task, resume=resume, progress=progress).policy
+
+
+def _evaluation(policy, recipe, task, out, when: str, progress: bool) -> Evaluation | None:
+    """The evaluation before or after training; read back where an earlier attempt wrote it."""
+    if recipe.eval_problems == 0:
+        return None
+    if out and (out / f"evaluation_{when}.json").exists():
+        return _read_evaluation(out, when)
+    with arithmetic(policy.device, recipe.dtype):
+        evaluation = evaluate_policy(
+            policy,
+            task.evaluation[: recipe.eval_problems],
+            recipe.eval_samples,
+            max_tokens=recipe.max_tokens,
+            extract=task.extract,
+            system=recipe.system,
+            seed=recipe.seed,
+            progress=progress,
+        )
+    if out:
+        write_json(out / f"evaluation_{when}.json", evaluation.to_dict())
+    return evaluation
+
+
+def _read_evaluation(out: Path, when: str) -> Evaluation | None:
+    path = out / f"evaluation_{when}.json"
+    if not path.exists():
+        return None
+    try:
+        return Evaluation.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} cannot be read ({error}): delete it and resume") from None
+
+
+def _greedy_accuracy(policy, recipe: Recipe, task: Task) -> float:
+    problems = task.evaluation[: recipe.eval_problems or 200]
+    return greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
+
+
+def _postfix(metrics: dict) -> dict[str, str]:
+    shown = {"reward/mean": "reward", "accuracy": "accuracy", "eval/accuracy": "held-out"}
+    named = {label: f"{metrics[key]:.2f}" for key, label in shown.items() if key in metrics}
+    return named or {"loss": f"{metrics['loss']:.3f}"}
+
+
+def _stopped(run: Run, signal_name: str) -> str:
+    done = f"stopped by {signal_name} after step {len(run.metrics)} of {run.recipe.steps}"
+    if run.directory is None:
+        return f"{done}; nothing was kept, because no --out was given"
+    return f"{done}; everything is in {run.directory}: run the same command with --resume to go on"
+
+
+def _last_checkpoint(out: Path | None) -> str:
+    saved = checkpoints(out / "checkpoints") if out else []
+    return f"the last checkpoint is {saved[-1]}" if saved else "there is no checkpoint yet"
+
+
+def _finish(run: Run) -> None:
+    """Write the policy, the report and, last of all, ``result.json``."""
+    from rlcourse.training.report import render_report
+
+    with write_errors_explained(run.directory / "policy"):
+        run.policy.save(run.directory / "policy")
+    write_text(run.directory / "report.html", render_report(run))
+    write_json(run.directory / "result.json", result(run))
+
+
+def result(run: Run) -> dict:
+    """What ``result.json`` holds: accuracies, intervals, seconds, tokens, versions, hardware."""
+    evaluations = {"before": run.before, "after": run.after}
+    return {
+        "algorithm": run.recipe.algorithm,
+        "steps": len(run.metrics),
+        **{name: e and e.to_dict(transcripts=False) for name, e in evaluations.items()},
+        "seconds": {
+            "training": run.seconds,
+            "evaluation": sum(e.seconds for e in evaluations.values() if e),
+        },
+        "tokens": {
+            "training": run.tokens,
+            "evaluation": sum(e.tokens for e in evaluations.values() if e),
+        },
+        "versions": versions(),
+        "hardware": hardware(run.policy.device),
+    }

@@ -1,0 +1,48 @@
+"""Rewards of sampled completions: the recipe's weighted sum, or a function that was passed in."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.tasks.problem import Problem, Task
+from rlcourse.tasks.rewards import correctness_reward, format_reward
+from rlcourse.training.methods import call_reward
+from rlcourse.training.recipe import Recipe
+
+
+def score(
+    policy,
+    rollouts: Rollouts,
+    problems: list[Problem],
+    recipe: Recipe,
+    task: Task,
+    reward: Callable | None = None,
+) -> tuple[Rollouts, dict[str, Tensor]]:
+    """The rollouts with their rewards (N,), and each part of the reward by name, unweighted.
+
+    A `reward` that is passed in takes the place of the recipe's weighted sum; it may name
+    ``completions``, ``answers`` (reference solutions), ``questions`` (lists of N strings),
+    ``extract`` and ``mask``. Correctness is measured either way, to compare a proxy with it.
+    """
+    completions = policy.decode(rollouts)
+    repeated = [problem for problem in problems for _ in range(rollouts.group_size)]
+    answers = [problem.answer for problem in repeated]
+    parts = {"correctness": correctness_reward(completions, answers, task.extract)}
+    if reward is not None:
+        total = parts["custom"] = call_reward(
+            reward,
+            completions=completions,
+            answers=answers,
+            questions=[problem.question for problem in repeated],
+            extract=task.extract,
+            mask=rollouts.mask,
+        ).cpu()
+    else:
+        if recipe.rewards["format"]:
+            parts["format"] = format_reward(completions)
+        total = sum(recipe.rewards[name] * part for name, part in parts.items())
+    rewards = torch.as_tensor(total, device=rollouts.mask.device)
+    return replace(rollouts, rewards=rewards), parts

@@ -1,0 +1,46 @@
+"""Ctrl-C and SIGTERM end a run after the step that they interrupt, not in the middle of it."""
+
+import signal
+import threading
+
+from rlcourse.errors import UserError
+
+
+class Interrupted(UserError):
+    """The run was asked to stop, and did so cleanly; ``run`` is what it had got to."""
+
+    def __init__(self, message: str, run=None):
+        super().__init__(message)
+        self.run = run
+
+
+class StopRequest:
+    """``with StopRequest() as stop:`` the first signal makes `stop` true, a second acts at once.
+
+    Outside the main thread, where Python delivers no signals, it never becomes true.
+    """
+
+    def __init__(self):
+        self.received: str | None = None
+        self._previous: dict = {}
+
+    def __bool__(self) -> bool:
+        return self.received is not None
+
+    def __enter__(self) -> "StopRequest":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._remember)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._restore()
+
+    def _remember(self, number, frame) -> None:
+        self.received = signal.Signals(number).name
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()

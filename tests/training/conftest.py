@@ -1,0 +1,65 @@
+"""A policy small enough to train in milliseconds, and a task that it can learn: echo a digit."""
+
+import pytest
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from rlcourse.policy import Policy
+from rlcourse.tasks.problem import Problem, Task
+from rlcourse.training import Recipe
+
+SYMBOLS = ["<pad>", "<eos>", "<unk>", *"0123456789# ?", "\n"]
+
+
+def echo_policy(seed: int = 0) -> Policy:
+    """A random one-layer Llama over single characters."""
+    tokenizer = Tokenizer(models.WordLevel({s: i for i, s in enumerate(SYMBOLS)}, "<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>"
+    )
+    fast.chat_template = "{{ messages[-1]['content'] }}?"
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(SYMBOLS),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        eos_token_id=1,
+        bos_token_id=None,
+    )
+    return Policy(LlamaForCausalLM(config).eval(), fast)
+
+
+def echo_task() -> Task:
+    """Question "7", answer "#### 7"; the same ten problems to train and to evaluate on."""
+    problems = [Problem(str(n), f"#### {n}") for n in range(10)]
+    return Task("echo", problems, problems)
+
+
+def echo_recipe(algorithm: str = "grpo", **changes) -> Recipe:
+    """A recipe of a few milliseconds a step."""
+    values = {"steps": 4, "prompts": 5, "group_size": 4, "max_tokens": 8, "lr": 3e-3}
+    values |= {"eval_problems": 10, "eval_samples": 4, "checkpoint_every": 2, "device": "cpu"}
+    return Recipe(algorithm=algorithm, **(values | changes))
+
+
+@pytest.fixture
+def policy() -> Policy:
+    return echo_policy()
+
+
+@pytest.fixture
+def task() -> Task:
+    return echo_task()
+
+
+@pytest.fixture
+def recipe():
+    return echo_recipe
