@@ -1,0 +1,195 @@
+"""The command line of the course; ``rlcourse --help`` lists its commands.
+
+Exit codes: 0 done; 1 a failure that is the user's to mend, one sentence on stderr; 2 wrong usage;
+130 interrupted, with what was done so far kept. Heavy modules are imported by the command that
+needs them.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlcourse.errors import UserError
+
+app = typer.Typer(
+    help="Reinforcement learning for language models: the functions you write train the model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    """The entry point: a failure the user can mend is one sentence, never a traceback."""
+    try:
+        app()
+    except UserError as error:
+        print(f"rlcourse: {error}", file=sys.stderr)
+        sys.exit(130 if type(error).__name__ == "Interrupted" else 1)
+    except KeyboardInterrupt:
+        print("rlcourse: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+@app.command()
+def lab(
+    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson to open.")] = "",
+    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; the next free one is taken.")
+    ] = 8888,
+) -> None:
+    """Open JupyterLab on the lessons."""
+    notebooks = ROOT / "notebooks"
+    lessons = sorted(notebooks.glob("[0-9][0-9]_*/*.ipynb"))
+    if not lessons:
+        raise UserError(
+            f"there are no lessons in {notebooks}: run rlcourse from a clone of the course"
+        )
+    chosen = [path for path in lessons if path.stem.startswith(lesson)]
+    if not chosen:
+        known = ", ".join(path.stem for path in lessons)
+        raise UserError(f"there is no lesson {lesson!r}; the lessons are {known}")
+    command = [sys.executable, "-m", "jupyterlab", str(chosen[0]), f"--port={port}"]
+    command += [f"--ServerApp.root_dir={notebooks}", *(() if browser else ("--no-browser",))]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+@app.command()
+def check(notebook: Annotated[Path, typer.Argument(help="The notebook to check.")]) -> None:
+    """Run a notebook's checks; print a table and the score."""
+    from rlcourse.authoring import check_notebook
+
+    print(check_notebook(notebook))
+
+
+@app.command()
+def progress() -> None:
+    """Show what is done, over all lessons."""
+    from rlcourse import progress
+
+    print(progress())
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe, or a YAML file.")],
+    settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory [default: the next in runs/].")
+    ] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
+) -> None:
+    """Train a policy by a recipe; any of its settings can be given as KEY=VALUE.
+
+    The run directory gets metrics.jsonl, result.json, report.html, checkpoints/ and policy/.
+    """
+    from rlcourse import training
+
+    chosen = training.load_recipe(recipe, **training.parse_overrides(settings or []))
+    if resume and out is None:
+        raise UserError("--resume needs --out, the directory of the run to go on with")
+    run = training.train(chosen, out=out or next_run_directory(Path(recipe).stem), resume=resume)
+    print(run.summary())
+
+
+def next_run_directory(name: str) -> Path:
+    """The first of runs/NAME-001, runs/NAME-002, … that does not exist."""
+    return next(p for n in range(1, 1000) if not (p := Path("runs", f"{name}-{n:03}")).exists())
+
+
+@app.command()
+def evaluate(
+    policy: Annotated[str, typer.Option(help='"tiny", or a Hugging Face name or path.')] = "tiny",
+    task: Annotated[
+        str, typer.Option(help='"word_problems", "gsm8k" or a JSONL file.')
+    ] = "word_problems",
+    data: Annotated[str | None, typer.Option(help="Directory with the task's files.")] = None,
+    problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,
+    samples: Annotated[int, typer.Option(min=1, help="Completions per problem.")] = 8,
+    temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
+    seed: Annotated[int, typer.Option(help="Of the samples and of generated problems.")] = 0,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda or mps [default: the best].")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the results there, as JSON.")] = None,
+) -> None:
+    """Measure a policy on a task: greedy and sampled accuracy and pass@k, with 95 % intervals."""
+    from rlcourse.policy import Policy
+    from rlcourse.tasks import load_task
+    from rlcourse.training import evaluate_policy, write_json
+
+    chosen = load_task(task, data=data, seed=seed)
+    evaluation = evaluate_policy(
+        Policy.load(policy, device=device),
+        chosen.evaluation[:problems],
+        samples=samples,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        extract=chosen.extract,
+        seed=seed,
+        progress=True,
+    )
+    print(evaluation)
+    if out is not None:
+        write_json(out, evaluation.to_dict())
+
+
+@app.command()
+def build(
+    lessons: Annotated[list[str] | None, typer.Argument(help="Lessons [default: all].")] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Run the solutions, too.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether anything is stale.")
+    ] = False,
+) -> None:
+    """Build notebooks/ and solutions/ from course/lessons/ and the library."""
+    from rlcourse.authoring import build
+
+    build(lessons or None, execute=execute, check=check)
+
+
+@app.command()
+def demo() -> None:
+    """The main job without a browser: train the embedded model, then check a sample submission."""
+    from rlcourse import training
+    from rlcourse.authoring import check_notebook, write_sample_submission
+
+    run = training.train("grpo", out=next_run_directory("demo"))
+    print(run.summary())
+    sample = write_sample_submission(run.directory / "sample_submission.ipynb")
+    print(f"\nA submission of lesson 02 with a bug in it, {sample}:\n")
+    print(check_notebook(sample))
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Say what this machine has, what is missing and how to get it."""
+    from dataclasses import asdict
+
+    from rlcourse.doctor import examine
+
+    findings = examine()
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = {"ok": "✓", "absent": "–", "missing": "✗"}[finding.state]
+            advice = f"   {finding.advice}" if finding.advice else ""
+            print(f"{mark} {finding.name:16} {finding.found}{advice}")
+    missing = [finding.name for finding in findings if finding.state == "missing"]
+    if missing:
+        raise UserError(f"not ready: {', '.join(missing)}; the lines marked ✗ say what to do")
+
+
+if __name__ == "__main__":
+    main()

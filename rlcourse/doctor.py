@@ -1,0 +1,129 @@
+"""What this machine has, what the course needs, and how to get what is missing."""
+
+import ctypes
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+EXTRAS = {"tensorboard": "tensorboard", "trl": "trl"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `state` is "ok", "absent" (optional) or "missing" (needed)."""
+
+    group: str
+    name: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    """Everything there is to say, needed things first. Nothing is changed."""
+    return [*_python(), *_packages(), *_machine(), *_isolation()]
+
+
+def _python() -> Iterator[Finding]:
+    good = sys.version_info >= (3, 11)
+    yield Finding(
+        "python",
+        "Python",
+        "ok" if good else "missing",
+        f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        "" if good else "install Python 3.11 or newer and run make again",
+    )
+
+
+def _packages() -> Iterator[Finding]:
+    for text in importlib.metadata.requires("rlcourse") or ():
+        requirement = Requirement(text)
+        optional = requirement.marker is not None
+        if optional and not any(
+            requirement.marker.evaluate({"extra": extra}) for extra in EXTRAS.values()
+        ):
+            continue
+        try:
+            version = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            version = None
+        if version and requirement.specifier.contains(version, prereleases=True):
+            yield Finding("packages", requirement.name, "ok", version)
+            continue
+        found = f"{version}, but rlcourse needs {requirement.specifier}" if version else "absent"
+        if optional:
+            advice = f'optional: pip install "rlcourse[{requirement.name}]"'
+            yield Finding("packages", requirement.name, "absent", found, advice)
+        else:
+            advice = f'pip install "{requirement.name}{requirement.specifier}"'
+            yield Finding("packages", requirement.name, "missing", found, advice)
+
+
+def _machine() -> Iterator[Finding]:
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding("machine", "CPU", "ok", f"{cores} cores, torch uses {torch.get_num_threads()}")
+    if torch.cuda.is_available():
+        for index in range(torch.cuda.device_count()):
+            memory = torch.cuda.get_device_properties(index).total_memory / 2**30
+            name = f"{torch.cuda.get_device_name(index)}, {memory:.0f} GiB"
+            yield Finding("machine", f"GPU {index}", "ok", name)
+    elif torch.backends.mps.is_available():
+        yield Finding("machine", "GPU", "ok", "Apple (mps)")
+    else:
+        yield Finding(
+            "machine", "GPU", "absent", "none", "not needed: every lesson runs on the CPU"
+        )
+    if memory := _memory_bytes():
+        enough = memory >= 4 * 2**30
+        advice = "" if enough else "close other programs: lessons want about 4 GiB"
+        state = "ok" if enough else "absent"
+        yield Finding("machine", "memory", state, f"{memory / 2**30:.1f} GiB", advice)
+    free = shutil.disk_usage(Path.cwd()).free
+    enough = free >= 2**30
+    advice = "" if enough else "free at least 1 GiB: training writes checkpoints"
+    state = "ok" if enough else "missing"
+    yield Finding("machine", "free disk", state, f"{free / 2**30:.1f} GiB", advice)
+
+
+def _memory_bytes() -> int | None:
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _isolation() -> Iterator[Finding]:
+    """Layers the kernel offers for running other people's code; only instructors need them."""
+    if platform.system() != "Linux":
+        advice = "grade submissions on Linux, in a virtual machine or a container host"
+        yield Finding("isolation", "namespaces", "absent", platform.system(), advice)
+        return
+    spaces = Path("/proc/sys/user/max_user_namespaces")
+    limit = int(spaces.read_text()) if spaces.exists() else 0
+    allowed = limit > 0
+    advice = "" if allowed else "sysctl user.max_user_namespaces=10000 (as root)"
+    state = "ok" if allowed else "absent"
+    yield Finding("isolation", "user namespaces", state, f"up to {limit}", advice)
+    version = _landlock_version()
+    found, advice = f"version {version}", ""
+    if version < 1:
+        found, advice = "absent", "boot a kernel of 5.13 or newer with lsm=…,landlock"
+    yield Finding("isolation", "Landlock", "ok" if version > 0 else "absent", found, advice)
+    filtered = "Seccomp:" in Path("/proc/self/status").read_text()
+    found = "available" if filtered else "absent"
+    yield Finding("isolation", "seccomp", "ok" if filtered else "absent", found)
+
+
+def _landlock_version() -> int:
+    """The kernel's Landlock ABI version; below 1 where it has none (landlock_create_ruleset(2))."""
+    create_ruleset, version_flag = 444, 1
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(create_ruleset, None, ctypes.c_size_t(0), version_flag)
