@@ -1,0 +1,193 @@
+"""Reading the final number out of a completion, and paying for it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from rlcourse.tasks.rewards import (
+    correctness_reward,
+    extract_answer,
+    extract_tagged_answer,
+    format_reward,
+)
+
+# extract_answer
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        ("so 14 are left.\n#### 14", "14"),
+        ("####14", "14"),
+        ("####    14   ", "14"),
+        ("#### 14\n", "14"),
+        ("#### 14.", "14"),
+        ("#### 1,234", "1234"),
+        ("#### 1,234,567.50", "1234567.5"),
+        ("#### $14.00", "14"),
+        ("#### -3", "-3"),
+        ("#### -$3", "-3"),
+        ("#### $-3", "-3"),
+        ("#### -1,250", "-1250"),
+        ("#### 3.50", "3.5"),
+        ("#### 0.5", "0.5"),
+        ("#### 0", "0"),
+        ("#### -0", "0"),
+        ("#### 100", "100"),
+        ("#### 1200.00", "1200"),
+        ("#### 14.0", "14"),
+        ("#### 007", "7"),
+        ("#### 25%", "25"),
+        ("#### 12 apples", "12"),
+        ("#### 123456789012345678901", "123456789012345678901"),
+    ],
+)
+def test_number_after_the_mark_is_canonical(text, number):
+    assert extract_answer(text) == number
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "14", "The answer is 14.", "14 ####", "####", "#### ", "#### none", "### 14", "####\n"],
+)
+def test_no_number_after_a_mark_is_no_answer(text):
+    assert extract_answer(text) is None
+
+
+def test_last_mark_counts():
+    assert extract_answer("#### 5\nNo, wait.\n#### 7") == "7"
+
+
+def test_numbers_elsewhere_do_not_count():
+    assert extract_answer("1 and 2\n#### 3 and then 4") == "3"
+    assert extract_answer("Step 1: 18 − 4 = 14") is None
+
+
+def test_canonical_numbers_are_fixed_points():
+    for number in ("14", "-3", "3.5", "1234567.5", "0", "100"):
+        assert extract_answer(f"#### {number}") == number
+
+
+def test_every_reference_answer_of_gsm8k_is_read():
+    fallback = Path(__file__).parents[3] / "shared" / "gsm8k"
+    folder = Path(os.environ.get("RLCOURSE_GSM8K", fallback))
+    if not (folder / "test.jsonl").is_file():
+        pytest.skip("GSM8K is not here; set RLCOURSE_GSM8K to its directory")
+    lines = [line for f in sorted(folder.glob("*.jsonl")) for line in f.read_text().splitlines()]
+    for line in lines:
+        answer = json.loads(line)["answer"]
+        expected = int(answer.rsplit("####", 1)[1].strip().replace(",", ""))
+        assert extract_answer(answer) == str(expected)
+
+
+# extract_tagged_answer
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        ("<answer>14</answer>", "14"),
+        ("<think>3</think>\n<answer>\n $1,234.50 \n</answer>", "1234.5"),
+        ("<answer>1</answer> no: <answer>-2</answer>", "-2"),
+        ("<answer>14", None),
+        ("14</answer>", None),
+        ("<answer></answer>", None),
+        ("<answer>none</answer> 14", None),
+        ("#### 14", None),
+        ("", None),
+    ],
+)
+def test_number_in_the_last_answer_tags(text, number):
+    assert extract_tagged_answer(text) == number
+
+
+# correctness_reward
+
+
+def test_equal_numbers_are_right_however_they_are_written():
+    completions = ["#### 14.0", "#### $1,234", "#### 15", "no idea", "#### -3", "14"]
+    answers = ["x\n#### 14", "#### 1234", "#### 14", "#### 14", "#### 3", "#### 14"]
+    rewards = correctness_reward(completions, answers)
+    assert rewards.tolist() == [1, 1, 0, 0, 0, 0]
+    assert rewards.shape == (6,) and rewards.is_floating_point()
+
+
+def test_two_missing_numbers_are_not_equal():
+    assert correctness_reward(["no idea"], ["no idea"]).tolist() == [0]
+
+
+def test_another_extractor_reads_the_completions_only():
+    completions = ["<answer>14</answer>", "#### 14", "<answer>15</answer>"]
+    rewards = correctness_reward(completions, ["#### 14"] * 3, extract=extract_tagged_answer)
+    assert rewards.tolist() == [1, 0, 0]
+
+
+def test_one_answer_per_completion_is_required():
+    with pytest.raises(ValueError):
+        correctness_reward(["#### 14", "#### 15"], ["#### 14"])
+
+
+def test_no_completions_give_no_rewards():
+    assert correctness_reward([], []).shape == (0,)
+    assert format_reward([]).shape == (0,)
+
+
+# format_reward
+
+FULL = "<think>3×6=18, 18−4=14</think><answer>14</answer>"
+
+
+@pytest.mark.parametrize(
+    "completion, reward",
+    [
+        (FULL, 0.5),
+        ("<think>\nline\n\nline\n</think>\n<answer>\n14\n</answer>\n", 0.5),
+        ("<think></think><answer>14</answer>", 0.5),
+        ("<think>a</think> <answer>$1,234.50</answer>", 0.5),
+        ("<think>a</think><answer>fourteen</answer>", 0.4),
+        ("<think>a</think><answer></answer>", 0.4),
+        ("<think>14</think><answer>none</answer>", 0.4),
+        ("<think>a</think><answer>14", 0.3),
+        ("<think>a</think>14", 0.2),
+        ("<think>14", 0.1),
+        ("14", 0.0),
+        ("", 0.0),
+        ("#### 14", 0.0),
+    ],
+)
+def test_each_tag_and_the_number_pay_a_tenth(completion, reward):
+    rewards = format_reward([completion])
+    assert rewards.tolist() == pytest.approx([reward])
+    assert rewards.shape == (1,) and rewards.is_floating_point()
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        FULL + FULL,
+        "<think>" * 10 + "</think>" * 10 + "<answer>" * 10 + "14" + "</answer>" * 10,
+    ],
+)
+def test_repeated_tags_pay_nothing(completion):
+    assert format_reward([completion]).item() < 0.15
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "<answer>14</answer><think>a</think>",
+        "</think><think></answer><answer>14",
+        "</answer>14<answer></think><think>",
+        "<think><answer>14</answer></think>",
+    ],
+)
+def test_tags_out_of_order_pay_less_than_tags_in_order(completion):
+    assert format_reward([completion]).item() < 0.45
+
+
+def test_rewards_are_per_completion():
+    rewards = format_reward([FULL, "", FULL])
+    torch.testing.assert_close(rewards, torch.tensor([0.5, 0.0, 0.5], dtype=rewards.dtype))
