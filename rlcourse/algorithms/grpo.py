@@ -24,6 +24,7 @@ def group_normalized_advantages(
     standard deviation.
     """
     groups = rewards.reshape(-1, group_size)
+    groups = groups - groups[:, :1]  # else a rounded mean over eps is not 0 for equals
     centered = groups - groups.mean(dim=1, keepdim=True)
     std = groups.std(dim=1, correction=min(1, group_size - 1), keepdim=True)
     return (centered / (std + eps)).flatten()

@@ -156,6 +156,7 @@ def value_loss(
     Source: the reference implementation of Schulman et al. 2017 (PPO); it is not in
     the paper.
     """
+    values = values.masked_fill(~mask.bool(), 0)  # padding may hold anything, NaN too
     returns, old_values = returns.detach(), old_values.detach()
     near_old = old_values + (values - old_values).clamp(-clip, clip)
     squared_error = torch.maximum(
