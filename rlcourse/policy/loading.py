@@ -1,0 +1,122 @@
+"""Loading a model and its tokenizer, and saying in one sentence why one cannot be loaded."""
+
+import os
+from pathlib import Path
+
+import torch
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+from safetensors import SafetensorError
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+from rlcourse.errors import UserError
+
+TINY = Path(__file__).parent / "tiny"
+
+
+def load_model_and_tokenizer(
+    name: str | os.PathLike,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+) -> tuple[nn.Module, object]:
+    """The model, in eval mode on its device, and the tokenizer. See `Policy.load`."""
+    device, dtype = choose_device(device), choose_dtype(dtype)
+    source = TINY if str(name) == "tiny" else Path(name).expanduser()
+    if not source.is_dir():
+        if source is TINY or looks_like_path(name):
+            raise UserError(f"There is no model directory {source}: check the path.")
+        source = str(name)
+    try:
+        AutoConfig.from_pretrained(source)  # the first thing to fail, and it says it best
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model, report = AutoModelForCausalLM.from_pretrained(
+            source, dtype=dtype, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError, SafetensorError) as error:
+        raise UserError(why_not_loaded(source, error)) from error
+    if report["missing_keys"]:
+        raise UserError(
+            f"The model {source} lacks {len(report['missing_keys'])} of its weights "
+            f"(the first is {min(report['missing_keys'])}): download or save it again."
+        )
+    try:
+        return model.to(device).eval(), tokenizer
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"The model {source} does not fit on {device}: "
+            'choose a smaller one, or load it with dtype="bfloat16".'
+        ) from error
+
+
+def choose_device(device: str | torch.device | None) -> torch.device:
+    """The device asked for, or else CUDA, MPS or the CPU. UserError where it does not work."""
+    if device is None:
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"The device {str(device)!r} cannot be used on this machine: use 'cpu'."
+        ) from error
+
+
+def choose_dtype(dtype: str | torch.dtype | None) -> torch.dtype:
+    """A floating-point dtype from its name; float32 where none is given."""
+    chosen = torch.float32 if dtype is None else dtype
+    if isinstance(chosen, str):
+        chosen = getattr(torch, chosen.removeprefix("torch."), None)
+    if not isinstance(chosen, torch.dtype) or not chosen.is_floating_point:
+        raise UserError(f"Unknown dtype {dtype!r}: use 'float32', 'bfloat16' or 'float16'.")
+    return chosen
+
+
+def looks_like_path(name: str | os.PathLike) -> bool:
+    """A name of the hub is `model` or `owner/model`; anything else can only be a directory."""
+    text = str(name)
+    return not isinstance(name, str) or text.startswith((".", "/", "~")) or text.count("/") > 1
+
+
+def why_not_loaded(source: str | Path, error: Exception) -> str:
+    """One sentence on what went wrong and what to do about it."""
+    if isinstance(source, Path):
+        return (
+            f"The directory {source} does not hold a complete Hugging Face causal language model "
+            f"({first_line(error)}): download or save it again."
+        )
+    causes = tuple(map(type, chain_of(error)))
+    if any(issubclass(cause, GatedRepoError) for cause in causes):
+        return f"The model {source!r} has terms: accept them on its page and run `hf auth login`."
+    if any(issubclass(cause, (RepositoryNotFoundError, HFValidationError)) for cause in causes):
+        return (
+            f"There is no model {source!r} on the Hugging Face hub: check the name, "
+            "or run `hf auth login` if it is private."
+        )
+    if any(issubclass(cause, (LocalEntryNotFoundError, OfflineModeIsEnabled)) for cause in causes):
+        return (
+            f"The model {source!r} is not on this machine and the Hugging Face hub cannot be "
+            "reached: check the network, or give a directory."
+        )
+    return (
+        f"The model {source!r} cannot be loaded as a causal language model ({first_line(error)}): "
+        "choose another."
+    )
+
+
+def chain_of(error: BaseException | None):
+    """The error and what it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def first_line(error: Exception) -> str:
+    """The gist of an error that may run over a page."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")

@@ -1,0 +1,192 @@
+"""The sampler draws what the model says, and its log-probs are those of a full scoring pass."""
+
+import pytest
+import torch
+from small_models import ARCHITECTURES, EOS, PAD, left_padded_prompts, small_model, small_tokenizer
+
+from rlcourse.algorithms import sample_tokens
+from rlcourse.errors import UserError
+from rlcourse.policy import Policy, sample_completions
+
+MAX_TOKENS = 24
+
+
+def draw(model, prompts, seed=0, **options):
+    settings = {"eos_ids": (EOS,), "pad_id": PAD, "max_tokens": MAX_TOKENS}
+    settings["generator"] = torch.Generator().manual_seed(seed)
+    return sample_completions(model, *prompts, **settings | options)
+
+
+def generated(model, prompts, **options):
+    """Greedy completions by the library's `generate`."""
+    tokens, mask = prompts
+    output = model.generate(
+        input_ids=tokens,
+        attention_mask=mask.long(),
+        max_new_tokens=MAX_TOKENS,
+        do_sample=False,
+        pad_token_id=PAD,
+        **options,
+    )
+    return output[:, tokens.shape[1] :]
+
+
+def eos_that_stops(model, prompts):
+    """A token that greedy decoding reaches early in some rows and late or never in others."""
+    tokens = generated(model, prompts, eos_token_id=None)
+    return int(tokens[0, 4])
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_greedy_equals_generate_with_left_padding(architecture):
+    model, prompts = small_model(architecture), left_padded_prompts()
+    ours = draw(model, prompts, temperature=0, eos_ids=())
+    assert torch.equal(ours.tokens, generated(model, prompts, eos_token_id=None))
+    assert len(set(ours.tokens.flatten().tolist())) > 4  # not one token forever
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_greedy_equals_generate_when_rows_stop_at_eos(architecture):
+    model, prompts = small_model(architecture), left_padded_prompts((3, 9, 1, 6, 2, 7, 5, 4))
+    eos = eos_that_stops(model, prompts)
+    expected = generated(model, prompts, eos_token_id=eos)
+    ours = draw(model, prompts, temperature=0, eos_ids=(eos,))
+    assert torch.equal(ours.tokens, expected[:, : ours.tokens.shape[1]])
+    assert (expected[:, ours.tokens.shape[1] :] == PAD).all()
+    assert not ours.mask.all()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+def test_logprobs_are_those_of_a_scoring_pass(architecture, dtype, tolerance):
+    # The weights are smaller in float32, so that its rounding stays below the tolerance.
+    scale = {"initializer_range": 0.4 if dtype == torch.float64 else 0.05}
+    model = small_model(architecture, dtype=dtype, **scale)
+    rollouts = draw(model, left_padded_prompts(), group_size=8, temperature=0.7, eos_ids=(EOS, 7))
+    scored = Policy(model, small_tokenizer()).logprobs(rollouts)
+    assert (rollouts.old_logprobs - scored).abs().max() < tolerance
+    assert not rollouts.mask.all()  # some rows have ended early and left the batch
+    assert (rollouts.old_logprobs[~rollouts.mask] == 0).all()
+
+
+def test_mask_ends_with_the_first_eos_of_any_kind():
+    rollouts = draw(small_model("llama", initializer_range=0.05), left_padded_prompts(), 1,
+                    group_size=16, eos_ids=(EOS, 7))  # fmt: skip
+    lengths = rollouts.mask.sum(1)
+    for tokens, mask, length in zip(rollouts.tokens, rollouts.mask, lengths, strict=True):
+        is_eos = (tokens == EOS) | (tokens == 7)
+        assert mask[:length].all() and not mask[length:].any()
+        assert not is_eos[: length - 1].any()
+        assert is_eos[length - 1] or length == MAX_TOKENS
+        assert (tokens[length:] == PAD).all()
+    assert {EOS, 7} <= set(rollouts.tokens.flatten().tolist())
+    assert rollouts.tokens.shape[1] == lengths.max()
+
+
+def test_rows_do_not_depend_on_who_else_has_ended():
+    """Alone, a row never leaves a batch; in company the batch shrinks around it."""
+
+    def third_likeliest(logits, **_):
+        return logits.topk(3).indices[:, 2]
+
+    model = small_model("gpt2", dtype=torch.float64)
+    tokens, mask = left_padded_prompts((3, 9, 1, 6, 2, 7, 5, 4, 8))
+    free = draw(model, (tokens, mask), eos_ids=(), sample_tokens=third_likeliest)
+    eos = (int(free.tokens[0, 2]), int(free.tokens[1, 5]))
+    together = draw(model, (tokens, mask), eos_ids=eos, sample_tokens=third_likeliest)
+    assert len(set(together.mask.sum(1).tolist())) > 2
+    for row in range(len(tokens)):
+        real = mask[row]
+        alone = draw(
+            model,
+            (tokens[row : row + 1, real], mask[row : row + 1, real]),
+            eos_ids=eos,
+            sample_tokens=third_likeliest,
+        )
+        kept = together.mask[row]
+        assert torch.equal(together.tokens[row, kept], alone.tokens[0])
+        torch.testing.assert_close(
+            together.old_logprobs[row, kept], alone.old_logprobs[0], rtol=0, atol=1e-12
+        )
+
+
+def test_same_generator_same_completions_other_generator_others():
+    model, prompts = small_model("llama"), left_padded_prompts()
+    first, again, other = (draw(model, prompts, seed, group_size=4) for seed in (3, 3, 4))
+    assert torch.equal(first.tokens, again.tokens)
+    assert torch.equal(first.old_logprobs, again.old_logprobs)
+    assert first.tokens.shape != other.tokens.shape or not torch.equal(first.tokens, other.tokens)
+
+
+def test_completions_of_one_group_differ_and_share_their_prompt():
+    model, (tokens, mask) = small_model("qwen2", initializer_range=0.05), left_padded_prompts()
+    rollouts = draw(model, (tokens, mask), group_size=5)
+    assert len(rollouts) == 20 and rollouts.group_size == 5
+    for prompt in range(4):
+        rows = slice(5 * prompt, 5 * prompt + 5)
+        assert len({tuple(row) for row in rollouts.tokens[rows].tolist()}) == 5
+        assert (rollouts.prompt_tokens[rows] == tokens[prompt]).all()
+        assert (rollouts.prompt_mask[rows] == mask[prompt]).all()
+
+
+def test_first_token_frequencies_follow_the_softmax():
+    model, prompts = small_model("llama"), left_padded_prompts((4,))
+    n = 20_000
+    rollouts = draw(model, prompts, group_size=n, max_tokens=1, temperature=1.5)
+    probs = (model(prompts[0]).logits[0, -1] / 1.5).softmax(-1)
+    counts = torch.bincount(rollouts.tokens[:, 0], minlength=len(probs))
+    deviation = (counts / n - probs).abs() / (probs * (1 - probs) / n).sqrt().clamp(min=1e-4)
+    assert deviation.max() < 5  # standard errors
+
+
+def test_every_draw_is_made_by_the_given_function():
+    seen = []
+
+    def recorded(logits, **options):
+        seen.append((logits.shape, options))
+        return sample_tokens(logits, **options)
+
+    generator = torch.Generator()
+    model, prompts = small_model("llama"), left_padded_prompts()
+    draw(model, prompts, group_size=2, max_tokens=5, eos_ids=(), temperature=0.5, top_k=3,
+         top_p=0.9, generator=generator, sample_tokens=recorded)  # fmt: skip
+    options = {"temperature": 0.5, "top_k": 3, "top_p": 0.9, "generator": generator}
+    assert seen == [((8, 40), options)] * 5
+
+
+def test_wrong_shape_from_a_sampling_function_is_explained():
+    with pytest.raises(UserError, match=r"shape \(4, 1\).*one token id per row"):
+        draw(
+            small_model("llama"),
+            left_padded_prompts(),
+            sample_tokens=lambda logits, **_: logits.argmax(-1, keepdim=True),
+        )
+
+
+def test_filtered_sampling_keeps_the_log_probs_of_the_full_softmax():
+    model = small_model("llama", dtype=torch.float64)
+    rollouts = draw(model, left_padded_prompts(), group_size=4, top_k=2)
+    scored = Policy(model, small_tokenizer()).logprobs(rollouts)
+    torch.testing.assert_close(rollouts.old_logprobs, scored, rtol=0, atol=1e-12)
+
+
+def test_greedy_log_probs_are_at_temperature_one():
+    model = small_model("llama", dtype=torch.float64)
+    rollouts = draw(model, left_padded_prompts(), temperature=0)
+    scored = Policy(model, small_tokenizer()).logprobs(rollouts)
+    assert rollouts.temperature == 1
+    torch.testing.assert_close(rollouts.old_logprobs, scored, rtol=0, atol=1e-12)
+
+
+def test_unpadded_prompts_need_no_mask_and_long_completions_outgrow_the_buffers():
+    model, prompts = small_model("llama"), left_padded_prompts((5, 5))
+    ours = draw(model, prompts, temperature=0, eos_ids=(), max_tokens=100)
+    expected = model.generate(
+        input_ids=prompts[0],
+        attention_mask=prompts[1].long(),
+        max_new_tokens=100,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=PAD,
+    )
+    assert torch.equal(ours.tokens, expected[:, 5:])
