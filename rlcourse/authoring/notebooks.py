@@ -27,9 +27,7 @@ from .lesson import Cell, Lesson, defined_names
 CHECK = """\
 check({name})
 ### BEGIN HIDDEN TESTS
-_graded = check({name}, hidden=True)
-display(_graded)
-_graded.points
+check({name}, hidden=True).points
 ### END HIDDEN TESTS"""
 
 

@@ -1,10 +1,10 @@
-"""Read what a check cell left in a notebook: the outputs of type ``CHECK_MIME``."""
+"""Read what a check cell left in a notebook: the outputs of type ``MIME_TYPE``."""
 
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-CHECK_MIME = "application/vnd.rlcourse.check+json"
+from rlcourse.exercises.result import MIME_TYPE
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,7 @@ class CheckOutput:
 
     exercise: str
     passed: bool
+    unwritten: bool
     score: float
     message: str
 
@@ -22,12 +23,13 @@ def check_output(cell: NotebookNode) -> CheckOutput | None:
     verdict = None
     for output in cell.get("outputs", []):
         data = output.get("data", {})
-        if CHECK_MIME in data:
-            found = data[CHECK_MIME]
+        if MIME_TYPE in data:
+            found = data[MIME_TYPE]
             verdict = CheckOutput(
                 exercise=str(found["exercise"]),
                 passed=bool(found["passed"]),
+                unwritten=bool(found.get("unwritten")),
                 score=float(found["score"]),
-                message=str(data.get("text/plain", "")),
+                message=str(found["message"]),
             )
     return verdict

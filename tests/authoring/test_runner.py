@@ -1,0 +1,117 @@
+"""`rlcourse check`: a notebook's checks, run in a fresh kernel and tabulated."""
+
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from rlcourse.authoring.runner import run_checks
+from rlcourse.errors import UserError
+
+VERDICT = """\
+from IPython.display import display
+def verdict(name, score, unwritten=False):
+    found = dict(exercise=name, passed=score == 1, score=score, unwritten=unwritten, message=name)
+    display({"application/vnd.rlcourse.check+json": found, "text/plain": name}, raw=True)
+"""
+
+
+def graded(name, source, points=4):
+    metadata = {"grade": True, "grade_id": f"check_{name}", "points": points, "solution": False}
+    return new_code_cell(source, metadata={"nbgrader": metadata})
+
+
+@pytest.fixture
+def save(tmp_path):
+    def save(*cells):
+        path = tmp_path / "lesson.ipynb"
+        nbformat.write(new_notebook(cells=[new_code_cell(VERDICT), *cells]), path)
+        return path
+
+    return save
+
+
+def test_every_check_gets_its_row_whatever_the_others_do(save):
+    path = save(
+        new_code_cell("1 / 0"),
+        new_code_cell("raise SystemError", metadata={"tags": ["demo"]}),
+        graded("right", "verdict('right', 1.0)", points=2),
+        graded("partial", "verdict('partial', 0.25)"),
+        graded("wrong", "verdict('wrong', 0.0)"),
+        graded("blank", "verdict('blank', 0.0, unwritten=True)"),
+        graded("broken", "undefined_name"),
+        graded("endless", "while True: pass"),
+        graded("tagged", "verdict('tagged', 1.0)"),
+        graded("silent", "None"),
+        graded("interpreter", f"import sys\nassert sys.executable == {sys.executable!r}"),
+    )
+    before = path.read_bytes()
+    report = run_checks(path, timeout=2, progress=False)
+    assert [(row.exercise, row.status) for row in report.rows] == [
+        ("right", "passed"),
+        ("partial", "partly right"),
+        ("wrong", "wrong"),
+        ("blank", "not written yet"),
+        ("broken", "NameError: name 'undefined_name' is not defined"),
+        ("endless", "TimeoutError: the cell ran longer than 2 seconds"),
+        ("tagged", "passed"),
+        ("silent", "the check cell shows no result"),
+        ("interpreter", "the check cell shows no result"),
+    ]
+    assert report.earned == 2 + 0.25 * 4 + 4
+    assert report.points == 2 + 8 * 4
+    assert not report.passed
+    assert str(report).splitlines()[1].split() == ["partial", "1.0", "/", "4", "partly", "right"]
+    assert path.read_bytes() == before  # the notebook is only read
+
+
+def test_a_demo_tag_on_a_check_cell_does_not_keep_it_from_running(save):
+    cell = graded("hidden", "verdict('hidden', 0.0)")
+    cell.metadata["tags"] = ["demo"]
+    assert run_checks(save(cell), progress=False).rows[0].status == "wrong"
+
+
+def test_a_kernel_that_dies_ends_the_run_with_a_row_for_every_check(save):
+    path = save(
+        graded("first", "verdict('first', 1.0)"),
+        graded("deadly", "import os; os._exit(1)"),
+        graded("last", "verdict('last', 1.0)"),
+    )
+    report = run_checks(path, progress=False)
+    assert [row.status for row in report.rows] == [
+        "passed",
+        "the kernel died here",
+        "not run: the kernel died before",
+    ]
+    assert report.earned == 4
+
+
+def test_outputs_saved_in_the_notebook_count_for_nothing(save):
+    data = {"application/vnd.rlcourse.check+json": {"exercise": "x", "passed": True, "score": 1}}
+    cell = graded("forged", "None")
+    cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
+    assert run_checks(save(cell), progress=False).earned == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "there is no notebook"),
+        ("{broken", "cannot be read as a notebook"),
+        ("[]", "cannot be read as a notebook"),
+        ('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "cannot be read as a notebook"),
+        (nbformat.writes(new_notebook()), "has no check cells"),
+    ],
+)
+def test_a_file_that_is_no_lesson_is_named(tmp_path, content, sentence):
+    path = tmp_path / "lesson.ipynb"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        run_checks(path, progress=False)
+
+
+def test_a_directory_is_no_notebook(tmp_path):
+    with pytest.raises(UserError, match="is a directory"):
+        run_checks(tmp_path, progress=False)
