@@ -77,20 +77,22 @@ def read_lesson(path: Path, registry: Iterable) -> Lesson:
     if not FILE_NAME.fullmatch(path.stem):
         raise UserError(f"{path}: a lesson file is named NN_topic.md, as in 02_policy_gradient.md.")
     registry = {exercise.name: exercise for exercise in registry}
-    cells = tuple(_cells(path, text))
+    notebook = jupytext.reads(text, fmt="md")
+    cells = tuple(_cells(path, text, notebook))
     named = {c.name: registry[c.name] for c in cells if c.kind == "exercise" and c.name in registry}
-    title = next((c.source for c in cells if c.kind == "markdown"), "").partition("\n")[0]
-    lesson = Lesson(path, title.lstrip("# ").strip(), cells, named)
-    if not title.startswith("# "):
+    heading = next((c.source for c in cells if c.kind == "markdown"), "").partition("\n")[0]
+    title = notebook.metadata.get("title") or heading.removeprefix("# ").strip()
+    lesson = Lesson(path, title, cells, named)
+    if not heading.startswith("# "):
         raise lesson.error(1, "a lesson begins with its title, a line such as '# Policy gradient'.")
     _verify_names(lesson, registry)
     _verify_code(lesson)
     return lesson
 
 
-def _cells(path: Path, text: str) -> Iterator[Cell]:
+def _cells(path: Path, text: str, notebook) -> Iterator[Cell]:
     lines, start = text.splitlines(), 0
-    for raw in jupytext.reads(text, fmt="md").cells:
+    for raw in notebook.cells:
         metadata = {k: v for k, v in raw.metadata.items() if k != "lines_to_next_cell"}
         fenced = raw.cell_type == "code" or bool(metadata)
         start = _first_line(lines, start, raw, fenced)

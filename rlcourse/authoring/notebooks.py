@@ -75,10 +75,9 @@ def _notebook_cells(lesson: Lesson, cell: Cell) -> list[NotebookNode]:
             ),
         ]
     if cell.kind == "question":
-        text = f"**Question** · {cell.points:g} points\n\n{cell.source}"
         answer = lesson.answer(cell.name)
         return [
-            new_markdown_cell(text),
+            new_markdown_cell(cell.source),
             _graded(new_markdown_cell, cell.name, answer, points=cell.points),
         ]
     if cell.kind == "answer":
@@ -95,10 +94,7 @@ def _heading(exercise) -> str:
     """What a student wants to know before starting: points, difficulty from 1 to 5, minutes."""
     difficulty = "●" * exercise.difficulty + "○" * (5 - exercise.difficulty)
     points = f"{exercise.points:g} point" + ("" if exercise.points == 1 else "s")
-    return (
-        f"**Exercise** `{exercise.name}` · {points} · {difficulty} · "
-        f"about {exercise.minutes} minutes"
-    )
+    return f"`{exercise.name}` · {points} · {difficulty} · about {exercise.minutes} minutes"
 
 
 def _graded(make, grade_id: str, source: str, points=None, solution: bool = True) -> NotebookNode:
