@@ -24,6 +24,9 @@ def group_mean_advantages(rewards: Tensor, group_size: int) -> Tensor:
     the standard deviation.
     """
     groups = rewards.reshape(-1, group_size)
+    groups = (
+        groups - groups[:, :1]
+    )  # so that equal rewards give 0, not a rounding error
     return (groups - groups.mean(dim=1, keepdim=True)).flatten()
 
 

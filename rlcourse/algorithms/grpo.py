@@ -9,6 +9,7 @@ ties the policy to a frozen reference (Shao et al. 2024, DeepSeekMath, eq. 3).
 import torch
 from torch import Tensor
 
+from rlcourse.algorithms.baselines import group_mean_advantages
 from rlcourse.algorithms.importance_sampling import importance_weights, kl_estimates
 from rlcourse.algorithms.policies import masked_mean
 
@@ -23,10 +24,8 @@ def group_normalized_advantages(
     Source: Shao et al. 2024 (DeepSeekMath), section 4.1.2; they leave open which
     standard deviation.
     """
-    groups = rewards.reshape(-1, group_size)
-    groups = groups - groups[:, :1]  # else a rounded mean over eps is not 0 for equals
-    centered = groups - groups.mean(dim=1, keepdim=True)
-    std = groups.std(dim=1, correction=min(1, group_size - 1), keepdim=True)
+    centered = group_mean_advantages(rewards, group_size).reshape(-1, group_size)
+    std = centered.std(dim=1, correction=min(1, group_size - 1), keepdim=True)
     return (centered / (std + eps)).flatten()
 
 
