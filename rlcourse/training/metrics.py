@@ -100,6 +100,8 @@ class MetricsWriter:
 
     def write(self, metrics: dict) -> None:
         """Keep one step's metrics. Raises ``UserError`` on a full disk."""
+        metrics = {name: float(f"{value:.6g}") for name, value in metrics.items()}
+        metrics |= {name: int(metrics[name]) for name in ("step", "tokens")}
         self.history.append(metrics)
         if self.path is None:
             return

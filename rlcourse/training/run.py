@@ -99,6 +99,10 @@ def train(
         Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
     """
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    if policy is not None:
+        recipe = recipe.but(policy="(passed in)", warm_start=None)
+    if task is not None:
+        recipe = recipe.but(task=task.name)
     method = METHODS[recipe.algorithm]
     method = replace(method, loss=loss or method.loss, advantages=advantages or method.advantages)
     out = _open_directory(Path(out), recipe, resume) if out is not None else None
@@ -144,8 +148,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
             if recipe.eval_every and done % recipe.eval_every == 0:
                 metrics["eval/accuracy"] = _greedy_accuracy(policy, recipe, task)
             writer.write(metrics)
+            bar.set_postfix(_postfix(metrics), refresh=False)
             bar.update()
-            bar.set_postfix(_postfix(metrics))
             last = done == recipe.steps
             due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
             if out and (last or due or stop):
