@@ -1,0 +1,233 @@
+"""The shape of the repository: who imports whom, how long files are, what must not be in them."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "rlcourse"
+
+# What each part may import of ours, besides itself. Arrows run one way; the command line may use
+# everything, and nothing may use it.
+COMMAND_LINE = {"cli", "doctor", "__main__"}
+BELOW = {
+    "errors": set(),
+    "plots": set(),
+    "algorithms": set(),
+    "tasks": {"errors", "algorithms"},
+    "policy": {"errors", "algorithms"},
+    "training": {"errors", "algorithms", "tasks", "policy"},
+    "exercises": {"errors", "algorithms", "tasks", "policy", "plots"},
+    "authoring": {"errors", "algorithms", "tasks", "policy", "exercises"},
+    "grading": {"errors", "algorithms", "tasks", "policy", "exercises", "authoring"},
+}
+# Run once by hand to make what is shipped; it trains, so it may look up. Nothing may import it.
+SCRIPTS = {"rlcourse.policy.build_tiny"}
+LESSONS = [
+    *("policies", "policy_gradient", "baselines", "importance_sampling", "ppo", "grpo"),
+    *("beyond_grpo", "reward_models", "dpo", "evaluation"),
+]
+
+
+def part_of(path: Path) -> str:
+    """ "tasks" for rlcourse/tasks/rewards.py, "errors" for rlcourse/errors.py."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def imported_modules(path: Path, top_level_only: bool = False) -> set[str]:
+    """Full names of everything a file imports, also inside functions; relative ones resolved."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = [*path.relative_to(ROOT).parent.parts]
+    names = set()
+    for node in tree.body if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            names |= {module} | {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def ours(names: set[str]) -> set[str]:
+    """The parts of rlcourse among imported names."""
+    parts = {path.stem for path in PACKAGE.iterdir()}
+    found = {name.split(".")[1] for name in names if name.startswith("rlcourse.")}
+    return found & parts
+
+
+@cache
+def tracked_files() -> list[Path]:
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs a git checkout: it reads the list of tracked files")
+    return [path for name in listing.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+# imports
+
+
+def test_every_part_of_the_package_has_its_place():
+    found = {part_of(path) for path in sources()} - COMMAND_LINE - {"__init__"}
+    assert found <= set(BELOW), f"say in design and here what {found - set(BELOW)} may import"
+
+
+def test_the_arrows_have_no_cycle():
+    def everything_below(part):
+        return {part}.union(*(everything_below(b) for b in BELOW[part]))
+
+    for part, below in BELOW.items():
+        for lower in below:
+            assert part not in everything_below(lower)
+
+
+@pytest.mark.parametrize("part", BELOW)
+def test_arrows_run_one_way(part):
+    for path in sources():
+        if part_of(path) == part and module_of(path) not in SCRIPTS:
+            wrong = ours(imported_modules(path)) - BELOW[part] - {part}
+            assert not wrong, f"{path.relative_to(ROOT)} must not import {sorted(wrong)}"
+
+
+def test_nothing_imports_the_build_scripts():
+    for path in sources():
+        assert not imported_modules(path) & SCRIPTS, path
+
+
+def test_the_package_itself_imports_nothing_until_asked():
+    assert not ours(imported_modules(PACKAGE / "__init__.py", top_level_only=True))
+    code = "import sys, rlcourse; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_algorithms_need_only_torch_and_the_standard_library():
+    allowed = sys.stdlib_module_names | {"torch", "rlcourse"}
+    for path in (PACKAGE / "algorithms").glob("*.py"):
+        foreign = {name.split(".")[0] for name in imported_modules(path)} - allowed
+        assert not foreign, f"{path.name} imports {sorted(foreign)}"
+
+
+def test_lessons_use_only_earlier_lessons():
+    for path in (PACKAGE / "algorithms").glob("*.py"):
+        if path.stem == "__init__":
+            continue
+        assert path.stem in LESSONS
+        earlier = LESSONS[: LESSONS.index(path.stem)]
+        for name in imported_modules(path):
+            if name.startswith("rlcourse.algorithms."):
+                assert name.split(".")[2] in earlier, f"{path.name} imports {name}"
+
+
+def test_plots_need_only_matplotlib_and_torch():
+    allowed = sys.stdlib_module_names | {"torch", "matplotlib"}
+    foreign = {name.split(".")[0] for name in imported_modules(PACKAGE / "plots.py")} - allowed
+    assert not foreign
+
+
+def test_import_checker_sees_every_form(tmp_path, monkeypatch):
+    """The checks above rest on this reading of the syntax tree."""
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    module = tmp_path / "rlcourse" / "tasks" / "x.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(
+        "import rlcourse.cli\n"
+        "from rlcourse import plots\n"
+        "from rlcourse.training.loop import train\n"
+        "from . import rewards\n"
+        "from ..policy import toy\n"
+        "def f():\n    import rlcourse.exercises as e\n"
+    )
+    assert {"rlcourse.cli", "rlcourse.plots", "rlcourse.training.loop", "rlcourse.tasks.rewards",
+            "rlcourse.policy.toy", "rlcourse.exercises"} <= imported_modules(module)  # fmt: skip
+
+
+# files
+
+
+def test_python_files_are_under_four_hundred_lines():
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in tracked_files()
+        if path.suffix == ".py" and (lines := path.read_text("utf-8").count("\n")) >= 400
+    }
+    assert not long
+
+
+# spelled so that this file does not hold what it forbids
+FORBIDDEN = {
+    "a package index": re.compile(r"--(extra-)?index-url|pythonhosted\.org|/simple/\s*$", re.M),
+    "a local path": re.compile(r"(?<![\w.])/(work|home/\w+|Users/\w+|root)/[\w.]"),
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_tracked_files_name_no(what):
+    found = []
+    for path in tracked_files():
+        if path == Path(__file__):
+            continue
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue  # weights, pictures
+        hit = FORBIDDEN[what].search(text)
+        if hit:
+            found.append(f"{path.relative_to(ROOT)}: {hit.group()!r}")
+    assert not found
+
+
+def test_test_files_have_unique_names():
+    """Without packages among the tests, two files of one name cannot be collected together."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert len(names) == len(set(names)), sorted({n for n in names if names.count(n) > 1})
+
+
+# environments
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def requirements(lines) -> dict[str, str]:
+    """{name: specifier} of requirement strings; options and the project itself left out."""
+    parsed = [Requirement(line) for line in lines if not line.startswith("-")]
+    return {r.name.lower().replace("_", "-"): str(r.specifier) for r in parsed}
+
+
+def test_conda_environment_is_in_step_with_pyproject():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))
+    (pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    assert requirements(pip) == requirements(project()["dependencies"])
+    assert f"python{project()['requires-python']}" in environment["dependencies"]
+
+
+def test_lock_fulfils_every_requirement():
+    lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+    locked = requirements(line for line in lines if line and not line.startswith("#"))
+    declared = [*project()["dependencies"]]
+    for extra in project()["optional-dependencies"].values():
+        declared += [line for line in extra if not line.startswith("rlcourse")]
+    for line in declared:
+        requirement = Requirement(line)
+        version = locked[requirement.name.lower().replace("_", "-")].removeprefix("==")
+        assert requirement.specifier.contains(version), f"{line}, but locked is {version}"
