@@ -1,0 +1,261 @@
+"""What is wrong with an answer that no declared mistake explains.
+
+Each question below looks at all failing cases and gives one sentence, or None. The first answer is
+the diagnosis; where the failure is confined to some cases, a second sentence says to which.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcourse.exercises import patterns
+from rlcourse.exercises.calling import Case, Facts, Opaque, Outcome, describe
+from rlcourse.exercises.comparing import Difference
+from rlcourse.exercises.exercise import Exercise
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A failed check: what was asked, expected and answered, and how they differ."""
+
+    exercise: Exercise
+    facts: Facts
+    cases: tuple[Case, ...]
+    expected: list[Outcome]
+    outcomes: list[Outcome]
+    differences: list[list[Difference]]
+    hidden: bool = False
+
+    @property
+    def failing(self) -> list[int]:
+        return [i for i, found in enumerate(self.differences) if found]
+
+    def found(self, *kinds: str) -> list[tuple[int, Difference]]:
+        """(case index, difference) for every difference of these kinds."""
+        return [
+            (i, d) for i, found in enumerate(self.differences) for d in found if d.kind in kinds
+        ]
+
+    def pairs(self, kind: str, name: str | None = None) -> list[patterns.Pair]:
+        """Expected and actual tensors of the failing cases, one per difference of this kind."""
+        return [
+            patterns.Pair(self.cases[i], *map(_as_tensor, (d.expected, d.actual)))
+            for i, d in self.found(kind)
+            if name in (None, d.name) and _is_numeric(d.expected) and _is_numeric(d.actual)
+        ]
+
+
+def diagnose(situation: Situation) -> Iterator[str]:
+    """The sentences a student reads, the most useful first."""
+    for question in QUESTIONS:
+        if sentence := question(situation):
+            yield sentence
+            break
+    yield from _notes(situation)
+
+
+def _notes(s: Situation) -> Iterator[str]:
+    if len(s.failing) < len(s.cases) and (where := patterns.where(s.cases, s.failing)):
+        yield where
+    wanted = describe(s.exercise.reference).unused
+    idle = [name for name in s.facts.unused if name not in wanted]
+    if idle:
+        yield f"Your function never reads {_code_list(idle)}."
+
+
+def _signature(s: Situation) -> str | None:
+    wanted = describe(s.exercise.reference).parameters
+    errors = [s.outcomes[i].error for i in s.failing]
+    if s.facts.parameters and all(e and e.type == "TypeError" and not e.line for e in errors):
+        return (
+            f"It is called by name with {_code_list(wanted)}, "
+            f"and your parameters are {_code_list(s.facts.parameters)}."
+        )
+    return None
+
+
+def _raises(s: Situation) -> str | None:
+    errors = [(i, s.outcomes[i].error) for i in s.failing if s.outcomes[i].error]
+    if not errors:
+        return None
+    i, error = errors[0]
+    said = "" if s.hidden or not error.message else f": {error.message}"
+    at = f", in line {error.line_number} of {error.function}: `{error.line}`" if error.line else ""
+    which = f" The first time is on the case “{s.cases[i].label}”." if len(errors) > 1 else ""
+    if len(errors) < len(s.cases):
+        which = f" It does so on the case “{s.cases[i].label}”."
+    elif len(errors) == len(s.cases):
+        which = ""
+    return f"It raises {error.type}{at}{said.rstrip('.')}.{which}"
+
+
+def _type(s: Situation) -> str | None:
+    found = s.found("type", "structure")
+    if not found:
+        return None
+    _, d = found[0]
+    if d.actual is None:
+        return f"It returns nothing where {_kind(d.expected)} is expected: does it end in `return`?"
+    place = f" in place {d.name}" if d.name else ""
+    return f"It returns {_kind(d.actual)}{place} where {_kind(d.expected)} is expected."
+
+
+def _shape(s: Situation) -> str | None:
+    found = s.found("shape")
+    if not found:
+        return None
+    i, d = found[0]
+    given = ", ".join(
+        f"`{name}` {_shape_of(value)}"
+        for name, value in s.cases[i].arguments.items()
+        if isinstance(value, Tensor)
+    )
+    given = f" for {given}" if given and not s.hidden else ""
+    if d.actual.ndim == 2 and d.expected.shape == d.actual.shape[::-1]:
+        return f"The result is transposed: its rows should be its columns{given}."
+    return (
+        f"It returns shape {_shape_of(d.actual)} where {_shape_of(d.expected)} is expected{given}."
+    )
+
+
+def _unrepeatable(s: Situation) -> str | None:
+    if not s.found("unrepeatable"):
+        return None
+    return "Called twice with the same arguments it gives two different results."
+
+
+def _changed(s: Situation) -> str | None:
+    names = list(dict.fromkeys(d.name for _, d in s.found("changed")))
+    if not names:
+        return None
+    return (
+        f"It changes its argument {_code_list(names)} in place. "
+        "Work on a new tensor: the caller still needs the old one."
+    )
+
+
+def _dtype(s: Situation) -> str | None:
+    found = s.found("dtype")
+    if not found or len(found) < len(s.failing):
+        return None
+    _, d = found[0]
+    got, wanted = (str(t.dtype).removeprefix("torch.") for t in (d.actual, d.expected))
+    return (
+        f"The result is {got} where {wanted} is expected: "
+        "a result takes the dtype of the arguments it is computed from."
+    )
+
+
+def _not_a_number(s: Situation) -> str | None:
+    for kind, what in (("value", "The result"), ("gradient", "The gradient")):
+        for i, pair in enumerate(s.pairs(kind)):
+            for test, name in ((torch.isnan, "NaN"), (torch.isinf, "infinite")):
+                if test(pair.actual).any() and not test(pair.expected).any():
+                    label = s.pairs(kind)[i].case.label
+                    return f"{what} is {name}, first on the case “{label}”."
+    return None
+
+
+def _leaks(s: Situation) -> str | None:
+    names = {d.name for _, d in s.found("gradient") if d.name in s.exercise.constants}
+    if not names or s.found("value"):
+        return None
+    names = _code_list(sorted(names))
+    return f"The gradient flows into {names}, which must count as constant: detach it."
+
+
+def _no_gradient(s: Situation) -> str | None:
+    found = [(i, d) for i, d in s.found("gradient") if d.name in s.exercise.differentiable]
+    if not found or s.found("value", "shape", "type"):
+        return None
+    if all(not d.actual.any() for _, d in found):
+        return (
+            f"The value is right but no gradient reaches `{found[0][1].name}`: "
+            "something on the way is detached, or turned into a number."
+        )
+    return None
+
+
+def _same_everywhere(s: Situation) -> str | None:
+    values = [o.value for o in s.outcomes]
+    if len(values) < 3 or not all(_is_numeric(v) and _as_tensor(v).numel() == 1 for v in values):
+        return None
+    numbers = {float(_as_tensor(v)) for v in values}
+    if len(numbers) == 1 and len({float(_as_tensor(o.value)) for o in s.expected}) > 1:
+        return f"It returns {numbers.pop():g} whatever the arguments."
+    return None
+
+
+def _pattern(s: Situation) -> str | None:
+    if pairs := s.pairs("value"):
+        return patterns.explain(pairs, "Your result", "the expected one")
+    for name in s.exercise.differentiable:
+        pairs = s.pairs("gradient", name)
+        if pairs and (found := patterns.explain(pairs, "your gradient", "the expected one")):
+            return f"The value is right, but {found}"
+    return None
+
+
+def _after(s: Situation) -> str | None:
+    found = s.found("after")
+    if not found or s.found("value"):
+        return None
+    pairs = s.pairs("after")
+    if all(torch.isnan(p.actual).any() for p in pairs):
+        return "After the call the parameters are NaN."
+    return "The value is right, but the parameters are not what they should be after the step."
+
+
+def _values(s: Situation) -> str | None:
+    if s.found("value"):
+        return "The values differ from the expected ones."
+    if s.found("gradient"):
+        return "The value is right, but its gradient is not."
+    return "The result differs from the expected one."
+
+
+QUESTIONS = (
+    _signature,
+    _raises,
+    _type,
+    _shape,
+    _unrepeatable,
+    _changed,
+    _dtype,
+    _not_a_number,
+    _leaks,
+    _no_gradient,
+    _same_everywhere,
+    _pattern,
+    _after,
+    _values,
+)
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, Tensor | float | int) and not isinstance(value, bool)
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return torch.as_tensor(value).double()
+
+
+def _shape_of(value: Tensor) -> str:
+    return str(tuple(value.shape)) if value.ndim else "() (a single number)"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return "a tensor"
+    if isinstance(value, Opaque):
+        return f"a {value.type}"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "None" if value is None else f"a Python {type(value).__name__}"
+
+
+def _code_list(names) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,97 @@
+"""What an exercise is, and how to declare one.
+
+A lesson's exercises are declared in one module, in the order of the lesson, and the module is named
+in ``registry.LESSONS``. An exercise needs no right numbers: they come from the reference, which is
+the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that the trainer runs.
+
+    def total_mistake(x, mask):          # a mistake has the reference's parameter names
+        return x.mean()
+
+    def _cases(draw):
+        yield Case("worked in the lesson", {"x": tensor([1.0, 2.0]), "mask": tensor([1, 0])})
+        for label, logprobs, mask in draw.batches():     # padding, empty rows, N = T, float32 …
+            yield Case(label, {"x": logprobs, "mask": mask})
+
+    EXERCISES = (
+        Exercise(
+            reference=masked_mean,
+            lesson="01_policies",
+            section="Averages over real tokens",
+            points=2, difficulty=1, minutes=10,
+            differentiable=("x",),
+            cases=_cases,
+            mistakes=(
+                Mistake(
+                    "a mean over the padding too",
+                    total_mistake,
+                    "Padding is no token: divide by how many entries of the mask are 1.",
+                ),
+            ),
+            alternatives=(loop_version, einsum_version),
+            hints=("a nudge", "the idea", "nearly the code"),
+        ),
+    )
+
+Then ``python -m rlcourse.exercises.proof masked_mean`` shows whether every mistake is rejected *and
+named as itself*, every alternative passes and the stub fails, on fresh seeds.
+
+Rules of thumb
+- A mistake's name completes "Your numbers are those of …"; its diagnosis is one sentence that
+  teaches why, not what to type. Take mistakes from real code; the creative wrong student gets the
+  gradient wrong and the value right, is right on square shapes, on 0/1 rewards, without padding.
+- A mistake that no case tells from the reference, or two that no case tells apart, fail the proof:
+  add the case that does, with a label that says what is special about it.
+- An argument that is an object (policy, optimizer, generator) stands in a case as a ``Spec``; what
+  the call leaves in it (parameters) is compared like a result.
+- A random function names a statistic of its result in ``observe`` and gives its cases an ``atol``.
+- Implementations stay small: the reference with one thing wrong.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A known wrong implementation: how it is called, what it computes, why it is wrong."""
+
+    name: str
+    implementation: Callable
+    diagnosis: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """One function that students write, and everything that is known about right and wrong."""
+
+    reference: Callable
+    lesson: str  # "02_policy_gradient"
+    section: str  # heading in the lesson that explains it
+    points: float
+    cases: Callable[[Draw], Iterable[Case]]
+    mistakes: tuple[Mistake, ...]
+    alternatives: tuple[Callable, ...]
+    hints: tuple[str, str, str]  # a nudge, the idea, nearly the code
+    difficulty: int  # 1 to 5
+    minutes: int
+    differentiable: tuple[str, ...] = ()  # arguments whose gradient is compared
+    constants: tuple[str, ...] = ()  # float arguments that must get no gradient
+    observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result
+    oracle: Callable | None = None  # same value by an independent exact route, for the proof
+    name: str = field(default="")
+
+    def __post_init__(self):
+        if not self.name:
+            object.__setattr__(self, "name", self.reference.__name__)
+
+    def draw_cases(self, seed: int | None = None, hidden: bool = False) -> tuple[Case, ...]:
+        """The worked cases and random ones: fresh with no seed, the same for the same seed."""
+        track = (*self.differentiable, *self.constants)
+        return tuple(
+            replace(case, track=tuple(name for name in track if name in case.arguments))
+            for case in self.cases(Draw(seed, hidden))
+        )

@@ -1,0 +1,268 @@
+"""The score and the exact policy gradient of a softmax bandit."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.policy_gradient import (
+    exact_policy_gradient,
+    score_function,
+)
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.exercise import Exercise, Mistake
+
+WORKED = tensor([0.5, 0.3, 0.2]).log()  # the lesson's bandit: actions A, B, C
+
+
+# score_function
+
+
+def _score_cases(draw: Draw) -> Iterator[Case]:
+    for action, name in enumerate("ABC"):
+        yield Case(f"worked: action {name}", {"logits": WORKED, "action": action})
+    size = draw.size(3, 5)
+    yield Case("the last action", {"logits": draw.normal(size), "action": size - 1})
+    for label, size in (
+        ("two actions", 2),
+        ("random logits", 4),
+        ("many actions", draw.size(7, 9)),
+    ):
+        action = draw.integer(0, size - 1)
+        yield Case(label, {"logits": draw.normal(size, scale=2), "action": action})
+    logits = draw.normal(4)
+    yield Case("the unlikeliest action", {"logits": logits, "action": int(logits.argmin())})
+    yield Case("an action as a tensor", {"logits": draw.normal(3), "action": torch.tensor(1)})
+    yield Case("logits of ±1000", {"logits": tensor([1000.0, 0.0, -1000.0]), "action": 1})
+    yield Case("float32", {"logits": draw.normal(5).float(), "action": 2})
+
+
+def _one_hot(logits: Tensor, action) -> Tensor:
+    return (torch.arange(len(logits)) == action).to(logits.dtype)
+
+
+def _unstable_softmax(logits: Tensor) -> Tensor:
+    return logits.exp() / logits.exp().sum()
+
+
+def _score_chosen_only(logits, action):
+    return _one_hot(logits, action) * (1 - logits.softmax(0)[action])
+
+
+def _score_by_autograd(logits, action):
+    leaf = logits.detach().clone().requires_grad_()
+    leaf.log_softmax(0)[action].backward()
+    return leaf.grad
+
+
+def _score_by_loop(logits, action):
+    probs = torch.exp(logits - logits.logsumexp(0))
+    return torch.stack([(1.0 if k == action else 0.0) - p for k, p in enumerate(probs)])
+
+
+SCORE_FUNCTION = Exercise(
+    reference=score_function,
+    lesson="02_policy_gradient",
+    section="The log-derivative trick",
+    points=2,
+    difficulty=1,
+    minutes=10,
+    cases=_score_cases,
+    mistakes=(
+        Mistake(
+            "π minus one-hot, the score with its sign turned",
+            lambda logits, action: logits.softmax(0) - _one_hot(logits, action),
+            "Raising an action's own logit makes it likelier, so its own entry must be positive: "
+            "one-hot minus π.",
+        ),
+        Mistake(
+            "the gradient of the probability, not of its logarithm",
+            lambda logits, action: (
+                logits.softmax(0)[action] * (_one_hot(logits, action) - logits.softmax(0))
+            ),
+            "∇ log π is ∇π divided by π: the factor π(action) cancels.",
+        ),
+        Mistake(
+            "one-hot minus the raw logits",
+            lambda logits, action: _one_hot(logits, action) - logits,
+            "Logits are not probabilities: what is subtracted is their softmax.",
+        ),
+        Mistake(
+            "one-hot minus the log-probabilities",
+            lambda logits, action: _one_hot(logits, action) - logits.log_softmax(0),
+            "The logarithm is gone once it is differentiated: what is subtracted is π itself.",
+        ),
+        Mistake(
+            "the one-hot vector alone",
+            lambda logits, action: _one_hot(logits, action),
+            "The normalizer of the softmax depends on every logit as well, and its gradient is π.",
+        ),
+        Mistake(
+            "a gradient that is 0 for every action but the chosen one",
+            _score_chosen_only,
+            "The other logits matter too: each of them takes probability away from the action, "
+            "in proportion to its own probability.",
+        ),
+        Mistake(
+            "the gradient with respect to the probabilities, 1/π(action)",
+            lambda logits, action: _one_hot(logits, action) / logits.softmax(0),
+            "The parameters are the logits: the chain rule goes on through the softmax.",
+        ),
+        Mistake(
+            "the log-probabilities, not their gradient",
+            lambda logits, action: logits.log_softmax(0),
+            "The score is the gradient of one entry of these, log π(action), by all logits.",
+        ),
+        Mistake(
+            "the score of the likeliest action",
+            lambda logits, action: _one_hot(logits, logits.argmax()) - logits.softmax(0),
+            "The score belongs to the action that was taken, likely or not.",
+        ),
+        Mistake(
+            "a softmax that overflows",
+            lambda logits, action: _one_hot(logits, action) - _unstable_softmax(logits),
+            "The exponential of 1000 is infinite: torch's softmax subtracts the largest logit "
+            "first, which changes nothing else.",
+        ),
+    ),
+    alternatives=(_score_by_autograd, _score_by_loop),
+    hints=(
+        "log π(action) is the action's logit minus logsumexp of all logits. Differentiate the two "
+        "terms one after the other.",
+        "The first term gives 1 for the action's own logit and 0 for the others: a one-hot vector. "
+        "The gradient of logsumexp is the softmax.",
+        "One-hot minus π, as a new tensor:\n\n"
+        "    probs = logits.softmax(dim=-1)\n"
+        "    chosen = torch.zeros_like(probs)\n"
+        "    chosen[action] = ...\n"
+        "    return ...",
+    ),
+)
+
+
+# exact_policy_gradient
+
+
+def _exact_cases(draw: Draw) -> Iterator[Case]:
+    yield Case("worked: only A pays", {"logits": WORKED, "rewards": tensor([1.0, 0.0, 0.0])})
+    yield Case("worked: A and C pay", {"logits": WORKED, "rewards": tensor([1.0, 0.0, 1.0])})
+    yield Case("equal rewards", {"logits": draw.normal(4), "rewards": torch.ones(4).double()})
+    uniform = torch.zeros(draw.size(3, 5)).double()
+    yield Case("equal logits", {"logits": uniform, "rewards": draw.rewards(len(uniform))})
+    for size in (2, draw.size(3, 5), draw.size(6, 9)):
+        arguments = {"logits": draw.normal(size), "rewards": draw.rewards(size)}
+        yield Case(f"{size} actions", arguments)
+    yield Case("rewards far from 0", {"logits": draw.normal(3), "rewards": 50 + draw.rewards(3)})
+    yield Case("logits of ±1000", {"logits": tensor([1000.0, 0, 0]), "rewards": draw.rewards(3)})
+    logits = draw.normal(4).float()
+    yield Case("float32", {"logits": logits, "rewards": draw.rewards(4, logits.dtype)})
+
+
+def _exact_no_softmax(logits, rewards):
+    return logits * (rewards - logits @ rewards)
+
+
+def _exact_greedy(logits, rewards):
+    best = rewards.argmax()
+    return rewards[best] * score_function(logits, best)
+
+
+def _exact_unweighted(logits, rewards):
+    return sum(r * score_function(logits, a) for a, r in enumerate(rewards))
+
+
+def _exact_by_autograd(logits, rewards):
+    leaf = logits.detach().clone().requires_grad_()
+    (leaf.softmax(0) @ rewards).backward()
+    return leaf.grad
+
+
+def _exact_by_jacobian(logits, rewards):
+    probs = logits.softmax(0)
+    return (torch.diag(probs) - torch.outer(probs, probs)) @ rewards
+
+
+def _exact_by_scores(logits, rewards):
+    probs = logits.softmax(0)
+    return sum(probs[a] * rewards[a] * score_function(logits, a) for a in range(len(logits)))
+
+
+EXACT_POLICY_GRADIENT = Exercise(
+    reference=exact_policy_gradient,
+    lesson="02_policy_gradient",
+    section="The gradient of an expectation",
+    points=3,
+    difficulty=2,
+    minutes=15,
+    cases=_exact_cases,
+    oracle=_exact_by_autograd,
+    mistakes=(
+        Mistake(
+            "π ⊙ R, without subtracting the expected reward",
+            lambda logits, rewards: logits.softmax(0) * rewards,
+            "Probabilities sum to 1, so one action can only gain what others lose: the entries of "
+            "this gradient sum to 0.",
+        ),
+        Mistake(
+            "the gradient with its sign turned",
+            lambda logits, rewards: -exact_policy_gradient(logits, rewards),
+            "This is the gradient of the expected reward, which is to grow; a loss would be its "
+            "negative.",
+        ),
+        Mistake(
+            "R − π·R, not weighted by π",
+            lambda logits, rewards: rewards - logits.softmax(0) @ rewards,
+            "A logit moves the expectation in proportion to its action's probability.",
+        ),
+        Mistake(
+            "π ⊙ (R − the plain mean of R)",
+            lambda logits, rewards: logits.softmax(0) * (rewards - rewards.mean()),
+            "What an action must beat is the reward that the policy expects, π·R, not the mean "
+            "over actions that it may never take.",
+        ),
+        Mistake(
+            "the gradient with respect to the probabilities",
+            lambda logits, rewards: rewards.clone(),
+            "E[R] = π·R has gradient R by π, but the parameters are the logits behind π.",
+        ),
+        Mistake(
+            "π(1 − π) ⊙ R, the diagonal of the softmax's Jacobian",
+            lambda logits, rewards: logits.softmax(0) * (1 - logits.softmax(0)) * rewards,
+            "A logit changes the probabilities of all actions, not of its own alone: the "
+            "Jacobian's off-diagonal entries −π(a)π(b) count too.",
+        ),
+        Mistake(
+            "the formula with logits in the place of probabilities",
+            _exact_no_softmax,
+            "Logits are not probabilities: take their softmax first.",
+        ),
+        Mistake(
+            "the score of the best action times its reward",
+            _exact_greedy,
+            "An expectation runs over all actions, each with its probability.",
+        ),
+        Mistake(
+            "the sum of R ∇ log π over the actions, not weighted by π",
+            _exact_unweighted,
+            "Without sampling nothing weights the actions by how often they are taken: multiply "
+            "each term by π(a).",
+        ),
+        Mistake(
+            "the gradient divided by the number of actions",
+            lambda logits, rewards: exact_policy_gradient(logits, rewards) / len(logits),
+            "An expectation is a sum weighted by π; the weights sum to 1 already, there is "
+            "nothing to divide by.",
+        ),
+    ),
+    alternatives=(_exact_by_autograd, _exact_by_jacobian, _exact_by_scores),
+    hints=(
+        "E[R] = Σ π(a) R(a). Which entries of π change when one logit moves?",
+        "∇E[R] = Σ π(a) R(a) ∇ log π(a), and ∇ log π(a) is one-hot minus π. Collect what stands "
+        "at one logit: its own term, minus its probability times the expected reward.",
+        "With the expected reward `probs @ rewards`:\n\n"
+        "    probs = logits.softmax(dim=-1)\n"
+        "    expected_reward = ...\n"
+        "    return probs * (rewards - ...)",
+    ),
+)

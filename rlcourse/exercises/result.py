@@ -1,0 +1,177 @@
+"""What a check returns: a score, and a message that a student reads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.comparing import Difference
+from rlcourse.exercises.show import show, show_pair
+
+MIME_TYPE = "application/vnd.rlcourse.check+json"
+
+
+@dataclass(frozen=True)
+class Example:
+    """The smallest failing case, and what differs on it."""
+
+    case: Case
+    differences: tuple[Difference, ...]
+    constants: tuple[str, ...] = ()
+
+    @classmethod
+    def smallest(cls, situation) -> "Example":
+        """Of a `Situation`: the failing case with the fewest numbers, one that gave a result."""
+        telling = [i for i in situation.failing if not situation.outcomes[i].error]
+        i = min(telling or situation.failing, key=lambda i: _size(situation.cases[i].arguments))
+        found = tuple(situation.differences[i])
+        return cls(situation.cases[i], found, situation.exercise.constants)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """(name, value) of the arguments, then of what was expected and what came."""
+        lines = [(name, show(value)) for name, value in self.case.arguments.items()]
+        for difference in self.differences:
+            if difference.kind in ("value", "shape", "type", "structure", "gradient", "after"):
+                wanted, got = show_pair(difference.expected, difference.actual)
+                if difference.kind == "gradient" and difference.name in self.constants:
+                    wanted = "none"
+                what = self._what(difference)
+                lines += [(f"{what}expected", wanted), (f"{what}yours", got)]
+        return lines
+
+    @staticmethod
+    def _what(difference: Difference) -> str:
+        if difference.kind == "gradient":
+            return f"gradient of {difference.name}, "
+        return f"{difference.name}, " if difference.name else ""
+
+    def grid(self) -> Difference | None:
+        """The first difference between two (N, T) tensors: worth a picture."""
+        for difference in self.differences:
+            pair = difference.expected, difference.actual
+            if difference.kind in ("value", "gradient") and all(
+                isinstance(t, Tensor) and t.ndim == 2 for t in pair
+            ):
+                return difference
+        return None
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, Tensor):
+        return value.numel()
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_size, value))
+    if hasattr(value, "options"):
+        return _size(value.options)
+    return len(value) if isinstance(value, str) else 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """The verdict of a check. In Jupyter it shows itself; ``message`` is the same in plain text."""
+
+    exercise: str
+    lesson: str
+    section: str
+    passed: bool
+    score: float  # in [0, 1]
+    max_points: float
+    agreeing: int
+    cases: int
+    minutes: int
+    first_hint: str
+    unwritten: bool = False
+    mistake: str | None = None  # name of the declared mistake that reproduces the answer
+    sentences: tuple[str, ...] = ()
+    example: Example | None = None
+    printed: str = ""
+    warning: str = ""
+
+    @property
+    def points(self) -> float:
+        return float(self.score * self.max_points)
+
+    @property
+    def headline(self) -> str:
+        if self.unwritten:
+            return f"✗ {self.exercise} is not written yet"
+        agree = f"{self.agreeing} of {self.cases} cases agree"
+        if self.passed:
+            return f"✓ {self.exercise}   {agree}, in value and everything else"
+        return f"✗ {self.exercise}   {agree}"
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is wrong, and why."""
+        if not self.unwritten:
+            return self.sentences
+        return (
+            *self.sentences,
+            "Put its body in place of `raise NotImplementedError()`, run that cell, then this one. "
+            f"About {self.minutes} minutes.",
+        )
+
+    @property
+    def footer(self) -> str:
+        number = self.lesson.partition("_")[0]
+        return f"hint({self.exercise}) · lesson {number}, “{self.section}”"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the function said while it was called."""
+        notes = [f"Your code warns: {self.warning}"] if self.warning else []
+        return (*notes, *([f"It printed: {self.printed.strip()}"] if self.printed.strip() else []))
+
+    @property
+    def message(self) -> str:
+        lines = [self.headline, *(f"  {sentence}" for sentence in self.advice)]
+        if self.example:
+            lines.append(f"  Smallest case, “{self.example.case.label}”:")
+            rows = self.example.lines()
+            width = max((len(name) for name, _ in rows), default=0)
+            lines += [f"    {name:<{width}}  {value}" for name, value in rows]
+        lines += [f"  {note}" for note in self.notes]
+        if not self.passed:
+            lines.append(f"  {self.footer}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.message
+
+    def as_json(self) -> dict[str, Any]:
+        """What a tool reads out of a notebook's outputs."""
+        return {
+            "exercise": self.exercise,
+            "passed": self.passed,
+            "score": self.score,
+            "points": self.points,
+            "max_points": self.max_points,
+            "mistake": self.mistake,
+            "message": self.message,
+        }
+
+    def _repr_html_(self) -> str:
+        from rlcourse.exercises.html import result_html
+
+        return result_html(self)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
+        return {
+            "text/plain": self.message,
+            "text/html": self._repr_html_(),
+            MIME_TYPE: self.as_json(),
+        }
+
+
+class CheckFailed(Exception):
+    """Raised in place of a failed result where only an exception counts: nbgrader's Validate."""
+
+    def __init__(self, result: Result):
+        super().__init__(result.message)
+        self.result = result
+
+    def _render_traceback_(self) -> list[str]:
+        return self.result.message.splitlines()
