@@ -45,6 +45,8 @@ def problems_of_step(
 
 def minibatches(rollouts: Rollouts, recipe, generator: torch.Generator) -> Iterator[Rollouts]:
     """`recipe.updates` passes over the rollouts, each in `recipe.minibatches` random pieces."""
+    if len(rollouts) == 0:
+        return
     for _ in range(recipe.updates):
         if recipe.minibatches == 1:
             yield rollouts
@@ -56,8 +58,6 @@ def minibatches(rollouts: Rollouts, recipe, generator: torch.Generator) -> Itera
 
 def trimmed(rollouts: Rollouts) -> Rollouts:
     """The same rows without the columns that are padding in all of them."""
-    if len(rollouts) == 0:
-        return rollouts
     width = int(rollouts.mask.sum(1).max())
     skip = rollouts.prompt_mask.shape[1] - int(rollouts.prompt_mask.sum(1).max())
     narrow = {}

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -19,8 +20,8 @@ from rlcourse.training.batches import (
     derived_seed,
     minibatches,
     problems_of_step,
-    trimmed,
 )
+from rlcourse.training.forward import row_logprobs, rows_with_gradient
 from rlcourse.training.methods import Method, call_estimator, call_loss
 from rlcourse.training.metrics import rollout_metrics, update_metrics
 from rlcourse.training.recipe import Recipe
@@ -71,7 +72,7 @@ def training_steps(
             metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
 
             if method.keeps_rewarded:
-                rollouts = trimmed(rollouts.rows(rollouts.rewards >= recipe.keep_reward))
+                rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
                 metrics["kept"] = len(rollouts)
             if reference is not None:
                 with torch.no_grad():
@@ -79,22 +80,11 @@ def training_steps(
 
             updates = []
             for batch in minibatches(rollouts, recipe, generator):
-                if len(batch) == 0:
-                    continue
-                logprobs = policy.logprobs(batch)  # (n, T), with gradient
-                loss, clip_fraction = call_loss(
-                    method.loss,
-                    logprobs=logprobs,
-                    old_logprobs=batch.old_logprobs,  # as sampled: the μ updates share them
-                    ref_logprobs=batch.old_logprobs if reference is None else batch.ref_logprobs,
-                    advantages=batch.advantages,
-                    rewards=batch.advantages,  # REINFORCE's loss calls them so
-                    mask=batch.mask,
-                    clip=recipe.clip,
-                    beta=recipe.beta,
-                    max_tokens=recipe.max_tokens,
-                    group_size=recipe.group_size,
-                )
+                loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
+                fresh = not updates and not method.imitates  # πθ is still the πold that sampled
+                rows = rows_with_gradient(loss_of, batch) if fresh else None
+                logprobs = row_logprobs(policy, batch, rows)  # (n, T)
+                loss, clip_fraction = loss_of(logprobs)
                 require_finite(loss, "loss", step, recipe)
                 optimizer.zero_grad()
                 loss.backward()
@@ -137,6 +127,24 @@ def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
     rollouts = policy.demonstrations(prompts, [p.answer for p in problems])
     ones = torch.ones(len(rollouts), device=rollouts.mask.device)
     return replace(rollouts, rewards=ones, advantages=ones)
+
+
+def batch_loss(logprobs: torch.Tensor, method: Method, batch: Rollouts, recipe: Recipe):
+    """The method's loss, given whatever its parameters name, and its clip fraction or None."""
+    ref_logprobs = batch.old_logprobs if batch.ref_logprobs is None else batch.ref_logprobs
+    return call_loss(
+        method.loss,
+        logprobs=logprobs,
+        old_logprobs=batch.old_logprobs,  # as sampled: the μ updates share them
+        ref_logprobs=ref_logprobs,  # without a penalty (β = 0) any will do
+        advantages=batch.advantages,
+        rewards=batch.advantages,  # REINFORCE's loss calls them so
+        mask=batch.mask,
+        clip=recipe.clip,
+        beta=recipe.beta,
+        max_tokens=recipe.max_tokens,
+        group_size=recipe.group_size,
+    )
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, step: int) -> float:

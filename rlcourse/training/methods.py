@@ -53,7 +53,7 @@ def call_by_name(function: Callable, what: str, **available):
             close = difflib.get_close_matches(parameter.name, available, n=1)
             hint = f": did you mean '{close[0]}'?" if close else f"; it has {', '.join(available)}"
             raise UserError(
-                f"{what} {name} asks for '{parameter.name}', which the trainer lacks{hint}"
+                f"{what} {name} asks for '{parameter.name}', which the trainer does not have{hint}"
             )
     try:
         return function(**arguments)
@@ -101,9 +101,7 @@ def call_reward(reward: Callable, **available) -> Tensor:
     value = call_by_name(reward, "the reward", **available)
     n = len(available["completions"])
     if not isinstance(value, Tensor) or value.shape != (n,) or not value.isfinite().all():
-        raise UserError(
-            f"the reward {name} must return {n} finite numbers as a tensor of shape ({n},)"
-        )
+        raise UserError(f"the reward {name} must return a tensor of {n} finite numbers")
     return value.detach().float()
 
 

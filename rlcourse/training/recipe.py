@@ -91,7 +91,7 @@ class Recipe:
         rows = self.prompts * (1 if self.algorithm == "sft" else self.group_size)
         if self.minibatches > rows:
             raise UserError(
-                f"minibatches={self.minibatches} is more than the {rows} rows of a batch"
+                f"minibatches must be at most {rows}, the rows of a batch, not {self.minibatches}"
             )
 
     def but(self, **changes) -> "Recipe":
@@ -198,7 +198,7 @@ def _known(values: Mapping, where: str) -> dict:
 
 
 def _nearest(word: str, choices: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
     return f": did you mean '{close[0]}'?" if close else ""
 
 

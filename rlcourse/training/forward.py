@@ -1,0 +1,83 @@
+"""The forward pass of an update, without the two kinds of work that cannot change its gradient.
+
+A prompt is read once for all completions of its group, and rows that the loss gives no gradient
+are not read at all: groups that were all right or all wrong, or wrong answers under REINFORCE.
+Early and late in training these are most of a batch. Nothing is approximated, and tests compare
+both with ``policy.logprobs`` in value and gradient.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from rlcourse.policy import Policy
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.policy.sampler import next_token_logits, token_positions
+from rlcourse.training.batches import trimmed
+
+
+def rows_with_gradient(loss: Callable, batch: Rollouts) -> Tensor:
+    """Which rows (n,) bool the loss gives a gradient, asked of the loss itself.
+
+    `loss(logprobs)` is ``(scalar, anything)``.
+
+    Valid while the policy is still the one that sampled `batch`: its log-probs are then
+    ``batch.old_logprobs``, and what the loss makes of them needs no forward pass.
+    """
+    logprobs = batch.old_logprobs.detach().clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(logprobs)[0], logprobs, allow_unused=True)
+    if gradient is None:
+        return torch.ones(len(batch), dtype=torch.bool, device=logprobs.device)
+    rows = gradient.ne(0).any(dim=1)
+    rows[:1] |= ~rows.any()  # a loss without any gradient still needs a graph to be called on
+    return rows
+
+
+def row_logprobs(policy, batch: Rollouts, rows: Tensor | None = None) -> Tensor:
+    """``policy.logprobs(batch)`` (n, T) with gradient in `rows`; elsewhere those of sampling."""
+    if rows is None or bool(rows.all()):
+        return shared_prompt_logprobs(policy, batch)
+    some = shared_prompt_logprobs(policy, trimmed(batch.rows(rows)))
+    logprobs = batch.old_logprobs.detach().clone()
+    padding = logprobs.shape[1] - some.shape[1]
+    logprobs[rows] = torch.nn.functional.pad(some, (0, padding)).to(logprobs.dtype)
+    return logprobs
+
+
+def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
+    """``policy.logprobs(batch)`` (n, T), reading each prompt once for all of its rows."""
+    width = batch.prompt_tokens.shape[1]
+    prompts, group = torch.unique(
+        torch.cat([batch.prompt_mask.long(), batch.prompt_tokens], dim=1),
+        dim=0,
+        return_inverse=True,
+    )
+    if not isinstance(policy, Policy) or 2 * len(prompts) > len(batch) or batch.mask.shape[1] < 2:
+        return policy.logprobs(batch)
+    prompt_mask, prompt_tokens = prompts[:, :width], prompts[:, width:]
+    mask = torch.cat([batch.prompt_mask, batch.mask], dim=1)
+    cache = DynamicCache(config=policy.model.config)
+    first = next_token_logits(
+        policy.model,
+        keep=1,
+        input_ids=prompt_tokens,
+        attention_mask=prompt_mask,
+        position_ids=token_positions(prompt_mask),
+        past_key_values=cache,
+        use_cache=True,
+    )
+    cache.reorder_cache(group)
+    rest = next_token_logits(
+        policy.model,
+        keep=batch.mask.shape[1] - 1,
+        input_ids=batch.tokens[:, :-1],
+        attention_mask=mask[:, :-1].long(),
+        position_ids=token_positions(mask)[:, width:-1],
+        past_key_values=cache,
+        use_cache=True,
+    )
+    logits = torch.cat([first[group], rest], dim=1) / batch.temperature
+    chosen = logits.gather(-1, batch.tokens.unsqueeze(-1)).squeeze(-1)
+    return (chosen - logits.logsumexp(-1)).masked_fill(~batch.mask, 0.0)
