@@ -29,6 +29,7 @@ class _ThisInterpreter(KernelSpecManager):
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        command.append("--IPKernelApp.log_level=ERROR")  # its advice is not for the course's users
         return KernelSpec(argv=command, display_name="Python 3", language="python")
 
 

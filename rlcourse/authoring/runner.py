@@ -49,17 +49,18 @@ class Report:
         return all(row.status == "passed" for row in self.rows)
 
     def __str__(self) -> str:
-        names = ["exercise", *(row.exercise for row in self.rows), "total"]
-        width = max(map(len, names))
+        """The table, and below it what the checks said about answers that are wrong."""
+        width = max(len(name) for name in ("total", *(row.exercise for row in self.rows)))
         lines = [
             f"{row.exercise:{width}}  {row.earned:4.1f} / {row.points:<4g} {row.status}"
             for row in self.rows
         ]
-        total = f"{'total':{width}}  {self.earned:4.1f} / {self.points:<4g}"
-        return "\n".join([*lines, total.rstrip()])
+        lines.append(f"{'total':{width}}  {self.earned:4.1f} / {self.points:g}")
+        wrong = [row for row in self.rows if row.status in ("wrong", "partly right")]
+        return "\n".join([*lines, *(f"\n{row.message}" for row in wrong)])
 
 
-def run_checks(
+def check_notebook(
     notebook: Path | str, *, timeout: float | None = CHECK_TIMEOUT, progress: bool = True
 ) -> Report:
     """Run a notebook in a fresh kernel, demo cells left out, and report on every check cell.

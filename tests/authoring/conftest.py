@@ -6,7 +6,7 @@ from fixture_course import LESSON, NAME, REPOSITORY, declare
 
 @pytest.fixture
 def registry():
-    return [declare("score_function", 2), declare("reinforce_loss", 4)]
+    return [declare("score_function"), declare("reinforce_loss")]
 
 
 @pytest.fixture

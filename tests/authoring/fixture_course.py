@@ -1,9 +1,9 @@
 """A small course of its own: one lesson, two exercises of the library, one question."""
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
-from rlcourse import algorithms
+from rlcourse import exercises
 
 REPOSITORY = Path(__file__).parents[2]
 NAME = "90_fixture"
@@ -49,8 +49,6 @@ The end.
 """
 
 
-def declare(name: str, points: int, lesson: str = NAME):
-    reference = getattr(algorithms, name)
-    return SimpleNamespace(
-        name=name, lesson=lesson, reference=reference, points=points, difficulty=2, minutes=5
-    )
+def declare(name: str, **changes):
+    """The exercise of that name, moved to the fixture lesson."""
+    return replace(exercises.get(name), **{"lesson": NAME, **changes})

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from fixture_course import NAME, declare
 
-from rlcourse.authoring.build import build, find_root
+from rlcourse.authoring.builder import build, find_root
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.notebooks import dumps, solved_notebook, without_outputs
 from rlcourse.errors import UserError

@@ -1,7 +1,7 @@
 """Reading a lesson, and the sentence an author gets for each way of getting it wrong."""
 
 import pytest
-from fixture_course import LESSON, NAME
+from fixture_course import LESSON, NAME, declare
 
 from rlcourse.authoring.lesson import defined_names, read_lesson
 from rlcourse.errors import UserError
@@ -74,7 +74,7 @@ def test_an_exercise_with_a_body_is_refused(read):
 
 
 def test_an_exercise_of_another_lesson_is_refused(tmp_path, registry):
-    registry[0].lesson = "91_other"
+    registry[0] = declare("score_function", lesson="91_other")
     path = tmp_path / f"{NAME}.md"
     path.write_text(LESSON)
     with pytest.raises(UserError, match="declared for lesson 91_other"):

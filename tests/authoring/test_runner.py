@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from rlcourse.authoring.runner import run_checks
+from rlcourse.authoring.runner import check_notebook
 from rlcourse.errors import UserError
 
 VERDICT = """\
@@ -47,7 +47,7 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
         graded("interpreter", f"import sys\nassert sys.executable == {sys.executable!r}"),
     )
     before = path.read_bytes()
-    report = run_checks(path, timeout=2, progress=False)
+    report = check_notebook(path, timeout=2, progress=False)
     assert [(row.exercise, row.status) for row in report.rows] == [
         ("right", "passed"),
         ("partial", "partly right"),
@@ -69,7 +69,7 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
 def test_a_demo_tag_on_a_check_cell_does_not_keep_it_from_running(save):
     cell = graded("hidden", "verdict('hidden', 0.0)")
     cell.metadata["tags"] = ["demo"]
-    assert run_checks(save(cell), progress=False).rows[0].status == "wrong"
+    assert check_notebook(save(cell), progress=False).rows[0].status == "wrong"
 
 
 def test_a_kernel_that_dies_ends_the_run_with_a_row_for_every_check(save):
@@ -78,7 +78,7 @@ def test_a_kernel_that_dies_ends_the_run_with_a_row_for_every_check(save):
         graded("deadly", "import os; os._exit(1)"),
         graded("last", "verdict('last', 1.0)"),
     )
-    report = run_checks(path, progress=False)
+    report = check_notebook(path, progress=False)
     assert [row.status for row in report.rows] == [
         "passed",
         "the kernel died here",
@@ -91,7 +91,7 @@ def test_outputs_saved_in_the_notebook_count_for_nothing(save):
     data = {"application/vnd.rlcourse.check+json": {"exercise": "x", "passed": True, "score": 1}}
     cell = graded("forged", "None")
     cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
-    assert run_checks(save(cell), progress=False).earned == 0
+    assert check_notebook(save(cell), progress=False).earned == 0
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_a_file_that_is_no_lesson_is_named(tmp_path, content, sentence):
     if content is not None:
         path.write_text(content)
     with pytest.raises(UserError, match=sentence):
-        run_checks(path, progress=False)
+        check_notebook(path, progress=False)
 
 
 def test_a_directory_is_no_notebook(tmp_path):
     with pytest.raises(UserError, match="is a directory"):
-        run_checks(tmp_path, progress=False)
+        check_notebook(tmp_path, progress=False)

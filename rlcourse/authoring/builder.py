@@ -36,6 +36,11 @@ class Built:
     written: tuple[Path, ...]
     solution: str
 
+    def __str__(self) -> str:
+        advice = "" if self.solution in ("executed", "current") else ", --execute writes it"
+        files = f"{len(self.written)} files written" if self.written else "nothing to write"
+        return f"{self.lesson}: {files}, solution {self.solution}{advice} ({self.seconds:.1f} s)"
+
 
 def build(
     lessons: Sequence[str] | None = None,

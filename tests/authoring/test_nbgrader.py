@@ -1,0 +1,158 @@
+"""Plain nbgrader, run as an instructor runs it in ``course/``: release, autograde, feedback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from fixture_course import LESSON, NAME, REPOSITORY, declare
+from nbgrader.api import Gradebook
+from nbgrader.validator import Validator
+
+from rlcourse import exercises
+from rlcourse.authoring import build
+from rlcourse.authoring.lesson import read_lesson
+from rlcourse.authoring.notebooks import dumps, solved_notebook
+
+pytestmark = pytest.mark.slow
+
+# A right value with a wrong gradient on some rows: the check gives part of the points.
+HALF_RIGHT = """\
+def reinforce_loss(logprobs, rewards, mask):
+    return -(rewards.detach() * logprobs.masked_fill(~mask.bool(), 0).mean(dim=1)).mean()
+"""
+
+
+def cell(node, name):
+    return next(cell for cell in node.cells if cell.id == name)
+
+
+def submissions(student, solved):
+    """What students hand in, by student."""
+    half = nbformat.reads(solved, as_version=4)
+    cell(half, "reinforce_loss").source = HALF_RIGHT
+    cell(half, "score_function").source = "def score_function(logits, action"
+    tampered = nbformat.reads(solved, as_version=4)
+    cell(tampered, "score_function").source = "def score_function(logits, action): return None"
+    cell(tampered, "check_score_function").metadata["tags"] = ["skip-execution"]
+    tampered.cells.remove(cell(tampered, "check_reinforce_loss"))
+    return {"perfect": solved, "blank": student, "half": dumps(half), "tampered": dumps(tampered)}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """The instructor's ``course/`` after release, autograde and feedback; nothing is written."""
+    root = tmp_path_factory.mktemp("course")
+    course = root / "course"
+    (course / "lessons").mkdir(parents=True)
+    (course / "lessons" / f"{NAME}.md").write_text(LESSON)
+    config = (REPOSITORY / "course" / "nbgrader_config.py").read_text()
+    (course / "nbgrader_config.py").write_text(config)
+    registry = [declare("score_function"), declare("reinforce_loss")]
+    build(root=root, registry=registry, progress=False)
+    student = (root / "notebooks" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    lesson = read_lesson(course / "lessons" / f"{NAME}.md", registry)
+    solved = dumps(solved_notebook(lesson, nbformat.reads(student, as_version=4)))
+    for name, text in submissions(student, solved).items():
+        path = course / "submitted" / name / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+    for command in ("generate_assignment", "autograde", "generate_feedback"):
+        nbgrader(course, command)
+    return course
+
+
+def nbgrader(course, command):
+    scripts = str(Path(sys.executable).parent)  # nbgrader looks for alembic on PATH
+    environment = os.environ | {
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "RLCOURSE_HOME": str(course / "home"),
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", command, NAME],
+        cwd=course,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def marks(desk):
+    """{student: {grade id: automatic points}}"""
+    with Gradebook(f"sqlite:///{desk}/gradebook.db") as gradebook:
+        return {
+            submission.student.id: {
+                grade.name: grade.auto_score for grade in submission.notebooks[0].grades
+            }
+            for submission in gradebook.assignment_submissions(NAME)
+        }
+
+
+def points(name):
+    return exercises.get(name).points
+
+
+def test_release_of_plain_nbgrader_is_the_committed_student_notebook(desk):
+    released = (desk / "release" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    built = (desk.parent / "notebooks" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    assert nbformat.reads(released, as_version=4) == nbformat.reads(built, as_version=4)
+
+
+def test_a_perfect_submission_gets_every_point_and_its_answer_waits_for_a_person(marks):
+    assert marks["perfect"] == {
+        "check_score_function": points("score_function"),
+        "check_reinforce_loss": points("reinforce_loss"),
+        "why_sum": None,
+    }
+
+
+def test_a_blank_submission_gets_nothing_and_nothing_to_read(marks):
+    assert marks["blank"] == dict.fromkeys(marks["perfect"], 0)
+
+
+def test_a_half_right_answer_gets_part_of_the_points(marks):
+    assert 0 < marks["half"]["check_reinforce_loss"] < points("reinforce_loss")
+
+
+def test_a_syntax_error_costs_its_own_exercise_only(marks):
+    assert marks["half"]["check_score_function"] == 0
+    assert marks["half"]["check_reinforce_loss"] > 0
+
+
+def test_a_tag_that_skips_the_check_earns_nothing(marks):
+    assert marks["tampered"]["check_score_function"] == 0
+
+
+def test_a_deleted_check_cell_comes_back_and_is_run(marks):
+    assert marks["tampered"]["check_reinforce_loss"] == points("reinforce_loss")
+
+
+def test_feedback_says_what_is_wrong_and_a_demo_cell_was_not_run(desk):
+    feedback = (desk / "feedback" / "half" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "those of a mean over all N·T positions" in feedback
+    graded = nbformat.read(desk / "autograded" / "perfect" / NAME / f"{NAME}.ipynb", as_version=4)
+    demo = next(c for c in graded.cells if "demo ran" in c.source)
+    assert demo.outputs == []
+
+
+def test_grading_touches_nobodys_progress(desk):
+    assert not (desk / "home").exists()
+
+
+def test_validate_passes_the_right_submission_and_fails_the_wrong_ones(desk, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+    def validate(student):
+        path = desk / "submitted" / student / NAME / f"{NAME}.ipynb"
+        return Validator().validate(str(path))
+
+    assert validate("perfect") == {}
+    failed = validate("half")["failed"]
+    sources = [entry["source"] for entry in failed]
+    assert sources == ["check(score_function)", "check(reinforce_loss)"]
+    assert "those of a mean over all N·T positions" in failed[1]["raw_error"]
