@@ -30,14 +30,20 @@ PRINTED_LIMIT = 2000  # characters kept of what one call prints
 class Case:
     """One call: keyword arguments, and a few words on what is special about them.
 
-    ``track`` names the float tensors whose gradient is recorded. ``atol`` replaces the tolerance
-    where results are statistical.
+    The gradient is recorded for the arguments named in ``differentiable``, and for those in
+    ``constants``, which should get none. ``atol`` replaces the tolerance where results are
+    statistical.
     """
 
     label: str
     arguments: dict[str, Any]
-    track: tuple[str, ...] = ()
+    differentiable: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
     atol: float | None = None
+
+    @property
+    def track(self) -> tuple[str, ...]:
+        return (*self.differentiable, *self.constants)
 
 
 @dataclass(frozen=True)

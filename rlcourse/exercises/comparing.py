@@ -5,7 +5,7 @@ The expected side is the reference, or a declared mistake whose numbers are trie
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,6 +13,8 @@ from torch import Tensor
 
 from rlcourse.exercises.calling import Case, Outcome
 
+# Faults beside the numbers: they may come together with any mistake.
+BESIDES = ("leak", "changed", "dtype")
 RELATIVE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
@@ -20,7 +22,8 @@ RELATIVE = {torch.float64: 1e-6, torch.float32: 1e-4}
 class Difference:
     """One way in which an outcome is not as expected.
 
-    ``kind``: error, type, structure, shape, dtype, value, gradient, changed, after, unrepeatable.
+    ``kind``: error, type, structure, shape, dtype, value, gradient, leak (a gradient in
+    a constant), changed (an argument), after, unrepeatable.
     ``name`` is the argument or the place in the result that it concerns.
     """
 
@@ -49,7 +52,8 @@ def compare(
     for name in case.track:
         wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
         if not rule.close(wanted, got):
-            found.append(Difference("gradient", name, wanted, got))
+            kind = "leak" if name in case.constants else "gradient"
+            found.append(Difference(kind, name, wanted, got))
     found += [
         Difference("changed", name) for name in sorted({*expected.changed} ^ {*actual.changed})
     ]
@@ -102,6 +106,16 @@ def _compare_tensors(expected, actual, rule, name, types_only):
         rule = rule.loosened()
     if not types_only and not rule.close(expected, actual):
         yield Difference("value", name, expected, actual)
+
+
+def negative(outcome: Outcome) -> Outcome:
+    """The outcome with the sign of its value and gradients turned, where they have one."""
+    value = outcome.value
+    return replace(
+        outcome,
+        value=-value if isinstance(value, Tensor) and value.is_floating_point() else value,
+        gradients={k: None if g is None else -g for k, g in outcome.gradients.items()},
+    )
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,11 @@ from torch import Tensor
 
 from rlcourse.exercises import patterns
 from rlcourse.exercises.calling import Case, Facts, Opaque, Outcome, describe
-from rlcourse.exercises.comparing import Difference
+from rlcourse.exercises.comparing import BESIDES, Difference
 from rlcourse.exercises.exercise import Exercise
+from rlcourse.exercises.specs import Spec
+
+Answer = str | tuple[str, int] | None  # a sentence, and which case it speaks of
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,31 @@ class Situation:
     def failing(self) -> list[int]:
         return [i for i, found in enumerate(self.differences) if found]
 
+    @property
+    def wrong(self) -> list[int]:
+        """Failing cases whose numbers differ, whatever else may be wrong."""
+        return [i for i in self.failing if any(d.kind not in BESIDES for d in self.differences[i])]
+
+    @property
+    def smallest(self) -> int:
+        """Of the failing cases the one with the fewest numbers, one that gave a result if any."""
+        telling = [i for i in self.wrong if not self.is_broken(i)]
+        return min(
+            telling or self.wrong or self.failing, key=lambda i: size_of(self.cases[i].arguments)
+        )
+
+    def is_broken(self, i: int) -> bool:
+        """Whether the call raised, or gave NaN or infinity where a number is expected."""
+        if self.outcomes[i].error:
+            return True
+        return any(
+            isinstance(d.actual, Tensor | float)
+            and not torch.as_tensor(d.actual).isfinite().all()
+            and torch.as_tensor(d.expected).isfinite().all()
+            for d in self.differences[i]
+            if d.kind in ("value", "gradient")
+        )
+
     def found(self, *kinds: str) -> list[tuple[int, Difference]]:
         """(case index, difference) for every difference of these kinds."""
         return [
@@ -48,18 +76,33 @@ class Situation:
         ]
 
 
-def diagnose(situation: Situation) -> Iterator[str]:
-    """The sentences a student reads, the most useful first."""
+def diagnose(situation: Situation) -> tuple[list[str], int | None]:
+    """The sentences a student reads, and the case they speak of where it is a certain one."""
+    sentences, at = [], None
     for question in QUESTIONS:
-        if sentence := question(situation):
-            yield sentence
+        if situation.wrong and (answer := question(situation)):
+            first, at = answer if isinstance(answer, tuple) else (answer, None)
+            sentences.append(first)
             break
-    yield from _notes(situation)
+    sentences += besides(situation)
+    where = patterns.where(situation.cases, situation.wrong or situation.failing)
+    return [*sentences, *([where] if where else []), *_unread(situation)], at
 
 
-def _notes(s: Situation) -> Iterator[str]:
-    if len(s.failing) < len(s.cases) and (where := patterns.where(s.cases, s.failing)):
-        yield where
+def besides(situation: Situation) -> list[str]:
+    """Faults that any function can have besides its numbers."""
+    return [sentence for fault in (_leaks, _changed, _dtype) if (sentence := fault(situation))]
+
+
+def diagnose_broken(situation: Situation, indices: frozenset[int]) -> Iterator[str]:
+    """A sentence on cases that crash or give NaN besides being wrong otherwise."""
+    for i in sorted(indices)[:1]:
+        error = situation.outcomes[i].error
+        what = f"it raises {error.type}" if error else "the result is not finite"
+        yield f"Besides, {what} on the case “{situation.cases[i].label}”."
+
+
+def _unread(s: Situation) -> Iterator[str]:
     wanted = describe(s.exercise.reference).unused
     idle = [name for name in s.facts.unused if name not in wanted]
     if idle:
@@ -77,19 +120,16 @@ def _signature(s: Situation) -> str | None:
     return None
 
 
-def _raises(s: Situation) -> str | None:
+def _raises(s: Situation) -> Answer:
     errors = [(i, s.outcomes[i].error) for i in s.failing if s.outcomes[i].error]
     if not errors:
         return None
     i, error = errors[0]
-    said = "" if s.hidden or not error.message else f": {error.message}"
-    at = f", in line {error.line_number} of {error.function}: `{error.line}`" if error.line else ""
-    which = f" The first time is on the case “{s.cases[i].label}”." if len(errors) > 1 else ""
-    if len(errors) < len(s.cases):
-        which = f" It does so on the case “{s.cases[i].label}”."
-    elif len(errors) == len(s.cases):
-        which = ""
-    return f"It raises {error.type}{at}{said.rstrip('.')}.{which}"
+    said = "" if s.hidden or not error.message else f": {error.message.rstrip('.')}"
+    line = error.line if len(error.line) <= 100 else error.line[:99] + "…"
+    at = f" In line {error.line_number} of {error.function}: `{line}`." if line else ""
+    where = f" on the case “{s.cases[i].label}”" if len(errors) < len(s.cases) else ""
+    return f"It raises {error.type}{where}{said}.{at}", i
 
 
 def _type(s: Situation) -> str | None:
@@ -103,11 +143,11 @@ def _type(s: Situation) -> str | None:
     return f"It returns {_kind(d.actual)}{place} where {_kind(d.expected)} is expected."
 
 
-def _shape(s: Situation) -> str | None:
+def _shape(s: Situation) -> Answer:
     found = s.found("shape")
     if not found:
         return None
-    i, d = found[0]
+    i, d = next((item for item in found if item[0] == s.smallest), found[0])
     given = ", ".join(
         f"`{name}` {_shape_of(value)}"
         for name, value in s.cases[i].arguments.items()
@@ -139,7 +179,7 @@ def _changed(s: Situation) -> str | None:
 
 def _dtype(s: Situation) -> str | None:
     found = s.found("dtype")
-    if not found or len(found) < len(s.failing):
+    if not found:
         return None
     _, d = found[0]
     got, wanted = (str(t.dtype).removeprefix("torch.") for t in (d.actual, d.expected))
@@ -149,26 +189,26 @@ def _dtype(s: Situation) -> str | None:
     )
 
 
-def _not_a_number(s: Situation) -> str | None:
+def _not_a_number(s: Situation) -> Answer:
     for kind, what in (("value", "The result"), ("gradient", "The gradient")):
-        for i, pair in enumerate(s.pairs(kind)):
-            for test, name in ((torch.isnan, "NaN"), (torch.isinf, "infinite")):
-                if test(pair.actual).any() and not test(pair.expected).any():
-                    label = s.pairs(kind)[i].case.label
-                    return f"{what} is {name}, first on the case “{label}”."
+        for i, d in s.found(kind):
+            if s.is_broken(i) and _is_numeric(d.actual):
+                actual = _as_tensor(d.actual)
+                if not actual.isfinite().all():
+                    name = "NaN" if actual.isnan().any() else "infinite"
+                    return f"{what} is {name}, first on the case “{s.cases[i].label}”.", i
     return None
 
 
 def _leaks(s: Situation) -> str | None:
-    names = {d.name for _, d in s.found("gradient") if d.name in s.exercise.constants}
-    if not names or s.found("value"):
+    names = sorted({d.name for _, d in s.found("leak")})
+    if not names:
         return None
-    names = _code_list(sorted(names))
-    return f"The gradient flows into {names}, which must count as constant: detach it."
+    return f"Gradient flows into {_code_list(names)}, which must count as constant: detach it."
 
 
 def _no_gradient(s: Situation) -> str | None:
-    found = [(i, d) for i, d in s.found("gradient") if d.name in s.exercise.differentiable]
+    found = s.found("gradient")
     if not found or s.found("value", "shape", "type"):
         return None
     if all(not d.actual.any() for _, d in found):
@@ -223,16 +263,26 @@ QUESTIONS = (
     _type,
     _shape,
     _unrepeatable,
-    _changed,
-    _dtype,
     _not_a_number,
-    _leaks,
     _no_gradient,
     _same_everywhere,
     _pattern,
     _after,
     _values,
 )
+
+
+def size_of(value: Any) -> int:
+    """How many numbers and letters a reader of `value` would see."""
+    if isinstance(value, Tensor):
+        return value.numel()
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(size_of, value))
+    if isinstance(value, Spec):
+        return size_of(value.options)
+    return len(value) if isinstance(value, str) else 1
 
 
 def _is_numeric(value: Any) -> bool:

@@ -4,11 +4,12 @@ An ``Exam`` hands out its cases, takes outcomes back and returns a result. It ne
 student's function, and it can judge many students: references and mistakes run once.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from rlcourse.exercises.calling import Case, Facts, Outcome, call_all
-from rlcourse.exercises.comparing import Difference, compare
-from rlcourse.exercises.diagnose import Situation, diagnose
+from rlcourse.exercises.comparing import BESIDES, Difference, compare, negative
+from rlcourse.exercises.diagnose import Situation, besides, diagnose, diagnose_broken
 from rlcourse.exercises.exercise import Exercise, Mistake
 from rlcourse.exercises.result import Example, Result
 
@@ -20,6 +21,31 @@ def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -
     return compare(expected, outcome, case, exercise.observe)
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """One way to look for the mistake: on which cases, and what to leave out of account."""
+
+    failing: list[int]  # cases that the mistake must reproduce
+    aside: frozenset[int] = frozenset()  # cases that it need not
+    numbers_only: bool = False  # faults beside the numbers are told apart
+    negated: bool = False  # the sign may be turned as well
+
+
+@dataclass(frozen=True)
+class Named:
+    """A mistake that was recognized, and how well."""
+
+    mistake: Mistake
+    everywhere: bool  # it also agrees where the answer is right
+    attempt: Attempt
+
+    def sentences(self) -> tuple[str, str]:
+        """What was done, and why it is wrong."""
+        subject = "Your numbers" if self.everywhere else "Where they differ, your numbers"
+        turned = ", with the sign turned as well" if self.attempt.negated else ""
+        return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
+
+
 class Exam:
     """One drawing of an exercise's cases, with everything needed to judge outcomes on them."""
 
@@ -27,18 +53,19 @@ class Exam:
         self.exercise = exercise
         self.hidden = hidden
         self.cases = exercise.draw_cases(seed, hidden)
-        self._of_mistake: dict[tuple[str, bool], list[Outcome]] = {}
+        self._of_mistake: dict[tuple[str, int, bool], Outcome] = {}
 
     @cached_property
     def expected(self) -> list[Outcome]:
         """What the reference does."""
         return call_all(self.exercise.reference, self.cases, repeat=False)
 
-    def outcomes_of(self, mistake: Mistake, repeat: bool = False) -> list[Outcome]:
-        """What a declared mistake does; computed once."""
-        key = mistake.name, repeat
+    def outcome_of(self, mistake: Mistake, i: int, repeat: bool = False) -> Outcome:
+        """What a declared mistake does on case i; computed once."""
+        key = mistake.name, i, repeat
         if key not in self._of_mistake:
-            self._of_mistake[key] = call_all(mistake.implementation, self.cases, repeat)
+            only = call_all(mistake.implementation, self.cases[i : i + 1], repeat)
+            self._of_mistake[key] = only[0]
         return self._of_mistake[key]
 
     def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
@@ -55,36 +82,61 @@ class Exam:
         situation = Situation(
             self.exercise, facts, self.cases, self.expected, outcomes, differences, self.hidden
         )
-        mistake, everywhere = self._mistake_made(outcomes, failing)
-        if mistake:
-            where = "Your numbers" if everywhere else "Where they differ, your numbers"
-            sentences = (f"{where} are those of {mistake.name}.", mistake.diagnosis)
+        named, at = self._mistake_made(situation), None
+        if named:
+            sentences = [*named.sentences(), *diagnose_broken(situation, named.attempt.aside)]
+            if named.attempt.numbers_only:
+                sentences += besides(situation)
         else:
-            sentences = tuple(diagnose(situation))
+            sentences, at = diagnose(situation)
         return self._result(
             outcomes,
             failing,
-            mistake=mistake.name if mistake else None,
-            sentences=sentences,
-            example=None if self.hidden else Example.smallest(situation),
+            mistake=named.mistake.name if named else None,
+            sentences=tuple(sentences),
+            example=None if self.hidden else Example.of(situation, at),
         )
 
-    def _mistake_made(self, outcomes, failing) -> tuple[Mistake | None, bool]:
-        """The mistake that reproduces every outcome; failing that, every one that is wrong."""
-        repeat = not all(outcome.repeatable for outcome in outcomes)
-        partial = None
-        for mistake in self.exercise.mistakes:
-            theirs = self.outcomes_of(mistake, repeat)
-            agrees = {
-                i
-                for i, triple in enumerate(zip(self.cases, theirs, outcomes, strict=True))
-                if not judge(self.exercise, *triple)
-            }
-            if len(agrees) == len(outcomes):
-                return mistake, True
-            if agrees.issuperset(failing) and _is_telling(outcomes, failing):
-                partial = partial or mistake
-        return partial, False
+    def _mistake_made(self, situation: Situation) -> "Named | None":
+        """The declared mistake that reproduces the answer, best everywhere, else where it is wrong.
+
+        Cases that crash or give NaN may stand aside: a wrong mean is one fault, the division by
+        zero in its empty row is another.
+        """
+        broken = {i for i in situation.wrong if situation.is_broken(i)}
+        telling = [i for i in situation.wrong if i not in broken]
+        attempts = [Attempt(situation.failing)]
+        if len(telling) > 1:
+            attempts += [
+                Attempt(telling, frozenset(broken), numbers_only=True),
+                Attempt(telling, frozenset(broken), numbers_only=True, negated=True),
+            ]
+        for attempt in attempts:
+            crashes = any(situation.outcomes[i].error for i in attempt.failing)
+            found = [
+                Named(mistake, self._agrees_elsewhere(mistake, situation, attempt), attempt)
+                for mistake in self.exercise.mistakes
+                if all(self._reproduces(mistake, situation, i, attempt) for i in attempt.failing)
+            ]
+            for named in sorted(found, key=lambda named: not named.everywhere):
+                few = crashes or attempt.negated or len(attempt.failing) < 2
+                if named.everywhere or not few:
+                    return named
+        return None
+
+    def _agrees_elsewhere(self, mistake, situation, attempt) -> bool:
+        explained = attempt.aside.union(attempt.failing)
+        return all(
+            i in explained or self._reproduces(mistake, situation, i, attempt)
+            for i in range(len(self.cases))
+        )
+
+    def _reproduces(self, mistake, situation, i, attempt) -> bool:
+        repeat = not all(outcome.repeatable for outcome in situation.outcomes)
+        theirs = self.outcome_of(mistake, i, repeat)
+        theirs = negative(theirs) if attempt.negated else theirs
+        found = judge(self.exercise, self.cases[i], theirs, situation.outcomes[i])
+        return all(attempt.numbers_only and d.kind in BESIDES for d in found)
 
     def _result(self, outcomes, failing, passed=False, unwritten=False, **found) -> Result:
         agreeing = len(outcomes) - len(failing)
@@ -115,8 +167,3 @@ def _is_unwritten(facts: Facts, outcomes: list[Outcome]) -> bool:
         o.error and o.error.type == "NotImplementedError" and o.error.function in ("", facts.name)
         for o in outcomes
     )
-
-
-def _is_telling(outcomes: list[Outcome], failing: list[int]) -> bool:
-    """Whether to agree on the failing cases alone says anything: two crashes say little."""
-    return not any(outcomes[i].error for i in failing)

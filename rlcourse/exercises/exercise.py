@@ -51,6 +51,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from torch import Tensor
+
 from rlcourse.exercises.calling import Case
 from rlcourse.exercises.cases import Draw
 
@@ -89,9 +91,19 @@ class Exercise:
             object.__setattr__(self, "name", self.reference.__name__)
 
     def draw_cases(self, seed: int | None = None, hidden: bool = False) -> tuple[Case, ...]:
-        """The worked cases and random ones: fresh with no seed, the same for the same seed."""
-        track = (*self.differentiable, *self.constants)
-        return tuple(
-            replace(case, track=tuple(name for name in track if name in case.arguments))
+        """The worked cases and random ones: fresh with no seed, the same for the same seed.
+
+        The first case comes once more with constants that require gradient and must get none.
+        """
+        drawn = [
+            replace(case, differentiable=_present(self.differentiable, case))
             for case in self.cases(Draw(seed, hidden))
-        )
+        ]
+        if constants := _present(self.constants, drawn[0]):
+            names = " and ".join(constants)
+            drawn.append(replace(drawn[0], label=f"{names} with a graph", constants=constants))
+        return tuple(drawn)
+
+
+def _present(names: tuple[str, ...], case: Case) -> tuple[str, ...]:
+    return tuple(name for name in names if isinstance(case.arguments.get(name), Tensor))

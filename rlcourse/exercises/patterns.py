@@ -64,12 +64,12 @@ def _factor(pairs: list[Pair]) -> str | None:
             return None
         if math.isclose(first, -1, rel_tol=1e-6):
             return "{yours} has the opposite sign."
-        return f"{{yours}} is {first:.6g} times {{expected}}{_named_constant(first)}."
+        return f"{{yours}} is {{expected}} times {first:.6g}{_named_constant(first)}."
     for name, quantity in QUANTITIES.items():
-        for power, words in ((1, f"{name} times"), (-1, f"1/{name} times")):
+        for power, words in ((1, f"times {name}"), (-1, f"divided by {name}")):
             for sign in (1, -1):
                 if all(_matches(case, r, quantity, power, sign) for case, r in ratios):
-                    return f"{{yours}} is {'minus ' * (sign < 0)}{words} {{expected}}."
+                    return f"{{yours}} is {'minus ' * (sign < 0)}{{expected}} {words}."
     return None
 
 
@@ -201,13 +201,16 @@ PLACES = (
 
 def where(cases: tuple[Case, ...], failing: list[int]) -> str | None:
     """Which property the failing cases have and the others lack."""
+    if len(failing) == len(cases):
+        return None
     if len(failing) == 1:
         return f"It is wrong only on the case “{cases[failing[0]].label}”."
+    narrowest, share = None, 2 * len(failing)
     for words, has in PROPERTIES:
         having = {i for i, case in enumerate(cases) if has(case)}
-        if having.issuperset(failing) and len(having) < min(len(cases), 2 * len(failing)):
-            return f"It is wrong only where {words}."
-    return None
+        if having.issuperset(failing) and len(having) < min(len(cases), share):
+            narrowest, share = words, len(having)
+    return f"It is wrong only where {narrowest}." if narrowest else None
 
 
 def _tensors(case: Case) -> Iterator[Tensor]:
@@ -223,9 +226,8 @@ def _is_square(case: Case) -> bool:
     return grid is not None and grid.shape[0] == grid.shape[1]
 
 
-def _is_binary(case: Case) -> bool:
-    rewards = case.arguments.get("rewards")
-    return isinstance(rewards, Tensor) and bool(((rewards == 0) | (rewards == 1)).all())
+def _rewards_have(test: Callable[[Tensor], Tensor]) -> Callable[[Case], bool]:
+    return lambda case: isinstance(r := case.arguments.get("rewards"), Tensor) and bool(test(r))
 
 
 PROPERTIES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
@@ -236,7 +238,8 @@ PROPERTIES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("N differs from T", lambda case: _grid(case) is not None and not _is_square(case)),
     ("there is more than one row", lambda case: (_grid_size(0)(case) or 0) > 1),
     ("the arguments are float32", lambda c: any(t.dtype == torch.float32 for t in _tensors(c))),
-    ("a reward is neither 0 nor 1", lambda case: not _is_binary(case)),
+    ("a reward is negative", _rewards_have(lambda r: (r < 0).any())),
+    ("a reward is neither 0 nor 1", _rewards_have(lambda r: ((r != 0) & (r != 1)).any())),
     (
         "the mask is float",
         lambda c: "mask" in c.arguments and c.arguments["mask"].is_floating_point(),

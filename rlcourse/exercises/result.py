@@ -18,23 +18,26 @@ class Example:
 
     case: Case
     differences: tuple[Difference, ...]
-    constants: tuple[str, ...] = ()
 
     @classmethod
-    def smallest(cls, situation) -> "Example":
-        """Of a `Situation`: the failing case with the fewest numbers, one that gave a result."""
-        telling = [i for i in situation.failing if not situation.outcomes[i].error]
-        i = min(telling or situation.failing, key=lambda i: _size(situation.cases[i].arguments))
+    def of(cls, situation, at: int | None) -> "Example | None":
+        """From a `Situation`: case `at`, or the smallest; none where only the type is wrong."""
+        i = situation.smallest if at is None else at
         found = tuple(situation.differences[i])
-        return cls(situation.cases[i], found, situation.exercise.constants)
+        error = situation.outcomes[i].error
+        if any(d.kind in ("type", "structure", "dtype") for d in found) or (
+            error and not error.line
+        ):
+            return None
+        return cls(situation.cases[i], found)
 
     def lines(self) -> list[tuple[str, str]]:
         """(name, value) of the arguments, then of what was expected and what came."""
         lines = [(name, show(value)) for name, value in self.case.arguments.items()]
         for difference in self.differences:
-            if difference.kind in ("value", "shape", "type", "structure", "gradient", "after"):
+            if difference.kind in ("value", "shape", "gradient", "leak", "after"):
                 wanted, got = show_pair(difference.expected, difference.actual)
-                if difference.kind == "gradient" and difference.name in self.constants:
+                if difference.kind == "leak":
                     wanted = "none"
                 what = self._what(difference)
                 lines += [(f"{what}expected", wanted), (f"{what}yours", got)]
@@ -42,7 +45,7 @@ class Example:
 
     @staticmethod
     def _what(difference: Difference) -> str:
-        if difference.kind == "gradient":
+        if difference.kind in ("gradient", "leak"):
             return f"gradient of {difference.name}, "
         return f"{difference.name}, " if difference.name else ""
 
@@ -55,18 +58,6 @@ class Example:
             ):
                 return difference
         return None
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, Tensor):
-        return value.numel()
-    if isinstance(value, dict):
-        return sum(map(_size, value.values()))
-    if isinstance(value, list | tuple):
-        return sum(map(_size, value))
-    if hasattr(value, "options"):
-        return _size(value.options)
-    return len(value) if isinstance(value, str) else 1
 
 
 @dataclass(frozen=True)
@@ -98,10 +89,9 @@ class Result:
     def headline(self) -> str:
         if self.unwritten:
             return f"✗ {self.exercise} is not written yet"
-        agree = f"{self.agreeing} of {self.cases} cases agree"
-        if self.passed:
-            return f"✓ {self.exercise}   {agree}, in value and everything else"
-        return f"✗ {self.exercise}   {agree}"
+        sign = "✓" if self.passed else "✗"
+        earned = f" · {self.points:g} points" if self.passed and self.max_points else ""
+        return f"{sign} {self.exercise}   {self.agreeing} of {self.cases} cases agree{earned}"
 
     @property
     def advice(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def show(value: Any, digits: int = 4) -> str:
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, float):
-        return f"{value:.{digits}g}"
+        return _show_float(value, digits)
     if isinstance(value, str):
         return repr(value if len(value) <= 160 else value[:157] + "…")
     if isinstance(value, tuple):
@@ -58,4 +58,8 @@ def _show_tensor(value: Tensor, digits: int) -> str:
 def _show_nested(value: Any, digits: int) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_show_nested(item, digits) for item in value) + "]"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return _show_float(value, digits) if isinstance(value, float) else str(value)
+
+
+def _show_float(value: float, digits: int) -> str:
+    return f"{value + 0.0:.{digits}g}"  # minus zero is zero to a reader
