@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from rlcourse.algorithms.policies import token_entropy, token_logprobs
 from rlcourse.errors import UserError
+from rlcourse.policy.decoding import next_token_logits, token_positions
 from rlcourse.policy.loading import load_model_and_tokenizer
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.policy.sampler import next_token_logits, sample_completions, token_positions
+from rlcourse.policy.sampler import sample_completions
 
 
 class Policy(nn.Module):

@@ -13,8 +13,8 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from rlcourse.policy import Policy
+from rlcourse.policy.decoding import next_token_logits, token_positions
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.policy.sampler import next_token_logits, token_positions
 from rlcourse.training.batches import trimmed
 
 
