@@ -110,10 +110,11 @@ def _call(fn: Callable, case: Case) -> Outcome:
             with torch.enable_grad():
                 value = fn(**arguments)
                 gradients = _gradients(value, leaves)
+            value = as_data(value)
         except (Exception, SystemExit) as error:
             return Outcome(error=_failure(error), **said())
     return Outcome(
-        value=as_data(value),
+        value=value,
         gradients=gradients,
         changed=tuple(
             name
@@ -181,9 +182,14 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 def as_data(value: Any) -> Any:
     """`value` without graph or foreign types; what is not data becomes ``Opaque``."""
     if isinstance(value, Tensor):
+        if value.is_complex() or value.layout != torch.strided:
+            return Opaque(f"{value.layout} tensor of {value.dtype}")
         return value.detach().clone()
-    if value is None or type(value) in (bool, int, float, str):
+    if value is None or isinstance(value, bool):
         return value
+    for plain in (int, float, str):  # and what derives from them, such as numpy's float64
+        if isinstance(value, plain):
+            return plain(value)
     if isinstance(value, tuple):
         return tuple(as_data(item) for item in value)
     if isinstance(value, list):

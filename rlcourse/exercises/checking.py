@@ -117,7 +117,7 @@ class Hint:
         return []
 
     def _repr_html_(self) -> str:
-        from rlcourse.exercises.html import box, folded, prose
+        from rlcourse.exercises.html import GREY, box, folded, prose
 
         newest = len(self.hints)
         parts = [
@@ -125,7 +125,7 @@ class Hint:
             for i, text in enumerate(self.hints, 1)
         ]
         parts += [f'<div style="opacity: .7">{prose(more)}</div>' for more in self._more()]
-        return box("".join(parts), "rgba(128, 128, 128, .6)")
+        return box("".join(parts), GREY)
 
 
 def _hint_html(text: str) -> str:
@@ -147,9 +147,9 @@ class Notice:
         return self.text
 
     def _repr_html_(self) -> str:
-        from rlcourse.exercises.html import box, prose
+        from rlcourse.exercises.html import GREY, box, prose
 
-        return box(prose(self.text), "rgba(128, 128, 128, .6)")
+        return box(prose(self.text), GREY)
 
 
 def _display(thing) -> None:

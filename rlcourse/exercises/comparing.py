@@ -80,6 +80,8 @@ def _gradient(outcome: Outcome, name: str, case: Case) -> Tensor:
 
 
 def _compare_values(expected, actual, rule, name, types_only=False):
+    if type(expected) is float and type(actual) is int:
+        actual = float(actual)
     if type(expected) is not type(actual):
         yield Difference("type", name, expected, actual)
     elif isinstance(expected, list | tuple):
@@ -91,7 +93,8 @@ def _compare_values(expected, actual, rule, name, types_only=False):
     elif isinstance(expected, Tensor):
         yield from _compare_tensors(expected, actual, rule, name, types_only)
     elif isinstance(expected, float):
-        if not types_only and not rule.close(torch.tensor(expected), torch.tensor(actual)):
+        pair = (torch.tensor(number, dtype=torch.float64) for number in (expected, actual))
+        if not types_only and not rule.close(*pair):
             yield Difference("value", name, expected, actual)
     elif not types_only and expected != actual:
         yield Difference("value", name, expected, actual)
@@ -145,6 +148,8 @@ class Tolerance:
         return Tolerance(max(self.relative, 1e-3), max(self.absolute, 1e-5))
 
     def close(self, expected: Tensor, actual: Tensor) -> bool:
+        if expected.shape != actual.shape:
+            return False
         a, b = expected.double(), actual.double()
         same = (a == b) | (a.isnan() & b.isnan())
         near = (a - b).abs() <= self.relative * a.abs() + self.absolute

@@ -43,11 +43,10 @@ class Situation:
 
     @property
     def smallest(self) -> int:
-        """Of the failing cases the one with the fewest numbers, one that gave a result if any."""
+        """The failing case to show: with a result, known from the lesson, with few numbers."""
         telling = [i for i in self.wrong if not self.is_broken(i)]
-        return min(
-            telling or self.wrong or self.failing, key=lambda i: size_of(self.cases[i].arguments)
-        )
+        candidates = telling or self.wrong or self.failing
+        return min(candidates, key=lambda i: _familiarity(self.cases[i]))
 
     def is_broken(self, i: int) -> bool:
         """Whether the call raised, or gave NaN or infinity where a number is expected."""
@@ -86,7 +85,9 @@ def diagnose(situation: Situation) -> tuple[list[str], int | None]:
             break
     sentences += besides(situation)
     where = patterns.where(situation.cases, situation.wrong or situation.failing)
-    return [*sentences, *([where] if where else []), *_unread(situation)], at
+    if where and not (at is not None and situation.cases[at].label in where):
+        sentences.append(where)
+    return [*sentences, *_unread(situation)], at
 
 
 def besides(situation: Situation) -> list[str]:
@@ -153,7 +154,9 @@ def _shape(s: Situation) -> Answer:
         for name, value in s.cases[i].arguments.items()
         if isinstance(value, Tensor)
     )
-    given = f" for {given}" if given and not s.hidden else ""
+    if s.hidden:
+        return "The result has another shape than expected."
+    given = f" for {given}" if given else ""
     if d.actual.ndim == 2 and d.expected.shape == d.actual.shape[::-1]:
         return f"The result is transposed: its rows should be its columns{given}."
     return (
@@ -270,6 +273,10 @@ QUESTIONS = (
     _after,
     _values,
 )
+
+
+def _familiarity(case: Case) -> tuple[bool, int]:
+    return not case.label.startswith("worked"), size_of(case.arguments)
 
 
 def size_of(value: Any) -> int:

@@ -5,10 +5,11 @@ from html import escape
 
 from torch import Tensor
 
-from rlcourse.exercises.comparing import Tolerance
+from rlcourse.exercises.comparing import Difference, Tolerance
 from rlcourse.exercises.result import Example, Result
 
 GREEN, RED = "#2a9d5c", "#d1553b"  # readable on white and on black
+GREY = "rgba(128, 128, 128, .6)"
 POSITIVE, NEGATIVE = "0, 114, 178", "213, 94, 0"  # blue and vermilion, told apart by everyone
 HATCH = "repeating-linear-gradient(45deg, transparent 0 4px, rgba(128, 128, 128, .45) 4px 5px)"
 LARGEST_GRID = 12  # rows or columns of a heat table
@@ -24,8 +25,12 @@ def box(content: str, color: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escaped text, with `code` in backticks."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    """Escaped text, with `code` and *emphasis*."""
+    parts = re.split(r"`([^`]+)`", escape(text))
+    for i, part in enumerate(parts):
+        emphasized = re.sub(r"\*(\w[^*]*)\*", r"<em>\1</em>", part)
+        parts[i] = f"<code>{part}</code>" if i % 2 else emphasized
+    return "".join(parts)
 
 
 def folded(summary: str, content: str, is_open: bool = False) -> str:
@@ -56,21 +61,31 @@ def result_html(result: Result) -> str:
 
 
 def _example_html(example: Example) -> str:
+    drawn = _drawable(example)
     rows = "".join(
         f'<tr><td style="text-align: left; padding: 0 1em 0 0; opacity: .75">{escape(name)}</td>'
         f'<td style="text-align: left; padding: 0; font-family: var(--jp-code-font-family, '
         f'monospace); overflow-wrap: anywhere">{escape(value)}</td></tr>'
-        for name, value in example.lines()
+        for name, value in example.lines(without=drawn)
     )
+    picture = _grids_html(example, drawn) if drawn else ""
     label = prose(f"Smallest case, “{example.case.label}”")
     table = f'<table style="margin: .2em 0; border: 0; background: none">{rows}</table>'
-    return f'<div style="margin-top: .4em">{label}</div>{table}{_grids_html(example)}'
+    return f'<div style="margin-top: .4em">{label}</div>{table}{picture}'
 
 
-def _grids_html(example: Example) -> str:
-    difference = example.grid()
-    if difference is None or max(difference.expected.shape) > LARGEST_GRID:
-        return ""
+def _drawable(example: Example) -> Difference | None:
+    """The first difference between two (N, T) tensors that fit on a screen: worth a picture."""
+    for difference in example.differences:
+        pair = difference.expected, difference.actual
+        if difference.kind in ("value", "gradient") and all(
+            isinstance(t, Tensor) and t.ndim == 2 and max(t.shape) <= LARGEST_GRID for t in pair
+        ):
+            return difference
+    return None
+
+
+def _grids_html(example: Example, difference: Difference) -> str:
     mask = example.case.arguments.get("mask")
     if not isinstance(mask, Tensor) or mask.shape != difference.expected.shape:
         mask = None
@@ -86,7 +101,8 @@ def _grids_html(example: Example) -> str:
             (f"{what}, yours", difference.actual),
         )
     ]
-    return f'<div style="display: flex; gap: 2em; flex-wrap: wrap">{"".join(tables)}</div>'
+    style = "display: flex; gap: 2em; flex-wrap: wrap; align-items: flex-start"
+    return f'<div style="{style}">{"".join(tables)}</div>'
 
 
 def _heat_table(title, values, expected, mask, largest, example) -> str:
@@ -101,7 +117,8 @@ def _heat_table(title, values, expected, mask, largest, example) -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<table style="border-collapse: separate; border-spacing: 2px; margin: .2em 0">'
-        f'<caption style="text-align: left; opacity: .75">{escape(title)}</caption>'
+        f'<caption style="text-align: left; white-space: nowrap; opacity: .75">'
+        f"{escape(title)}</caption>"
         f"{''.join(rows)}</table>"
     )
 

@@ -85,20 +85,20 @@ class Progress:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from rlcourse.exercises.html import GREEN, RED, box
+        from rlcourse.exercises.html import GREEN, GREY, box
 
         parts = [f"<strong>{self.done} of {self.total} exercises pass</strong>"]
         for lesson, rows in self.lessons:
             chips = "".join(
-                f'<span title="{escape(_words(entry, points))}" style="margin-right: 1.2em; '
-                f'white-space: nowrap"><span style="color: {GREEN if entry["passed"] else RED}">'
+                f'<span title="{escape(_words(entry, points))}" '
+                f'style="display: inline-block; margin-right: 1.2em; white-space: nowrap"><span style="color: {_color(entry)}">'
                 f"{_sign(entry)}</span> <code>{escape(name)}</code></span>"
                 for name, entry, points in rows
             )
             parts.append(
                 f'<div style="margin-top: .4em">{escape(_title(lesson))}</div><div>{chips}</div>'
             )
-        return box("".join(parts), GREEN if self.done == self.total else "rgba(128,128,128,.6)")
+        return box("".join(parts), GREEN if self.done == self.total else GREY)
 
 
 def progress() -> Progress:
@@ -115,6 +115,12 @@ def progress() -> Progress:
 def _title(lesson: str) -> str:
     number, _, topic = lesson.partition("_")
     return f"Lesson {number} · {topic.replace('_', ' ')}"
+
+
+def _color(entry: dict) -> str:
+    from rlcourse.exercises.html import GREEN, GREY, RED
+
+    return GREEN if entry["passed"] else RED if entry["attempts"] else GREY
 
 
 def _sign(entry: dict) -> str:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
 from rlcourse.exercises.calling import Case
 from rlcourse.exercises.comparing import Difference
 from rlcourse.exercises.show import show, show_pair
 
+SHOWN = ("value", "shape", "gradient", "leak", "after")  # differences with two sides to print
 MIME_TYPE = "application/vnd.rlcourse.check+json"
 
 
@@ -31,11 +30,17 @@ class Example:
             return None
         return cls(situation.cases[i], found)
 
-    def lines(self) -> list[tuple[str, str]]:
+    def lines(self, without: Difference | None = None) -> list[tuple[str, str]]:
         """(name, value) of the arguments, then of what was expected and what came."""
         lines = [(name, show(value)) for name, value in self.case.arguments.items()]
         for difference in self.differences:
-            if difference.kind in ("value", "shape", "gradient", "leak", "after"):
+            if difference is not without and difference.kind in (
+                "value",
+                "shape",
+                "gradient",
+                "leak",
+                "after",
+            ):
                 wanted, got = show_pair(difference.expected, difference.actual)
                 if difference.kind == "leak":
                     wanted = "none"
@@ -48,16 +53,6 @@ class Example:
         if difference.kind in ("gradient", "leak"):
             return f"gradient of {difference.name}, "
         return f"{difference.name}, " if difference.name else ""
-
-    def grid(self) -> Difference | None:
-        """The first difference between two (N, T) tensors: worth a picture."""
-        for difference in self.differences:
-            pair = difference.expected, difference.actual
-            if difference.kind in ("value", "gradient") and all(
-                isinstance(t, Tensor) and t.ndim == 2 for t in pair
-            ):
-                return difference
-        return None
 
 
 @dataclass(frozen=True)
@@ -136,6 +131,7 @@ class Result:
         return {
             "exercise": self.exercise,
             "passed": self.passed,
+            "unwritten": self.unwritten,
             "score": self.score,
             "points": self.points,
             "max_points": self.max_points,

@@ -61,12 +61,17 @@ def _generator(built, seed):
     return torch.Generator().manual_seed(seed)
 
 
+def _last_word(built):
+    return lambda text: text.split()[-1] if text.strip() else None
+
+
 KINDS: dict[str, Kind] = {
     "toy_policy": Kind(_toy_policy, _parameters),
     "rollouts": Kind(_rollouts),
     "sgd": Kind(_sgd),
     "adamw": Kind(_adamw),
     "generator": Kind(_generator),
+    "last_word": Kind(_last_word),  # another way to read a completion, (text) -> str | None
 }
 
 
