@@ -82,6 +82,7 @@ from rlcourse.algorithms.reward_models import (
     preference_probability,
     reward_accuracy,
 )
+from rlcourse.algorithms.start_here import mean_reward
 
 __all__ = [
     "aggregate",
@@ -114,6 +115,7 @@ __all__ = [
     "leave_one_out_advantages",
     "majority_vote",
     "masked_mean",
+    "mean_reward",
     "monte_carlo_policy_gradient",
     "off_policy_loss",
     "optimal_baseline",

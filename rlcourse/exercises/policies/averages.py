@@ -1,0 +1,294 @@
+"""Means over real tokens, and the loss of supervised fine-tuning."""
+
+from collections.abc import Iterator
+
+import torch
+
+from rlcourse.algorithms.policies import masked_mean, sft_loss
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.exercise import Exercise, Mistake
+
+WORKED = tensor([[-0.5, -1.5], [-4.0, -9.0]])
+WORKED_MASK = torch.tensor([[True, True], [True, False]])
+
+# masked_mean
+
+
+def _mean_cases(draw: Draw) -> Iterator[Case]:
+    yield Case("worked: two rows", {"x": WORKED, "mask": WORKED_MASK})
+    yield Case("worked: two rows, dim 1", {"x": WORKED, "mask": WORKED_MASK, "dim": 1})
+    for label, logprobs, mask in draw.batches():
+        yield Case(label, {"x": logprobs, "mask": mask})
+    for label, logprobs, mask in draw.batches():
+        yield Case(f"{label}, dim 1", {"x": logprobs, "mask": mask, "dim": 1})
+    rows, tokens = draw.shape()
+    yield Case("dim 0", {"x": draw.normal(rows, tokens), "mask": draw.mask(rows, tokens), "dim": 0})
+    holes = torch.tensor([[True, False, True], [False, False, True]])
+    yield Case("a mask with holes, dim −1", {"x": draw.normal(2, 3), "mask": holes, "dim": -1})
+
+
+def _sum(x, mask, dim=None):
+    return (x * mask).sum() if dim is None else (x * mask).sum(dim)
+
+
+def _mean_with_padding(x, mask, dim=None):
+    return (x * mask).mean() if dim is None else (x * mask).mean(dim)
+
+
+def _mean_of_everything(x, mask, dim=None):
+    return x.mean() if dim is None else x.mean(dim)
+
+
+def _mean_nan(x, mask, dim=None):
+    return _sum(x, mask, dim) / (mask.sum() if dim is None else mask.sum(dim))
+
+
+def _mean_of_rows(x, mask, dim=None):
+    means = masked_mean(x, mask, 1)
+    return means.mean() if dim is None else masked_mean(x, mask, dim)
+
+
+def _mean_ignores_dim(x, mask, dim=None):
+    return masked_mean(x, mask)
+
+
+def _mean_always_rows(x, mask, dim=None):
+    return masked_mean(x, mask, dim=1)
+
+
+def _mean_total_count(x, mask, dim=None):
+    return _sum(x, mask, dim) / mask.sum().clamp(min=1)
+
+
+def _mean_keepdim(x, mask, dim=None):
+    mean = masked_mean(x, mask, dim)
+    return mean if dim is None else mean.unsqueeze(dim)
+
+
+def _mean_rows_count(x, mask, dim=None):
+    return _sum(x, mask, dim) / len(x)
+
+
+def _mean_bool_only(x, mask, dim=None):
+    return masked_mean(x.masked_fill(~mask, 0), mask, dim)
+
+
+def _mean_nonzero(x, mask, dim=None):
+    kept = mask.bool() & (x < 0)
+    return masked_mean(x, kept, dim)
+
+
+def _mean_big_epsilon(x, mask, dim=None):
+    return _sum(x, mask, dim) / ((mask.sum() if dim is None else mask.sum(dim)) + 1)
+
+
+def _mean_by_where(x, mask, dim=None):
+    kept = torch.where(mask.bool(), x, torch.zeros_like(x))
+    weights = torch.where(mask.bool(), torch.ones_like(x), torch.zeros_like(x))
+    if dim is None:
+        return kept.sum() / weights.sum().clamp(min=1)
+    return kept.sum(dim) / weights.sum(dim).clamp(min=1)
+
+
+def _mean_by_loop(x, mask, dim=None):
+    if dim is None:
+        chosen = [x[i, t] for i, t in mask.nonzero().tolist()]
+        return torch.stack(chosen).mean() if chosen else 0 * x.sum()
+    lines = x.unbind(1 - dim % 2), mask.unbind(1 - dim % 2)
+    return torch.stack([v[m.bool()].mean() if m.any() else 0 * v.sum() for v, m in zip(*lines)])  # noqa: B905
+
+
+def _mean_by_weights(x, mask, dim=None):
+    weights = mask.to(x.dtype)
+    count = weights.sum() if dim is None else weights.sum(dim, keepdim=True)
+    return _sum(x, weights / torch.where(count > 0, count, torch.ones_like(count)), dim)
+
+
+MASKED_MEAN = Exercise(
+    reference=masked_mean,
+    lesson="01_policies",
+    section="Averages over real tokens",
+    points=2,
+    difficulty=1,
+    minutes=6,
+    differentiable=("x",),
+    cases=_mean_cases,
+    mistakes=(
+        Mistake(
+            "a sum over real tokens, divided by all positions",
+            _mean_with_padding,
+            "Padding is no token: divide by how many entries of the mask are 1, `mask.sum()`.",
+        ),
+        Mistake(
+            "a mean over padding as well",
+            _mean_of_everything,
+            "The mask says which entries are tokens; here it is never used.",
+        ),
+        Mistake(
+            "a mean that is NaN where no token is real",
+            _mean_nan,
+            "An empty row has a sum of 0 and a count of 0: keep the count at 1 at least, "
+            "`.clamp(min=1)`, and the mean is 0.",
+        ),
+        Mistake(
+            "the mean of the rows' means",
+            _mean_of_rows,
+            "With dim=None every token weighs the same; a mean of means gives the tokens of a "
+            "short row more weight than those of a long one.",
+        ),
+        Mistake(
+            "one mean over everything, whatever `dim` is",
+            _mean_ignores_dim,
+            "With a `dim`, both sums run over that dimension only.",
+        ),
+        Mistake(
+            "a mean per row, also where `dim` is None or 0",
+            _mean_always_rows,
+            "`dim` says which dimension disappears; None means all of them.",
+        ),
+        Mistake(
+            "sums along `dim`, divided by the count of the whole mask",
+            _mean_total_count,
+            "Each row has its own number of real tokens: sum the mask along `dim`, too.",
+        ),
+        Mistake(
+            "a mean that keeps the dimension it was taken over",
+            _mean_keepdim,
+            "The dimension disappears, as in torch's own `mean`.",
+        ),
+        Mistake(
+            "a sum over real tokens, divided by the number of rows",
+            _mean_rows_count,
+            "That is a mean over completions of their sums; asked is a mean over tokens.",
+        ),
+        Mistake(
+            "a mean that takes a bool mask only",
+            _mean_bool_only,
+            "`~` works on bool masks; masks may be float as well: `mask.bool()` first.",
+        ),
+        Mistake(
+            "a sum divided by the count plus 1",
+            _mean_big_epsilon,
+            "Adding 1 avoids the division by 0, but changes every other mean: use clamp.",
+        ),
+    ),
+    alternatives=(_mean_by_where, _mean_by_loop, _mean_by_weights),
+    hints=(
+        "A mean is a sum divided by a count. Which of the two does padding spoil?",
+        "Set padding to 0 and sum; sum the mask to count; the count must be at least 1.",
+        "`sum(dim=None)` sums over everything:\n\n"
+        "    total = (x * mask).sum(dim=dim)\n"
+        "    count = mask.sum(dim=dim)\n"
+        "    return total / count.clamp(...)",
+    ),
+)
+
+
+# sft_loss
+
+
+def _loss_cases(draw: Draw) -> Iterator[Case]:
+    yield Case("worked: two rows", {"logprobs": WORKED, "mask": WORKED_MASK})
+    for label, logprobs, mask in draw.batches():
+        yield Case(label, {"logprobs": logprobs, "mask": mask})
+
+
+def _loss_of_rows(logprobs, mask):
+    return -masked_mean(logprobs, mask, dim=1).mean()
+
+
+def _loss_of_sums(logprobs, mask):
+    return -(logprobs * mask).sum(1).mean()
+
+
+def _loss_nan(logprobs, mask):
+    return -(logprobs * mask).sum() / mask.sum()
+
+
+def _loss_by_loop(logprobs, mask):
+    total, count = logprobs.new_zeros(()), 0
+    for row, real in zip(logprobs, mask, strict=True):
+        for value, one in zip(row, real, strict=True):
+            if one:
+                total, count = total - value, count + 1
+    return total / max(count, 1)
+
+
+def _loss_by_einsum(logprobs, mask):
+    weights = mask.to(logprobs.dtype)
+    return -torch.einsum("nt,nt->", logprobs, weights) / max(1.0, weights.sum().item())
+
+
+SFT_LOSS = Exercise(
+    reference=sft_loss,
+    lesson="01_policies",
+    section="Imitation",
+    points=2,
+    difficulty=1,
+    minutes=4,
+    differentiable=("logprobs",),
+    cases=_loss_cases,
+    mistakes=(
+        Mistake(
+            "the mean log-prob without the minus",
+            lambda logprobs, mask: -sft_loss(logprobs, mask),
+            "An optimizer minimizes: without the minus it would unlearn the demonstrations.",
+        ),
+        Mistake(
+            "a mean over all positions, padding included",
+            lambda logprobs, mask: -(logprobs * mask).mean(),
+            "A batch with more padding would learn less: divide by `mask.sum()`.",
+        ),
+        Mistake(
+            "a loss that learns padding, too",
+            lambda logprobs, mask: -logprobs.mean(),
+            "What stands after the end of a demonstration was never written: the mask leaves "
+            "it out.",
+        ),
+        Mistake(
+            "the mean of the rows' means",
+            _loss_of_rows,
+            "Asked is a mean over all real tokens of the batch, in which each counts the same; "
+            "this one weighs the tokens of a short demonstration more.",
+        ),
+        Mistake(
+            "sums over each row's tokens, averaged over rows",
+            _loss_of_sums,
+            "That is the log-prob of a whole completion, which lesson 02 will want; here the "
+            "unit is nats per token.",
+        ),
+        Mistake(
+            "a sum over all tokens",
+            lambda logprobs, mask: -(logprobs * mask).sum(),
+            "A sum grows with the batch, and so would the step: divide by the number of tokens.",
+        ),
+        Mistake(
+            "a loss that is NaN for an empty batch",
+            _loss_nan,
+            "No tokens means no loss, 0: `masked_mean` has settled this already.",
+        ),
+        Mistake(
+            "the mean of minus the probabilities",
+            lambda logprobs, mask: sft_loss(logprobs.exp(), mask),
+            "Maximum likelihood adds logarithms: a token that was thought impossible must hurt.",
+        ),
+        Mistake(
+            "perplexity, e to the loss",
+            lambda logprobs, mask: sft_loss(logprobs, mask).exp(),
+            "That is how people report it; its gradient is scaled by the perplexity itself.",
+        ),
+        Mistake(
+            "a loss that no gradient leaves",
+            lambda logprobs, mask: sft_loss(logprobs.detach(), mask),
+            "The value is right but is cut off from `logprobs` (by detach, item, no_grad or a new "
+            "tensor), so nothing would be learned.",
+        ),
+    ),
+    alternatives=(_loss_by_loop, _loss_by_einsum),
+    hints=(
+        "Maximum likelihood: make the demonstrated tokens as likely as possible, and no others.",
+        "It is the mean of `logprobs` over real tokens, and an optimizer minimizes.",
+        "You have written the mean already:\n\n    return -masked_mean(...)",
+    ),
+)

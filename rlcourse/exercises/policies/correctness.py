@@ -1,0 +1,207 @@
+"""Paying for the right number."""
+
+from collections.abc import Iterator
+
+import torch
+
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw
+from rlcourse.exercises.exercise import Exercise, Mistake
+from rlcourse.exercises.specs import Spec
+from rlcourse.tasks.rewards import correctness_reward, extract_answer
+
+
+def _correct_cases(draw: Draw) -> Iterator[Case]:
+    def case(label: str, *pairs: tuple[str, str], **options) -> Case:
+        completions, answers = (list(side) for side in zip(*pairs, strict=True))
+        return Case(label, {"completions": completions, "answers": answers, **options})
+
+    n = draw.integer(12, 98)
+    solved = "3 * 6 = 18\n18 - 4 = 14\n#### 14"
+    yield case("worked: James, right and wrong", (solved, solved), ("3 + 6 = 9\n#### 9", solved))
+    yield case("another way to the number", ("4 less than 18\n#### 14", solved))
+    yield case("another spelling", ("#### 14.0", solved), ("#### $14", solved))
+    yield case("thousands", ("#### 1500", "50 * 30 = 1,500\n#### 1,500"))
+    yield case("right on the way, wrong at the end", ("18 - 4 = 14, minus 3\n#### 11", solved))
+    yield case("right but not marked", ("18 - 4 = 14", solved))
+    yield case("the digits of another number", (f"#### {n}4", f"#### {n}"))
+    yield case("nothing to compare", ("I do not know", "no answer here"))
+    yield case("close", (f"#### {n}.4", f"#### {n}"), (f"#### {n}", f"#### {n + 1}"))
+    yield case("the other sign", (f"#### -{n}", f"#### {n}"))
+    yield case("one of several", ("?", solved), ("#### 14", solved), ("#### 41", solved))
+    last, bought = Spec("last_word"), "50 * 28 = 1,400\n#### 1,400"
+    pairs = ("the answer is 1400", bought), ("#### 1400 no, it is 1500", bought)
+    yield case("another way to read completions: the last word", *pairs, extract=last)
+
+
+def _text_equal(completions, answers, extract=extract_answer):
+    return torch.tensor(
+        [float(c.strip() == a.strip()) for c, a in zip(completions, answers, strict=True)]
+    )
+
+
+def _compared(completions, answers, extract, same):
+    pairs = zip(completions, answers, strict=True)
+    return torch.tensor([float(same(extract(c), extract_answer(a))) for c, a in pairs])
+
+
+def _last_line_equal(completions, answers, extract=extract_answer):
+    def tail(text):
+        return text.rpartition("####")[2].strip() if "####" in text else None
+
+    extract = tail if extract is extract_answer else extract
+    pairs = zip(completions, answers, strict=True)
+    return torch.tensor([float(extract(c) is not None and extract(c) == tail(a)) for c, a in pairs])
+
+
+def _contains(completions, answers, extract=extract_answer):
+    pairs = zip(completions, answers, strict=True)
+    return torch.tensor([float((extract_answer(a) or "?") in c) for c, a in pairs])
+
+
+def _none_is_right(completions, answers, extract=extract_answer):
+    return _compared(completions, answers, extract, lambda a, b: a == b)
+
+
+def _own_extract(completions, answers, extract=extract_answer):
+    return correctness_reward(completions, answers)
+
+
+def _extract_both(completions, answers, extract=extract_answer):
+    pairs = zip(completions, answers, strict=True)
+    return torch.tensor(
+        [float(extract(c) is not None and extract(c) == extract(a)) for c, a in pairs]
+    )
+
+
+def _truncated(completions, answers, extract=extract_answer):
+    return _compared(
+        completions, answers, extract, lambda a, b: a is not None and int(float(a)) == int(float(b))
+    )
+
+
+def _tolerant(completions, answers, extract=extract_answer):
+    return _compared(
+        completions, answers, extract, lambda a, b: a is not None and abs(float(a) - float(b)) <= 1
+    )
+
+
+def _signless(completions, answers, extract=extract_answer):
+    return _compared(
+        completions, answers, extract, lambda a, b: a is not None and a.lstrip("-") == b.lstrip("-")
+    )
+
+
+def _averaged(completions, answers, extract=extract_answer):
+    return correctness_reward(completions, answers, extract).mean()
+
+
+def _punishes(completions, answers, extract=extract_answer):
+    return 2 * correctness_reward(completions, answers, extract) - 1
+
+
+def _correct_by_floats(completions, answers, extract=extract_answer):
+    rewards = torch.zeros(len(completions))
+    for i, (completion, answer) in enumerate(zip(completions, answers, strict=True)):
+        given, wanted = extract(completion), extract_answer(answer)
+        if given is not None and wanted is not None:
+            rewards[i] = float(float(given) == float(wanted))
+    return rewards
+
+
+def _correct_by_lists(completions, answers, extract=extract_answer):
+    given = [extract(text) for text in completions]
+    wanted = [extract_answer(text) for text in answers]
+    right = [g == w and g is not None for g, w in zip(given, wanted, strict=True)]
+    return torch.tensor(right, dtype=torch.float32)
+
+
+CORRECTNESS_REWARD = Exercise(
+    reference=correctness_reward,
+    lesson="01_policies",
+    section="A reward is a program",
+    points=2,
+    difficulty=1,
+    minutes=5,
+    cases=_correct_cases,
+    mistakes=(
+        Mistake(
+            "equality of the whole texts",
+            _text_equal,
+            "There are hundreds of right ways to the same number: only the final numbers are "
+            "compared.",
+        ),
+        Mistake(
+            "equality of what is written after the mark, “14” against “14.0”",
+            _last_line_equal,
+            "Both sides go through an extraction that gives one number one spelling.",
+        ),
+        Mistake(
+            "credit for a text in which the right number occurs anywhere",
+            _contains,
+            "On real solutions of GSM8K that pays for many wrong answers: only the declared one "
+            "counts.",
+        ),
+        Mistake(
+            "credit where neither text has an answer",
+            _none_is_right,
+            "None equals None, but nothing was solved: a completion without a number earns 0.",
+        ),
+        Mistake(
+            "a reward that ignores `extract`",
+            _own_extract,
+            "Completions are read with the function that was handed in; the default is only its "
+            "default.",
+        ),
+        Mistake(
+            "reference answers read with `extract`, too",
+            _extract_both,
+            "`extract` knows the completions' format; references are always in GSM8K's.",
+        ),
+        Mistake(
+            "equality of the whole parts",
+            _truncated,
+            "`int` cuts decimals off: 14.4 is not 14.",
+        ),
+        Mistake(
+            "credit for an answer that is off by up to 1",
+            _tolerant,
+            "A verifiable reward has no “nearly”: the numbers are equal or they are not.",
+        ),
+        Mistake(
+            "equality without the sign",
+            _signless,
+            "−3 and 3 are different answers.",
+        ),
+        Mistake(
+            "one mean for the whole batch",
+            _averaged,
+            "Every completion gets a reward of its own, (N,): the mean would tell nobody who "
+            "was right.",
+        ),
+        Mistake(
+            "−1 for a wrong answer",
+            _punishes,
+            "Wrong earns 0 here. What a shift of all rewards does to learning is lesson 03.",
+        ),
+        Mistake(
+            "a list in place of a tensor",
+            lambda completions, answers, extract=extract_answer: correctness_reward(
+                completions, answers, extract
+            ).tolist(),
+            "Training computes with it: return `torch.tensor(rewards)`.",
+        ),
+    ),
+    alternatives=(_correct_by_floats, _correct_by_lists),
+    hints=(
+        "Pair completions with answers (`zip`), decide for each pair, collect 0.0 or 1.0.",
+        "The completion's number comes from `extract`, the answer's from `extract_answer`. "
+        "Which pair of equal results must not be paid?",
+        "A loop:\n\n"
+        "    rewards = []\n"
+        "    for completion, answer in zip(completions, answers, strict=True):\n"
+        "        given = extract(completion)\n"
+        "        rewards.append(float(given is not None and ...))\n"
+        "    return torch.tensor(rewards)",
+    ),
+)

@@ -1,0 +1,377 @@
+"""Where a completion ends, and what each of its tokens can still earn."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.policies import completion_mask, returns_to_go
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.exercise import Exercise, Mistake
+
+# completion_mask
+
+
+def _mask_cases(draw: Draw) -> Iterator[Case]:
+    def case(label: str, rows: list[list[int]], eos_id: int) -> Case:
+        return Case(label, {"tokens": torch.tensor(rows), "eos_id": eos_id})
+
+    yield case("worked: 7 8 EOS and padding", [[7, 8, 2, 2, 2], [7, 2, 2, 2, 2]], 2)
+    yield case("no EOS: cut off", [[5, 6, 7, 8]], 2)
+    yield case("EOS first", [[2, 5, 6, 2]], 2)
+    yield case("EOS last", [[5, 6, 2]], 2)
+    yield case("text after EOS", [[5, 2, 6, 7, 2, 8], [5, 6, 7, 2, 8, 9]], 2)
+    yield case("rows of every kind", [[4, 4, 4], [4, 3, 4], [3, 3, 3], [4, 3, 3]], 3)
+    yield case("an EOS with id 0", [[5, 0, 0, 0], [5, 6, 7, 8], [1, 5, 0, 4]], 0)
+    yield case("padding with another token", [[5, 6, 2, 0, 0], [5, 6, 7, 2, 0]], 2)
+    rows, tokens = draw.shape()
+    yield Case("random tokens", {"tokens": draw.integers(rows, tokens, high=4), "eos_id": 1})
+    side = draw.size(3, 5)
+    yield Case("N equals T", {"tokens": draw.integers(side, side, high=5), "eos_id": 1})
+    large = draw.integers(draw.size(7, 9), draw.size(12, 14), high=9)
+    yield Case("a larger batch", {"tokens": large, "eos_id": 4})
+
+
+def _without_eos(tokens, eos_id):
+    return (tokens == eos_id).cumsum(1) == 0
+
+
+def _until_last_eos(tokens, eos_id):
+    is_eos = tokens == eos_id
+    later = is_eos.flip(1).cumsum(1).flip(1) > 0
+    return later | ~is_eos.any(1, keepdim=True)
+
+
+def _empty_without_eos(tokens, eos_id):
+    return completion_mask(tokens, eos_id) & (tokens == eos_id).any(1, keepdim=True)
+
+
+def _by_argmax_only(tokens, eos_id):
+    first = (tokens == eos_id).int().argmax(1, keepdim=True)
+    return torch.arange(tokens.shape[1]) <= first
+
+
+def _by_first_in_batch(tokens, eos_id):
+    columns = (tokens == eos_id).any(0)
+    first = int(columns.int().argmax()) if columns.any() else tokens.shape[1]
+    return (torch.arange(tokens.shape[1]) <= first).expand_as(tokens).clone()
+
+
+def _up_to_second(tokens, eos_id):
+    is_eos = (tokens == eos_id).long()
+    return is_eos.cumsum(1) - is_eos <= 1
+
+
+def _all_eos(tokens, eos_id):
+    is_eos = tokens == eos_id
+    return completion_mask(tokens, eos_id) | is_eos
+
+
+def _by_search(tokens, eos_id):
+    rows = []
+    for row in tokens.tolist():
+        length = row.index(eos_id) + 1 if eos_id in row else len(row)
+        rows.append([t < length for t in range(len(row))])
+    return torch.tensor(rows)
+
+
+def _by_argmax(tokens, eos_id):
+    is_eos = tokens == eos_id
+    first = torch.where(is_eos.any(1), is_eos.int().argmax(1), tokens.shape[1])
+    return torch.arange(tokens.shape[1]) <= first[:, None]
+
+
+def _by_cumprod(tokens, eos_id):
+    open_ = (tokens != eos_id).long().cumprod(1)
+    return torch.cat([torch.ones_like(open_[:, :1]), open_[:, :-1]], dim=1).bool()
+
+
+COMPLETION_MASK = Exercise(
+    reference=completion_mask,
+    lesson="01_policies",
+    section="Where a completion ends",
+    points=2,
+    difficulty=2,
+    minutes=7,
+    cases=_mask_cases,
+    mistakes=(
+        Mistake(
+            "a mask without the EOS itself",
+            _without_eos,
+            "To stop is an action, the last one: a policy that is never taught its EOS never "
+            "learns to end.",
+        ),
+        Mistake(
+            "a mask of ones, whatever the tokens",
+            lambda tokens, eos_id: torch.ones_like(tokens).bool(),
+            "What stands after the first EOS was never said.",
+        ),
+        Mistake(
+            "a mask up to the last EOS of the row",
+            _until_last_eos,
+            "The first EOS ends the completion; another one after it is padding, or noise.",
+        ),
+        Mistake(
+            "a mask that is empty where a row has no EOS",
+            _empty_without_eos,
+            "Such a row was cut off at the token limit: every token of it was chosen and counts.",
+        ),
+        Mistake(
+            "a mask by argmax, which is 0 where there is no EOS",
+            _by_argmax_only,
+            "argmax of all zeros is 0, so a row without EOS keeps its first token only: treat "
+            "that row separately.",
+        ),
+        Mistake(
+            "padding inferred from the token id: every EOS is taken for padding",
+            lambda tokens, eos_id: tokens != eos_id,
+            "Many models pad with EOS, and then the id cannot tell an ending from padding: the "
+            "place can, the first EOS is real.",
+        ),
+        Mistake(
+            "a mask of the EOS tokens alone",
+            lambda tokens, eos_id: tokens == eos_id,
+            "These are the ends; the mask is everything up to the first of them.",
+        ),
+        Mistake(
+            "one end for all rows: the first EOS of the batch",
+            _by_first_in_batch,
+            "Rows end at different places: the sums run along dim 1.",
+        ),
+        Mistake(
+            "a mask up to the second EOS",
+            _up_to_second,
+            "A token is real if *no* EOS stands before it.",
+        ),
+        Mistake(
+            "a mask in which later EOS tokens count again",
+            _all_eos,
+            "Only the first EOS is an action; those after it are padding.",
+        ),
+        Mistake(
+            "the mask turned around: True on padding",
+            lambda tokens, eos_id: ~completion_mask(tokens, eos_id),
+            "The mask is True on the tokens that count.",
+        ),
+    ),
+    alternatives=(_by_search, _by_argmax, _by_cumprod),
+    hints=(
+        "For a single token: how can you tell from the tokens *before* it whether it is real?",
+        "A token is real if no EOS stands before it. `cumsum` of (tokens == eos_id) counts how "
+        "many have occurred, the token itself included.",
+        "Subtract the token itself from the count:\n\n"
+        "    is_eos = (tokens == eos_id).long()\n"
+        "    eos_before = is_eos.cumsum(dim=1) - ...\n"
+        "    return eos_before == ...",
+    ),
+)
+
+
+# returns_to_go
+
+
+def _return_cases(draw: Draw) -> Iterator[Case]:
+    def case(label: str, rewards: Tensor, mask: Tensor, **options) -> Case:
+        return Case(label, {"rewards": rewards, "mask": mask, **options})
+
+    def terminal(mask: Tensor) -> Tensor:
+        """A reward on the last real token of each row, and noise on padding."""
+        last = (torch.arange(mask.shape[1]) == mask.sum(1, keepdim=True) - 1).double()
+        return last * draw.rewards(len(mask))[:, None] + (~mask) * draw.normal(*mask.shape)
+
+    worked = tensor([[0.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    worked_mask = torch.tensor([[True, True, True], [True, True, False]])
+    yield case("worked: γ of 1", worked, worked_mask)
+    yield case("worked: γ of ½", worked, worked_mask, gamma=0.5)
+    for label, _, mask in draw.batches():
+        rewards = draw.normal(*mask.shape)
+        if label == "float32":
+            rewards = rewards.float()
+        yield case(label, rewards, mask)
+    mask = draw.mask(*draw.shape())
+    yield case("a reward at the end", terminal(mask), mask, gamma=0.9)
+    mask = draw.mask(draw.size(3, 4), draw.size(5, 6))
+    gamma = draw.uniform(1, low=0.3, high=0.95).item()
+    yield case("discounted", draw.normal(*mask.shape), mask, gamma=gamma)
+    yield case("γ of 0", draw.normal(2, 4), draw.mask(2, 4), gamma=0.0)
+
+
+def _future(rewards, mask, gamma):
+    """Backward recursion without any masking."""
+    future, returns = torch.zeros_like(rewards[:, 0]), []
+    for reward in reversed(rewards.unbind(1)):
+        future = reward + gamma * future
+        returns.append(future)
+    return torch.stack(returns[::-1], 1)
+
+
+def _total_everywhere(rewards, mask, gamma=1.0):
+    powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
+    total = (rewards * mask * powers).sum(1, keepdim=True)
+    return total * mask
+
+
+def _forward(rewards, mask, gamma=1.0):
+    return _future((rewards * mask).flip(1), mask, gamma).flip(1) * mask
+
+
+def _discounted_from_start(rewards, mask, gamma=1.0):
+    powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
+    return returns_to_go(rewards * powers, mask)
+
+
+def _through_padding(rewards, mask, gamma=1.0):
+    total = returns_to_go(rewards, mask)
+    steps_left = torch.arange(rewards.shape[1] - 1, -1, -1).to(rewards)
+    return gamma**steps_left * total * mask
+
+
+def _padding_rewards(rewards, mask, gamma=1.0):
+    return _future(rewards, mask, gamma) * mask
+
+
+def _padding_returns(rewards, mask, gamma=1.0):
+    total = _future(rewards * mask, mask, gamma)
+    carried = rewards.gather(1, (mask.long().sum(1, keepdim=True) - 1).clamp(min=0))
+    return torch.where(mask.bool(), total, carried.expand_as(total))
+
+
+def _without_own(rewards, mask, gamma=1.0):
+    return (returns_to_go(rewards, mask, gamma) - rewards) * mask
+
+
+def _discounts_own(rewards, mask, gamma=1.0):
+    return gamma * returns_to_go(rewards, mask, gamma)
+
+
+def _in_place(rewards, mask, gamma=1.0):
+    rewards *= mask
+    for t in range(rewards.shape[1] - 2, -1, -1):
+        rewards[:, t] += gamma * rewards[:, t + 1]
+    return rewards
+
+
+def _across_rows(rewards, mask, gamma=1.0):
+    return returns_to_go(rewards.T, mask.T, gamma).T
+
+
+def _by_division(rewards, mask, gamma=1.0):
+    powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
+    return returns_to_go(rewards * powers, mask) / powers * mask
+
+
+def _one_step(rewards, mask, gamma=1.0):
+    rewards = rewards * mask
+    following = torch.cat([rewards[:, 1:], torch.zeros_like(rewards[:, :1])], 1)
+    return (rewards + gamma * following) * mask
+
+
+def _by_matrix(rewards, mask, gamma=1.0):
+    steps = torch.arange(rewards.shape[1])
+    apart = steps[:, None] - steps[None, :]  # from column's token to row's reward
+    weights = torch.where(apart >= 0, torch.tensor(gamma).to(rewards) ** apart.clamp(min=0), 0)
+    return (rewards * mask) @ weights.to(rewards.dtype) * mask
+
+
+def _by_double_loop(rewards, mask, gamma=1.0):
+    out = torch.zeros_like(rewards)
+    lengths = mask.sum(1).long().tolist()
+    for i, length in enumerate(lengths):
+        for t in range(length):
+            out[i, t] = sum(gamma ** (k - t) * rewards[i, k] for k in range(t, length))
+    return out
+
+
+RETURNS_TO_GO = Exercise(
+    reference=returns_to_go,
+    lesson="01_policies",
+    section="Rewards over time",
+    points=3,
+    difficulty=2,
+    minutes=8,
+    cases=_return_cases,
+    mistakes=(
+        Mistake(
+            "the total return at every token",
+            _total_everywhere,
+            "A token cannot change what was earned before it: only rewards from its own place "
+            "onward count.",
+        ),
+        Mistake(
+            "a sum that runs forward, over past rewards",
+            _forward,
+            "The return is what is still to come: run from the last token to the first.",
+        ),
+        Mistake(
+            "a discount counted from the first token",
+            _discounted_from_start,
+            "Each token looks ahead from its own place: its own reward has weight 1, the next γ.",
+        ),
+        Mistake(
+            "a discount that goes on through padding, to the end of the row",
+            _through_padding,
+            "The distance that counts is from the token to the reward, not to the end of the "
+            "padded row.",
+        ),
+        Mistake(
+            "a sum that takes in what stands on padding",
+            _padding_rewards,
+            "Set the rewards to 0 where the mask is 0 before you sum.",
+        ),
+        Mistake(
+            "a return on padding, too",
+            _padding_returns,
+            "Padding has made no decision: its return is 0.",
+        ),
+        Mistake(
+            "the rewards after the token, without its own",
+            _without_own,
+            "A token's own reward is the first thing that it earned: G_t = r_t + γ G_{t+1}.",
+        ),
+        Mistake(
+            "returns in which the token's own reward is discounted, too",
+            _discounts_own,
+            "The sum begins with γ⁰ = 1: G_t = r_t + γ G_{t+1}.",
+        ),
+        Mistake(
+            "returns that ignore γ",
+            lambda rewards, mask, gamma=1.0: returns_to_go(rewards, mask),
+            "A reward k tokens ahead has weight γ to the power k.",
+        ),
+        Mistake(
+            "returns written over the rewards",
+            _in_place,
+            "`rewards *= …` and `rewards[:, t] += …` change the caller's tensor: make a new one.",
+        ),
+        Mistake(
+            "a sum over the rows of the batch in place of the tokens",
+            _across_rows,
+            "Time runs along dim 1; rows are different completions.",
+        ),
+        Mistake(
+            "sums of γᵗ·r divided by γᵗ, which is 0/0 for γ = 0",
+            _by_division,
+            "The identity holds on paper only: for small γ or long rows γᵗ underflows. The "
+            "backward recursion has no division.",
+        ),
+        Mistake(
+            "the token's own reward and the next one only",
+            _one_step,
+            "Add the next *return*, not the next reward: G_t = r_t + γ G_{t+1}.",
+        ),
+    ),
+    alternatives=(_by_matrix, _by_double_loop),
+    hints=(
+        "Write the returns of a row of three rewards by hand, the last one first.",
+        "The recursion G_t = r_t + γ G_{t+1} runs backward over the columns, starting from 0. "
+        "Rewards on padding count as 0, and so do returns.",
+        "Collect the columns, then turn them around:\n\n"
+        "    rewards = rewards.masked_fill(~mask.bool(), 0)\n"
+        "    future, returns = torch.zeros_like(rewards[:, 0]), []\n"
+        "    for reward in reversed(rewards.unbind(dim=1)):\n"
+        "        future = ...\n"
+        "        returns.append(future)\n"
+        "    return torch.stack(returns[::-1], dim=1)...",
+    ),
+)
