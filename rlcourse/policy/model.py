@@ -9,7 +9,7 @@ import torch
 from jinja2 import TemplateError
 from torch import Tensor, nn
 
-from rlcourse.algorithms.policies import token_entropy, token_logprobs
+from rlcourse.algorithms.policies import sample_tokens, token_entropy, token_logprobs
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import next_token_logits, token_positions
 from rlcourse.policy.loading import load_model_and_tokenizer
@@ -22,7 +22,13 @@ class Policy(nn.Module):
 
     `model` is the Hugging Face model and `tokenizer` its tokenizer; training updates
     `policy.parameters()`. Dropout, where a model has any, follows `train()` and `eval()`.
+
+    A subclass may bring its own `sample_tokens` and `token_logprobs`, which lesson 01 does with the
+    student's: every completion is then drawn, and scored, with these.
     """
+
+    sample_tokens = staticmethod(sample_tokens)
+    token_logprobs = staticmethod(token_logprobs)
 
     def __init__(self, model: nn.Module, tokenizer):
         super().__init__()
@@ -159,7 +165,7 @@ class Policy(nn.Module):
                 eos_ids=self.eos_ids,
                 pad_id=self.pad_id,
                 generator=generator,
-                sample_tokens=sample_tokens,
+                sample_tokens=sample_tokens or self.sample_tokens,
             )
         finally:
             self.model.train(was_training)
@@ -178,13 +184,13 @@ class Policy(nn.Module):
         Differentiable in the policy's parameters.
         """
         logits, tokens = self._completion_logits(rollouts)
-        logprobs = token_logprobs(logits, tokens, rollouts.temperature)
+        logprobs = self.token_logprobs(logits, tokens, rollouts.temperature)
         return logprobs.masked_fill(~rollouts.mask, 0.0)
 
     def logprobs_and_entropy(self, rollouts: Rollouts) -> tuple[Tensor, Tensor]:
         """`logprobs` and the entropy (N, T) in nats of the distributions they come from."""
         logits, tokens = self._completion_logits(rollouts)
-        logprobs = token_logprobs(logits, tokens, rollouts.temperature)
+        logprobs = self.token_logprobs(logits, tokens, rollouts.temperature)
         entropy = token_entropy(logits[:, :-1] / rollouts.temperature)
         return logprobs.masked_fill(~rollouts.mask, 0.0), entropy.masked_fill(~rollouts.mask, 0.0)
 
@@ -207,7 +213,7 @@ class Policy(nn.Module):
 
     def clone(self, frozen: bool = False) -> "Policy":
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
-        twin = Policy(copy.deepcopy(self.model), self.tokenizer)
+        twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
         if frozen:
             twin.eval().requires_grad_(False)
         return twin
