@@ -130,5 +130,5 @@ def _cell(value: float, largest: float, padding: bool, wrong: bool) -> str:
     outline = f"2px solid {RED}" if wrong else "1px solid rgba(128, 128, 128, .35)"
     return (
         f'<td style="background: {layers}; outline: {outline}; padding: .15em .5em; '
-        f'text-align: right; font-variant-numeric: tabular-nums">{value:.3g}</td>'
+        f'text-align: right; font-variant-numeric: tabular-nums">{value + 0.0:.3g}</td>'
     )

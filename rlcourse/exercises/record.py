@@ -91,7 +91,8 @@ class Progress:
         for lesson, rows in self.lessons:
             chips = "".join(
                 f'<span title="{escape(_words(entry, points))}" '
-                f'style="display: inline-block; margin-right: 1.2em; white-space: nowrap"><span style="color: {_color(entry)}">'
+                f'style="display: inline-block; margin-right: 1.2em; white-space: nowrap">'
+                f'<span style="color: {_color(entry)}">'
                 f"{_sign(entry)}</span> <code>{escape(name)}</code></span>"
                 for name, entry, points in rows
             )

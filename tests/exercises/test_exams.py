@@ -1,0 +1,221 @@
+"""Cases, outcomes and the proof that every mistake is named, every alternative accepted."""
+
+import math
+import time
+from dataclasses import replace
+from statistics import median
+
+import pytest
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.policy_gradient import reinforce_loss
+from rlcourse.exercises import all as every
+from rlcourse.exercises import get
+from rlcourse.exercises.calling import Case, Failure, Opaque, Outcome, call, call_all, describe
+from rlcourse.exercises.cases import Draw
+from rlcourse.exercises.comparing import compare
+from rlcourse.exercises.exam import Exam
+from rlcourse.exercises.exercise import Mistake
+from rlcourse.exercises.proof import prove
+from rlcourse.exercises.specs import Spec
+
+NAMES = [exercise.name for exercise in every()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mistake_is_named_every_alternative_passes_and_the_stub_fails(name):
+    wrong = [row for row in prove([get(name)]) if not row.ok]
+    assert not wrong, wrong[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_declaration_is_complete(name):
+    exercise = get(name)
+    assert len(exercise.mistakes) >= 6 and len(exercise.alternatives) >= 2
+    assert len({mistake.name for mistake in exercise.mistakes}) == len(exercise.mistakes)
+    assert len(exercise.hints) == 3 and 1 <= exercise.difficulty <= 5 and exercise.minutes > 0
+    labels = [case.label for case in exercise.draw_cases(seed=0)]
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cases_and_outcomes_are_data(name):
+    exercise = get(name)
+    for case in exercise.draw_cases(seed=0):
+        assert is_data(case.arguments), case
+        outcome = call(exercise.reference, case)
+        assert is_data([outcome.value, outcome.gradients, outcome.after]), outcome
+
+
+def is_data(value) -> bool:
+    if isinstance(value, Spec):
+        return is_data(value.options)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_data(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(is_data, value))
+    return value is None or type(value) in (Tensor, bool, int, float, str)
+
+
+def test_undeclared_twin_of_a_mistake_fails_the_proof():
+    exercise = get("reinforce_loss")
+    twin = replace(exercise.mistakes[3], name="a twin")
+    broken = replace(exercise, mistakes=(*exercise.mistakes, twin))
+    assert any(not row.ok and row.function == "a twin" for row in prove([broken], seeds=(0,)))
+
+
+def test_mistake_that_no_case_tells_from_the_reference_fails_the_proof():
+    exercise = get("reinforce_loss")
+    harmless = Mistake("nothing", reinforce_loss, "…")
+    rows = prove([replace(exercise, mistakes=(harmless,))], seeds=(0,))
+    assert [row.ok for row in rows if row.kind == "mistake"] == [False, False]
+
+
+def test_same_seed_draws_the_same_and_no_seed_draws_fresh_ones():
+    def rewards(seed, hidden=False):
+        cases = get("reinforce_loss").draw_cases(seed, hidden)
+        return torch.cat([case.arguments["rewards"].double() for case in cases[1:-1]])
+
+    assert torch.equal(rewards(5), rewards(5))
+    fresh = rewards(None), rewards(None)
+    assert fresh[0].shape != fresh[1].shape or not torch.equal(*fresh)
+    assert rewards(5, hidden=True).shape != rewards(5).shape
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_batches_hold_the_corners_that_their_labels_promise(seed):
+    batches = {label: (lp, mask) for label, lp, mask in Draw(seed).batches()}
+    logprobs, mask = batches["padded rows"]
+    assert mask.all(1).any() and not mask.all() and mask.any(1).all()
+    assert logprobs.shape[0] != logprobs.shape[1]
+    assert (logprobs[~mask] < 0).all()  # ignoring the mask shows
+    assert not batches["an empty row"][1].any(1).all() and batches["an empty row"][1].any()
+    assert len({*batches["N equals T"][0].shape}) == 1
+    assert batches["a float mask"][1].is_floating_point()
+    assert batches["float32"][0].dtype == torch.float32
+
+
+def test_worked_loss_of_the_lesson():
+    exam = Exam(get("reinforce_loss"), seed=0)
+    assert exam.cases[0].label.startswith("worked")
+    # −(1 · (−0.5 − 1.0) + 0.5 · (−2.0)) / 2
+    assert exam.expected[0].value.item() == pytest.approx(1.25)
+    expected = torch.tensor([[-0.5, -0.5], [-0.25, 0.0]], dtype=torch.float64)
+    assert torch.allclose(exam.expected[0].gradients["logprobs"], expected)
+
+
+def test_step_over_all_sentences_follows_the_exact_gradient():
+    from rlcourse.policy.toy import ToyPolicy
+
+    exam = Exam(get("reinforce_step"), seed=3)
+    i = next(i for i, case in enumerate(exam.cases) if case.label == "every sentence once")
+    arguments = exam.cases[i].arguments
+    options = {k: v for k, v in arguments["policy"].options.items() if k != "stale_gradient"}
+    policy = ToyPolicy(**options)
+    weights = len(policy.trajectories()) * policy.probabilities().detach()
+    policy.expected_reward(arguments["batch"].options["rewards"] / weights).backward()
+    moved = policy.logits + arguments["optimizer"].options["lr"] * policy.logits.grad
+    assert torch.allclose(exam.expected[i].after["policy.logits"], moved)
+
+
+def test_gradient_is_recorded_for_arguments_that_are_no_leaves():
+    def in_place(x):
+        x.mul_(3)
+        return x.sum()
+
+    case = Case("", {"x": torch.ones(2).double()}, differentiable=("x",))
+    outcome = call(in_place, case)
+    assert outcome.changed == ("x",) and outcome.gradients["x"].tolist() == [3, 3]
+    assert case.arguments["x"].tolist() == [1, 1]
+
+
+def test_outcome_reports_errors_and_foreign_types_as_data():
+    case = Case("", {"x": 1})
+    assert call(lambda x: x / 0, case).error == Failure(
+        "ZeroDivisionError", "division by zero", line_number=ANY, line=ANY, function="<lambda>"
+    )
+    assert call(lambda x: object(), case).value == Opaque("object")
+    assert call(lambda x: exit(), case).error.type == "SystemExit"
+    bottomless = []
+    bottomless.append(bottomless)
+    assert call(lambda x: bottomless, case).error.type == "RecursionError"
+
+
+class _Any:
+    def __eq__(self, other):
+        return True
+
+
+ANY = _Any()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        (1.0, 1.0 + 1e-9, []),
+        (1.0, 1, []),
+        (1.0, 1.001, ["value"]),
+        (1, 1.0, ["type"]),
+        (1, True, ["type"]),
+        (math.nan, math.nan, []),
+        (math.nan, 0.0, ["value"]),
+        ((1.0, 2.0), (1.0, 3.0), ["value"]),
+        ((1.0, 2.0), (1.0,), ["structure"]),
+        ("14", "14.0", ["value"]),
+        (None, None, []),
+        (torch.zeros(2), torch.zeros(1), ["shape"]),
+        (torch.zeros(2), torch.zeros(2).double(), ["dtype"]),
+        (torch.tensor([1e6, 1e-3]).double(), torch.tensor([1e6, 2e-3]).double(), ["value"]),
+    ],
+)
+def test_comparison_is_elementwise_and_relative(a, b, kinds):
+    found = compare(Outcome(a), Outcome(b), Case("", {}))
+    assert [difference.kind for difference in found] == kinds
+
+
+def test_gradient_of_another_shape_never_broadcasts():
+    case = Case("", {"x": torch.ones(3)}, differentiable=("x",))
+    ones = Outcome(gradients={"x": torch.ones(3)})
+    assert compare(ones, Outcome(gradients={"x": torch.ones(1)}), case)
+
+
+def test_random_function_is_judged_by_a_statistic():
+    def cases(draw):
+        yield Case("coins", {"n": 4000, "generator": Spec("generator", {"seed": 1})}, atol=0.05)
+
+    def coins(n, generator):
+        return torch.randint(2, (n,), generator=generator)
+
+    exercise = replace(
+        get("score_function"), reference=coins, name="coins", cases=cases, mistakes=(),
+        observe=lambda case, value: value.double().mean().item(),
+    )  # fmt: skip
+    exam = Exam(exercise)
+
+    def examine(fn):
+        return exam.judge(describe(fn), call_all(fn, exam.cases))
+
+    assert examine(lambda n, generator: 1 - coins(n, generator)).passed
+    assert not examine(lambda n, generator: coins(n, generator) * 0).passed
+    ignores_generator = examine(lambda n, generator: torch.randint(2, (n,)))
+    assert "two different results" in ignores_generator.message
+
+
+def test_many_students_share_one_exam():
+    exam = Exam(get("reinforce_loss"), seed=2, hidden=True)
+    for fn, passes in ((reinforce_loss, True), (lambda logprobs, rewards, mask: None, False)):
+        assert exam.judge(describe(fn), call_all(fn, exam.cases)).passed is passes
+
+
+def test_a_wrong_answer_is_named_within_a_second():
+    exercise = get("reinforce_loss")
+    fn = exercise.mistakes[-1].implementation
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        exam = Exam(exercise)
+        exam.judge(describe(fn), call_all(fn, exam.cases))
+        return time.perf_counter() - start
+
+    assert median(seconds() for _ in range(5)) < 1
