@@ -153,7 +153,8 @@ def build(
     """Build notebooks/ and solutions/ from course/lessons/ and the library."""
     from rlcourse.authoring import build
 
-    build(lessons or None, execute=execute, check=check)
+    for built in build(lessons or None, execute=execute, check=check):
+        print(built)
 
 
 @app.command()

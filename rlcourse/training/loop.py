@@ -22,7 +22,7 @@ from rlcourse.training.batches import (
     problems_of_step,
 )
 from rlcourse.training.forward import row_logprobs, rows_with_gradient
-from rlcourse.training.methods import Method, call_estimator, call_loss
+from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
 from rlcourse.training.metrics import rollout_metrics, update_metrics
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.scoring import score
@@ -47,7 +47,6 @@ def training_steps(
     `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0.
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
-    parameters = [p for p in policy.parameters() if p.requires_grad]
     for step in range(first_step, recipe.steps):
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
@@ -78,23 +77,10 @@ def training_steps(
                 with torch.no_grad():
                     rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
 
-            updates = []
-            for batch in minibatches(rollouts, recipe, generator):
-                loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
-                fresh = not updates and not method.imitates  # πθ is still the πold that sampled
-                rows = rows_with_gradient(loss_of, batch) if fresh else None
-                logprobs = row_logprobs(policy, batch, rows)  # (n, T)
-                loss, clip_fraction = loss_of(logprobs)
-                require_finite(loss, "loss", step, recipe)
-                optimizer.zero_grad()
-                loss.backward()
-                norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
-                require_finite(norm, "gradient's length", step, recipe)
-                optimizer.step()
-                updates.append(update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction))
-
-        for name in updates[0] if updates else ():
-            metrics[name] = sum(update[name] for update in updates) / len(updates)
+            if method.step is not None:
+                metrics["loss"] = call_step(method.step, policy, optimizer, rollouts, recipe)
+            else:
+                metrics |= update(policy, optimizer, rollouts, recipe, method, generator, step)
         seconds = time.perf_counter() - started
         metrics |= {
             "step": step + 1,
@@ -103,6 +89,28 @@ def training_steps(
             "tokens_per_second": metrics["tokens"] / seconds,
         }
         yield metrics
+
+
+def update(policy, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
+    """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
+    parameters = [p for p in policy.parameters() if p.requires_grad]
+    updates = []
+    for batch in minibatches(rollouts, recipe, generator):
+        loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
+        fresh = not updates and not method.imitates  # πθ is still the πold that sampled
+        rows = rows_with_gradient(loss_of, batch) if fresh else None
+        logprobs = row_logprobs(policy, batch, rows)  # (n, T)
+        loss, clip_fraction = loss_of(logprobs)
+        require_finite(loss, "loss", step, recipe)
+        optimizer.zero_grad()
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
+        require_finite(norm, "gradient's length", step, recipe)
+        optimizer.step()
+        updates.append(update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction))
+    if not updates:
+        return {}
+    return {name: sum(each[name] for each in updates) / len(updates) for name in updates[0]}
 
 
 def sampled(policy, problems: list[Problem], recipe: Recipe, generator) -> Rollouts:

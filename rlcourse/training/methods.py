@@ -8,12 +8,14 @@ function those that its signature names. So one from a notebook can stand in for
 import difflib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
+from rlcourse.policy.rollouts import Rollouts
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Method:
     advantages: Callable | None = None  # None: the advantages are the plain rewards
     imitates: bool = False  # learns from demonstrations, samples nothing
     keeps_rewarded: bool = False  # learns from the rewarded completions only
+    step: Callable | None = None  # all updates of a batch; None: the loop's own
 
 
 METHODS = {
@@ -72,6 +75,32 @@ def call_loss(loss: Callable, **available) -> tuple[Tensor, Tensor | None]:
     if not value.requires_grad:
         raise UserError(f"the loss {name} carries no gradient: it must be computed from `logprobs`")
     return value.reshape(()), clip_fraction
+
+
+def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> float:
+    """Let `step`, such as ``reinforce_step``, make all updates of a batch; its mean loss.
+
+    It may name the batch `batch` or `rollouts`. As in the losses, what REINFORCE calls
+    rewards are the advantages.
+    """
+    rollouts = replace(rollouts, rewards=rollouts.advantages)
+    name = getattr(step, "__name__", type(step).__name__)
+    value = call_by_name(
+        step,
+        "the step",
+        policy=policy,
+        optimizer=optimizer,
+        batch=rollouts,
+        rollouts=rollouts,
+        updates=recipe.updates,
+        clip=recipe.clip,
+        beta=recipe.beta,
+        max_grad_norm=recipe.max_grad_norm,
+    )
+    losses = torch.as_tensor(value, dtype=torch.float64) if value is not None else torch.empty(0)
+    if losses.numel() == 0 or not losses.isfinite().all():
+        raise UserError(f"the step {name} must return its loss as a finite number, not {value!r}")
+    return losses.mean().item()
 
 
 def call_estimator(

@@ -80,6 +80,7 @@ def train(
     loss: Callable | None = None,
     advantages: Callable | None = None,
     reward: Callable | None = None,
+    step: Callable | None = None,
     resume: bool = False,
     progress: bool = True,
 ) -> Run:
@@ -91,6 +92,7 @@ def train(
         task: in place of the recipe's.
         loss, advantages, reward: functions to use in place of the algorithm's own. They are called
             by parameter name (see ``methods.py`` and ``scoring.score``).
+        step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
         resume: go on with the run in `out` from its last checkpoint.
         progress: show a progress bar.
 
@@ -104,7 +106,9 @@ def train(
     if task is not None:
         recipe = recipe.but(task=task.name)
     method = METHODS[recipe.algorithm]
-    method = replace(method, loss=loss or method.loss, advantages=advantages or method.advantages)
+    method = replace(
+        method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
+    )
     out = _open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
@@ -279,7 +283,8 @@ def _postfix(metrics: dict) -> dict[str, str]:
 
 
 def _stopped(run: Run, signal_name: str) -> str:
-    done = f"stopped by {signal_name} after step {len(run.metrics)} of {run.recipe.steps}"
+    done = f"{run.recipe.algorithm} stopped by {signal_name} after step "
+    done += f"{len(run.metrics)} of {run.recipe.steps}"
     if run.directory is None:
         return f"{done}; nothing was kept, because no --out was given"
     return f"{done}; everything is in {run.directory}: run the same command with --resume to go on"
