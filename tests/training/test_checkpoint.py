@@ -1,0 +1,131 @@
+"""Checkpoints: whole or absent, the last two kept, and a sentence when one cannot be used."""
+
+import errno
+import os
+import shutil
+import subprocess
+
+import pytest
+import torch
+
+from rlcourse.errors import UserError
+from rlcourse.training import train
+from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from rlcourse.training.files import write_text
+
+
+def optimizer_of(policy):
+    """An optimizer that has a state: one step was taken."""
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-2)
+    sum((p**2).sum() for p in policy.parameters()).backward()
+    optimizer.step()
+    return optimizer
+
+
+def fresh_optimizer(policy):
+    return torch.optim.AdamW(policy.parameters(), lr=1e-2)
+
+
+def test_a_checkpoint_restores_weights_and_optimizer_exactly(policy, tmp_path):
+    optimizer = optimizer_of(policy)
+    path = save_checkpoint(tmp_path, 7, policy, optimizer)
+    other = policy.clone()
+    for p in other.parameters():
+        p.data.zero_()
+    restored = fresh_optimizer(other)
+    assert load_checkpoint(path, other, restored) == 7
+    for a, b in zip(policy.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    for a, b in zip(
+        optimizer.state_dict()["state"].values(),
+        restored.state_dict()["state"].values(),
+        strict=True,
+    ):
+        assert all(torch.equal(a[key], b[key]) for key in ("step", "exp_avg", "exp_avg_sq"))
+
+
+def test_tied_weights_stay_tied(policy, tmp_path):
+    policy.model.lm_head.weight = policy.model.model.embed_tokens.weight
+    path = save_checkpoint(tmp_path, 1, policy, fresh_optimizer(policy))
+    with torch.no_grad():
+        policy.model.lm_head.weight.zero_()
+    load_checkpoint(path, policy)
+    assert policy.model.lm_head.weight.abs().sum() > 0
+    assert policy.model.lm_head.weight is policy.model.model.embed_tokens.weight
+
+
+def test_the_last_two_are_kept(policy, tmp_path):
+    optimizer = fresh_optimizer(policy)
+    for step in (1, 2, 3, 1_000_000):
+        save_checkpoint(tmp_path, step, policy, optimizer)
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-000003", "step-1000000"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "missing", "noise"])
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.pt", "step.json"])
+def test_an_unreadable_checkpoint_is_named_with_what_to_do(policy, tmp_path, damage, file):
+    optimizer = optimizer_of(policy)
+    save_checkpoint(tmp_path, 1, policy, optimizer)
+    path = save_checkpoint(tmp_path, 2, policy, optimizer)
+    content = (path / file).read_bytes()
+    (path / file).unlink()
+    if damage != "missing":
+        new = {"cut": content[: len(content) // 2], "empty": b"", "noise": b"\x93" * len(content)}
+        (path / file).write_bytes(new[damage])
+    with pytest.raises(UserError) as error:
+        load_checkpoint(path, policy, optimizer)
+    assert f"the checkpoint {path} cannot be read" in str(error.value)
+    assert "delete that directory and resume from step-000001" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_checkpoint_of_another_model_is_refused(policy, tmp_path):
+    path = save_checkpoint(tmp_path, 1, policy, fresh_optimizer(policy))
+    policy.model.model.layers.append(policy.model.model.layers[0])
+    policy.model.model.layers[1] = type(policy.model.model.layers[0])(policy.model.config, 1)
+    with pytest.raises(UserError, match="those of another model"):
+        load_checkpoint(path, policy)
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoint_and_says_so(policy, tmp_path, monkeypatch):
+    optimizer = fresh_optimizer(policy)
+    save_checkpoint(tmp_path, 1, policy, optimizer)
+
+    def no_space(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(
+        UserError, match=r"the disk is full: .*step-000002 could not be written; free"
+    ):
+        save_checkpoint(tmp_path, 2, policy, optimizer)
+    with pytest.raises(UserError, match="the disk is full"):
+        write_text(tmp_path / "text", "text")
+    assert [p.name for p in tmp_path.iterdir()] == ["step-000001"]  # and nothing half-written
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 1 MiB, where this machine lets us mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a small tmpfs needs privileges")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("free", [2_000, 20_000, 60_000])
+def test_a_disk_that_is_really_full_ends_the_run_with_a_sentence(
+    small_disk, policy, task, recipe, free
+):
+    size = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+    (small_disk / "ballast").write_bytes(b"x" * (size - free))
+    settings = recipe(steps=50, checkpoint_every=1, eval_problems=0)
+    with pytest.raises(UserError, match="the disk is full") as error:
+        train(settings, small_disk / "run", policy=policy, task=task, progress=False)
+    assert "\n" not in str(error.value)
+    (small_disk / "ballast").unlink()
+    run = train(settings, small_disk / "run", policy=policy, task=task, progress=False, resume=True)
+    assert [m["step"] for m in run.metrics] == list(range(1, 51))

@@ -1,0 +1,196 @@
+"""The loop: what it trains on, in which order, at which learning rate, and when it refuses."""
+
+import pytest
+import torch
+
+from rlcourse import algorithms
+from rlcourse.errors import UserError
+from rlcourse.training import train
+from rlcourse.training.batches import minibatches, problems_of_step
+from rlcourse.training.loop import NonFinite, arithmetic, set_learning_rate
+
+
+def weights(policy):
+    return torch.cat([p.detach().flatten() for p in policy.parameters()])
+
+
+def quiet(recipe, **options):
+    return train(recipe, progress=False, **options)
+
+
+@pytest.fixture
+def warm(policy, task, recipe):
+    """Half taught: it knows the format and guesses the digit."""
+    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    return quiet(lesson, policy=policy, task=task).policy
+
+
+@pytest.mark.parametrize("algorithm", ["rejection_sampling", "reinforce", "rloo", "grpo"])
+def test_every_algorithm_raises_the_reward_it_is_given(warm, task, recipe, algorithm):
+    def likes_sevens(completions):
+        return torch.tensor([float("7" in text) for text in completions])
+
+    changes = {"steps": 30, "prompts": 10, "group_size": 8, "lr": 5e-3, "eval_problems": 0}
+    run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
+    rewards = [m["reward/mean"] for m in run.metrics]
+    assert sum(rewards[:3]) / 3 < 0.3
+    assert sum(rewards[-3:]) / 3 > 0.8
+
+
+def test_imitation_learns_its_demonstrations(policy, task, recipe):
+    lesson = recipe("sft", steps=150, prompts=10, lr=1e-2)
+    run = quiet(lesson, policy=policy, task=task)
+    assert float(run.before.accuracy) == 0.0
+    assert float(run.after.accuracy) == 1.0
+    assert run.metrics[-1]["loss"] < 0.1 < run.metrics[0]["loss"]
+
+
+def test_the_seed_decides_everything(warm, task, recipe):
+    runs = [quiet(recipe(seed=seed), policy=warm, task=task) for seed in (0, 0, 1)]
+    assert torch.equal(weights(runs[0].policy), weights(runs[1].policy))
+    assert not torch.equal(weights(runs[0].policy), weights(runs[2].policy))
+
+
+def test_the_policy_passed_in_is_left_as_it_was(policy, task, recipe):
+    before = weights(policy).clone()
+    run = quiet(recipe("sft"), policy=policy, task=task)
+    assert torch.equal(weights(policy), before)
+    assert not torch.equal(weights(run.policy), before)
+
+
+def test_a_loss_and_estimator_passed_in_are_those_that_train(warm, task, recipe):
+    calls = []
+
+    def my_loss(logprobs, old_logprobs, advantages, mask, clip):
+        calls.append(clip)
+        return algorithms.ppo_clip_loss(logprobs, old_logprobs, advantages, mask, clip)
+
+    def my_advantages(rewards, group_size):
+        return algorithms.group_mean_advantages(rewards, group_size)
+
+    plain = quiet(recipe(clip=0.3), policy=warm, task=task)
+    mine = quiet(recipe(clip=0.3), policy=warm, task=task, loss=my_loss, advantages=my_advantages)
+    assert set(calls) == {0.3}
+    assert not torch.equal(weights(mine.policy), weights(plain.policy))
+
+
+def test_a_copy_of_the_librarys_loss_trains_the_same_weights(warm, task, recipe):
+    def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip, beta):
+        args = (logprobs, old_logprobs, ref_logprobs, advantages, mask, clip, beta)
+        return algorithms.grpo_loss(*args)
+
+    plain = quiet(recipe(updates=2), policy=warm, task=task)
+    copied = quiet(recipe(updates=2), policy=warm, task=task, loss=grpo_loss)
+    assert torch.equal(weights(plain.policy), weights(copied.policy))
+
+
+def test_the_first_update_starts_at_ratio_one_and_the_reference(warm, task, recipe):
+    seen = []
+
+    def spy(logprobs, old_logprobs, ref_logprobs, advantages, mask):
+        seen.append((logprobs.detach(), old_logprobs, ref_logprobs))
+        return -(logprobs * advantages[:, None] * mask).sum()
+
+    quiet(recipe(steps=1, beta=0.1, updates=3), policy=warm, task=task, loss=spy)
+    logprobs, old, ref = seen[0]
+    torch.testing.assert_close(logprobs, old)
+    torch.testing.assert_close(ref, old)
+    assert not torch.allclose(seen[-1][0], old)  # the policy moved
+    assert torch.equal(seen[-1][1], old)  # the old log-probs did not
+    assert torch.equal(seen[-1][2], ref)
+
+
+def test_an_unfinished_function_is_named(warm, task, recipe):
+    def grpo_loss(logprobs, mask):
+        raise NotImplementedError
+
+    with pytest.raises(UserError, match="finish grpo_loss first"):
+        quiet(recipe(), policy=warm, task=task, loss=grpo_loss)
+
+
+def test_a_nan_loss_ends_the_run_before_it_reaches_the_weights(warm, task, recipe):
+    steps = []
+
+    def bad(logprobs, mask):
+        steps.append(1)
+        return logprobs.sum() * (float("nan") if len(steps) > 4 else 1.0)  # asked twice a step
+
+    with pytest.raises(NonFinite) as error:
+        quiet(recipe(eval_problems=0), policy=warm, task=task, loss=bad)
+    assert "the loss is nan at step 3: lower lr (now 0.003)" in str(error.value)
+
+
+def test_an_infinite_gradient_ends_the_run_too(warm, task, recipe):
+    def steep(logprobs, mask):
+        return (logprobs.masked_fill(mask, 0).sum() + 0 * logprobs.sum()).sqrt()
+
+    with pytest.raises(NonFinite, match=r"gradient's length is (nan|inf) at step 1"):
+        quiet(recipe(eval_problems=0), policy=warm, task=task, loss=steep)
+
+
+def test_every_epoch_shows_every_problem_once(task):
+    seen = [p for step in range(10) for p in problems_of_step(task.train, 3, step, seed=1)]
+    first, second, third = seen[:10], seen[10:20], seen[20:30]
+    for epoch in (first, second, third):
+        assert sorted(p.question for p in epoch) == sorted(p.question for p in task.train)
+    assert first != second != third
+
+
+def test_minibatches_share_the_rows_out(warm, recipe):
+    rollouts = warm.sample(["1?", "2 2?", "3?"], group_size=4, max_tokens=6)
+    settings = recipe(updates=2, minibatches=3)
+    batches = list(minibatches(rollouts, settings, torch.Generator().manual_seed(0)))
+    assert [len(batch) for batch in batches] == [4] * 6
+    for half in (batches[:3], batches[3:]):
+        total = sum(batch.old_logprobs.sum() for batch in half)
+        torch.testing.assert_close(total, rollouts.old_logprobs.sum())
+    for batch in batches:
+        assert batch.mask.any(0).all() and batch.prompt_mask.any(0).all()  # nothing but padding
+        torch.testing.assert_close(warm.logprobs(batch), batch.old_logprobs)
+
+
+def test_the_learning_rate_ramps_up_and_then_follows_its_schedule(recipe):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    settings = recipe(lr=0.1, warmup=3, steps=13, schedule="linear")
+    rates = [set_learning_rate(optimizer, settings, step) for step in range(13)]
+    assert rates[:4] == pytest.approx([0.025, 0.05, 0.075, 0.1])
+    assert rates[3:] == pytest.approx([0.1 - 0.01 * i for i in range(10)])
+    assert optimizer.param_groups[0]["lr"] == rates[-1] > 0
+    constant = settings.but(schedule="constant")
+    assert set_learning_rate(optimizer, constant, 12) == pytest.approx(0.1)
+
+
+def test_metrics_are_those_of_the_rollouts(warm, task, recipe):
+    run = quiet(
+        recipe(steps=1, rewards={"correctness": 2.0, "format": 1.0}), policy=warm, task=task
+    )
+    (m,) = run.metrics
+    assert m["step"] == 1
+    assert m["reward/mean"] == pytest.approx(
+        2 * m["rewards/correctness/mean"] + m["rewards/format/mean"], abs=1e-5
+    )
+    assert m["accuracy"] == m["rewards/correctness/mean"]
+    assert 0 < m["entropy"] < torch.tensor(18.0).log()
+    assert m["completions/mean_length"] * 20 == pytest.approx(m["tokens"])
+    assert 0 <= m["completions/clipped_ratio"] <= 1
+    assert run.seconds == pytest.approx(m["seconds"]) and run.tokens == m["tokens"]
+
+
+def test_rejection_sampling_without_a_right_answer_changes_nothing(policy, task, recipe):
+    run = quiet(recipe("rejection_sampling", eval_problems=0), policy=policy, task=task)
+    assert [m["kept"] for m in run.metrics] == [0, 0, 0, 0]
+    assert torch.equal(weights(run.policy), weights(policy))
+
+
+def test_bfloat16_arithmetic_keeps_float32_weights(warm, task, recipe):
+    assert arithmetic(torch.device("cpu"), "bfloat16").fast_dtype == torch.bfloat16
+    run = quiet(recipe(dtype="bfloat16"), policy=warm, task=task)
+    assert {p.dtype for p in run.policy.parameters()} == {torch.float32}
+    assert not torch.equal(weights(run.policy), weights(warm))
+
+
+def test_dropout_stays_off(policy, task, recipe):
+    policy.train()
+    run = quiet(recipe("sft", eval_problems=0), policy=policy, task=task)
+    assert not run.policy.training
+    assert policy.training

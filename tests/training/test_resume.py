@@ -1,0 +1,187 @@
+"""Killed or stopped at any step and resumed, a run ends with the weights of one that was not."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from rlcourse.errors import UserError
+from rlcourse.training import Interrupted, train
+from rlcourse.training.checkpoint import checkpoints
+
+HERE = Path(__file__).parent
+CHILD = """
+import sys, torch
+sys.path.insert(0, {here!r})
+from conftest import echo_policy, echo_task, echo_recipe
+from rlcourse.errors import UserError
+from rlcourse.training import train
+torch.set_num_threads(1)
+try:
+    train(echo_recipe(**{settings!r}), {out!r}, policy=echo_policy(), task=echo_task(),
+          resume={resume!r}, progress=False)
+except UserError as error:
+    sys.exit(str(error))
+"""
+
+
+def weights(policy):
+    return torch.cat([p.detach().flatten() for p in policy.parameters()])
+
+
+def start(out, settings, resume=False):
+    code = CHILD.format(here=str(HERE), settings=settings, out=str(out), resume=resume)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=environment)
+
+
+def wait_for_step(out, step, child):
+    """Until metrics.jsonl holds that many lines."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and child.poll() is None:
+        metrics = out / "metrics.jsonl"
+        if metrics.exists() and metrics.read_text().count("\n") >= step:
+            return
+        time.sleep(0.002)
+    raise AssertionError(f"no step {step}: {child.communicate()[1].decode()}")
+
+
+def content(run):
+    """What must not depend on interruptions: the weights, and each step's metrics but the times."""
+    timings = ("seconds", "tokens_per_second")
+    metrics = [{k: v for k, v in m.items() if k not in timings} for m in run.metrics]
+    return weights(run.policy), metrics
+
+
+@pytest.mark.slow
+def test_killed_at_random_steps_and_resumed_equals_never_killed(tmp_path, policy, task, recipe):
+    settings = {"algorithm": "grpo", "beta": 0.05, "updates": 2, "minibatches": 2, "lr": 5e-3}
+    settings |= {"steps": 60, "checkpoint_every": 3, "eval_problems": 4, "eval_every": 7}
+    seed = random.randrange(10**6)
+    random_step = random.Random(seed)
+    reached, killed = 0, tmp_path / "killed"
+    for attempt in range(2):
+        child = start(killed, settings, resume=attempt > 0)
+        reached = min(55, reached + random_step.randint(1, 20))
+        wait_for_step(killed, reached, child)
+        time.sleep(random_step.random() * 0.05)  # anywhere in the step, the checkpoint included
+        child.send_signal(signal.SIGKILL)
+        assert child.wait(60) == -signal.SIGKILL, f"seed {seed}"
+        reached = len((killed / "metrics.jsonl").read_text().splitlines())
+        assert not (killed / "result.json").exists()
+
+    options = {"policy": policy, "task": task, "progress": False}
+    resumed = train(recipe(**settings), killed, resume=True, **options)
+    plain = train(recipe(**settings), **options)
+    assert torch.equal(weights(resumed.policy), weights(plain.policy)), f"seed {seed}"
+    assert content(resumed)[1] == content(plain)[1], f"seed {seed}"
+    for one, two in ((resumed.before, plain.before), (resumed.after, plain.after)):
+        assert replace(one, seconds=0) == replace(two, seconds=0)
+    assert not list(killed.glob("**/.partial-*"))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Sums depend on how many threads share them; the children use one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.slow
+def test_sigterm_ends_the_step_writes_a_checkpoint_and_says_how_to_go_on(tmp_path):
+    settings = {"steps": 5000, "eval_problems": 0, "checkpoint_every": 0}
+    child = start(tmp_path / "run", settings)
+    wait_for_step(tmp_path / "run", 3, child)
+    child.send_signal(signal.SIGTERM)
+    message = child.communicate(timeout=60)[1].decode().strip().splitlines()[-1]
+    done = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+    assert child.returncode == 1
+    assert f"grpo stopped by SIGTERM after step {done} of 5000" in message
+    assert "with --resume to go on" in message
+    (saved,) = checkpoints(tmp_path / "run" / "checkpoints")
+    assert saved.name == f"step-{done:06}"
+
+
+def interrupt_at(step):
+    """A reward that presses Ctrl-C in that step."""
+    calls = []
+
+    def reward(completions):
+        calls.append(1)
+        if len(calls) == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return torch.tensor([float("7" in text) for text in completions])
+
+    return reward
+
+
+def test_stopped_and_resumed_equals_never_stopped(tmp_path, policy, task, recipe):
+    settings = recipe(steps=9, eval_every=4)
+    options = {"policy": policy, "task": task, "progress": False}
+    plain = train(settings, tmp_path / "plain", reward=interrupt_at(0), **options)
+    with pytest.raises(Interrupted) as stopped:
+        train(settings, tmp_path / "run", reward=interrupt_at(5), **options)
+    assert len(stopped.value.run.metrics) == 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = train(settings, tmp_path / "run", reward=interrupt_at(0), resume=True, **options)
+    for one, two in zip(content(plain), content(resumed), strict=True):
+        assert torch.equal(one, two) if isinstance(one, torch.Tensor) else one == two
+
+
+def test_stopping_without_a_directory_says_that_nothing_was_kept(policy, task, recipe):
+    with pytest.raises(Interrupted, match="after step 2 of 4; nothing was kept") as stopped:
+        train(recipe(), policy=policy, task=task, reward=interrupt_at(2), progress=False)
+    assert len(stopped.value.run.metrics) == 2
+
+
+def test_a_signal_in_the_last_step_does_not_spoil_the_run(tmp_path, policy, task, recipe):
+    train(
+        recipe(), tmp_path / "run", policy=policy, task=task, reward=interrupt_at(4), progress=False
+    )
+    assert (tmp_path / "run" / "result.json").exists()
+
+
+def test_training_works_outside_the_main_thread(policy, task, recipe):
+    runs = []
+    options = {"policy": policy, "task": task, "progress": False}
+    thread = threading.Thread(target=lambda: runs.append(train(recipe(), **options)))
+    thread.start()
+    thread.join()
+    assert len(runs[0].metrics) == 4
+
+
+def test_an_unreadable_checkpoint_stops_the_resumed_run(tmp_path, policy, task, recipe):
+    options = {"policy": policy, "task": task, "progress": False}
+    settings = recipe(eval_problems=0)
+    train(settings, tmp_path, **options)
+    (tmp_path / "result.json").unlink()
+    last = checkpoints(tmp_path / "checkpoints")[-1]
+    (last / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(UserError, match="delete that directory and resume from step-000002"):
+        train(settings, tmp_path, resume=True, **options)
+
+
+def test_metrics_after_the_checkpoint_are_cut_away_torn_lines_too(tmp_path, policy, task, recipe):
+    options = {"policy": policy, "task": task, "progress": False}
+    settings = recipe(eval_problems=0)
+    plain = train(settings, tmp_path, **options)
+    (tmp_path / "result.json").unlink()
+    saved = checkpoints(tmp_path / "checkpoints")[-1]
+    saved.rename(saved.with_name("gone"))  # as if killed between steps 2 and 4
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 5, "loss": 0.')
+    resumed = train(settings, tmp_path, resume=True, **options)
+    assert content(resumed)[1] == content(plain)[1]
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4]

@@ -1,0 +1,154 @@
+"""A run directory: what is in it, and that nothing in an existing one is overwritten."""
+
+import json
+
+import pytest
+import torch
+import yaml
+from conftest import echo_policy
+
+from rlcourse.errors import UserError
+from rlcourse.policy import Policy
+from rlcourse.training import load_run, run, train
+from rlcourse.training.metrics import read_metrics
+
+
+@pytest.fixture
+def finished(tmp_path, policy, task, recipe):
+    out = tmp_path / "run"
+    return train(recipe("sft", eval_every=2), out, policy=policy, task=task, progress=False)
+
+
+def test_a_finished_run_holds_everything(finished):
+    out = finished.directory
+    names = {path.name for path in out.iterdir()}
+    expected = "recipe.yaml metrics.jsonl result.json report.html checkpoints policy tensorboard "
+    assert names == {*expected.split(), "evaluation_before.json", "evaluation_after.json"}
+    assert yaml.safe_load((out / "recipe.yaml").read_text())["algorithm"] == "sft"
+    metrics = read_metrics(out / "metrics.jsonl")
+    assert metrics == finished.metrics and [m["step"] for m in metrics] == [1, 2, 3, 4]
+    assert ["eval/accuracy" in m for m in metrics] == [False, True, False, True]
+    result = json.loads((out / "result.json").read_text())
+    accuracy = result["after"]["accuracy"]
+    assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
+    assert result["tokens"]["training"] == sum(m["tokens"] for m in metrics)
+    assert result["seconds"]["training"] > 0 and result["hardware"]["cores"] >= 1
+    assert result["versions"]["torch"] == torch.__version__
+
+
+def test_tensorboard_gets_every_metric_of_every_step(finished):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    log = events.EventAccumulator(str(finished.directory / "tensorboard"))
+    log.Reload()
+    assert {"loss", "grad_norm", "lr", "eval/accuracy"} <= set(log.Tags()["scalars"])
+    assert [e.step for e in log.Scalars("loss")] == [1, 2, 3, 4]
+    assert [e.value for e in log.Scalars("loss")] == pytest.approx(
+        [m["loss"] for m in finished.metrics]
+    )
+
+
+def test_a_finished_run_can_be_loaded(finished):
+    loaded = load_run(finished.directory, device="cpu")
+    assert loaded.recipe == finished.recipe
+    assert loaded.before == finished.before and loaded.after == finished.after
+    assert loaded.summary() == finished.summary()
+    for a, b in zip(loaded.policy.parameters(), finished.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(UserError, match="holds no finished run"):
+        load_run(finished.directory / "checkpoints")
+
+
+def test_nothing_is_overwritten(finished, policy, task):
+    before = {p: p.read_bytes() for p in finished.directory.rglob("*") if p.is_file()}
+    options = {"policy": policy, "task": task, "progress": False}
+    with pytest.raises(UserError, match="already holds a finished run: add --resume"):
+        train(finished.recipe, finished.directory, **options)
+    with pytest.raises(UserError, match=r"started with lr=0\.003, not 0\.1"):
+        train(finished.recipe.but(lr=0.1), finished.directory, resume=True, **options)
+    again = train(finished.recipe, finished.directory, resume=True, **options)
+    assert again.metrics == finished.metrics
+    assert before == {p: p.read_bytes() for p in finished.directory.rglob("*") if p.is_file()}
+
+
+def test_a_started_run_is_not_overwritten_either(finished, policy, task):
+    (finished.directory / "result.json").unlink()
+    with pytest.raises(UserError, match="already holds a started run: add --resume"):
+        train(finished.recipe, finished.directory, policy=policy, task=task, progress=False)
+
+
+def test_a_directory_of_other_things_is_refused(tmp_path, policy, task, recipe):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="is not empty and holds no run"):
+        train(recipe(), tmp_path, policy=policy, task=task, progress=False, resume=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_an_out_that_is_a_file_is_refused(tmp_path, policy, task, recipe):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="could not be written"):
+        train(recipe(), tmp_path / "file", policy=policy, task=task, progress=False)
+
+
+def test_without_out_nothing_is_written(tmp_path, monkeypatch, policy, task, recipe):
+    monkeypatch.chdir(tmp_path)
+    train(recipe(), policy=policy, task=task, progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warm_start_runs_first_once_and_is_a_run_of_its_own(tmp_path, monkeypatch, task, recipe):
+    monkeypatch.setattr(Policy, "load", classmethod(load_echo_or_directory(Policy.load)))
+    lesson = recipe("sft", steps=3).to_yaml()
+    (tmp_path / "lesson.yaml").write_text(lesson)
+    settings = recipe(warm_start=str(tmp_path / "lesson.yaml"), policy="echo", beta=0.1)
+    out = tmp_path / "run"
+    whole = train(settings, out, task=task, progress=False)
+    warm = load_run(out / "warm_start", device="cpu")
+    assert len(warm.metrics) == 3 and warm.after is None
+    assert warm.recipe.policy == "echo" and warm.recipe.seed == settings.seed
+    base = train(recipe(beta=0.1), policy=warm.policy, task=task, progress=False)
+    for a, b in zip(whole.policy.parameters(), base.policy.parameters(), strict=True):
+        assert torch.equal(a, b)  # the saved warm start is the one that was trained on
+
+
+def load_echo_or_directory(load):
+    def loader(cls, name="tiny", device=None, dtype=None):
+        return echo_policy() if name == "echo" else load(name, device=device)
+
+    return loader
+
+
+def test_progress_shows_reward_and_accuracy(policy, task, recipe, capsys):
+    train(recipe(eval_every=1), policy=policy, task=task)
+    shown = capsys.readouterr().err
+    assert "grpo" in shown and "reward=" in shown and "accuracy=" in shown and "held-out=" in shown
+    train(recipe("sft"), policy=policy, task=task, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_summary_gives_accuracy_before_and_after_with_intervals(finished):
+    text = finished.summary()
+    assert "sft · 4 steps" in text
+    assert f"{finished.before.accuracy} → {finished.after.accuracy}" in text
+    assert "95 % bootstrap intervals" in text
+
+
+def test_too_little_memory_is_explained(policy, task, recipe, monkeypatch):
+    def full(*arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(run, "_train", full)
+    with pytest.raises(UserError, match="too little memory: lower prompts"):
+        train(recipe(), policy=policy, task=task, progress=False)
+
+
+def test_a_nan_names_the_last_checkpoint(tmp_path, policy, task, recipe):
+    calls = []
+
+    def bad(logprobs, mask):
+        calls.append(1)
+        return -logprobs.sum() / (len(calls) < 4)
+
+    with pytest.raises(UserError, match=r"the last checkpoint is .*step-000002"):
+        train(recipe("sft"), tmp_path, policy=policy, task=task, loss=bad, progress=False)
+    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 3
+    assert not (tmp_path / "result.json").exists()
