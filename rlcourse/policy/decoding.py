@@ -26,7 +26,9 @@ def group_decoder(model: nn.Module, prompt_mask: Tensor, group_size: int) -> "Co
     """
     decoder = CopiedPrompts(model, prompt_mask, group_size)
     can_share = (
-        prompt_mask.device.type == "cpu"
+        group_size > 1
+        and prompt_mask.device.type == "cpu"
+        and model.dtype in (torch.float32, torch.float64)  # half precision would need upcasting
         and getattr(model.config, "model_type", None) in CAN_SHARE_PROMPTS
         and getattr(model.config, "_attn_implementation", None) in ("sdpa", "eager")
         and all(type(layer) is RoomyLayer for layer in decoder.cache.layers)

@@ -12,6 +12,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
 )
 
 V, PAD, BOS, EOS = 40, 0, 1, 2
@@ -28,18 +30,21 @@ SIZES = {
     "initializer_range": 0.4,
     **SPECIAL,
 }
-ARCHITECTURES = ["llama", "qwen2", "gpt2", "mistral_sliding"]
+ARCHITECTURES = ["llama", "qwen2", "qwen3", "gpt2", "mistral", "mistral_sliding"]
 
 
 def small_model(architecture: str, seed: int = 0, dtype=torch.float32, **changes):
-    """A model of V tokens in eval mode; Mistral's attends to the last six only."""
+    """A model of V tokens in eval mode; `mistral_sliding` attends to the last six only."""
     torch.manual_seed(seed)
     if architecture == "llama":
         model = LlamaForCausalLM(LlamaConfig(**SIZES | changes))
     elif architecture == "qwen2":
         model = Qwen2ForCausalLM(Qwen2Config(**SIZES | changes))
-    elif architecture == "mistral_sliding":
-        model = MistralForCausalLM(MistralConfig(**SIZES | {"sliding_window": 6} | changes))
+    elif architecture == "qwen3":
+        model = Qwen3ForCausalLM(Qwen3Config(**SIZES | {"head_dim": 12} | changes))
+    elif architecture.startswith("mistral"):
+        window = {"sliding_window": 6 if architecture == "mistral_sliding" else None}
+        model = MistralForCausalLM(MistralConfig(**SIZES | window | changes))
     else:
         sizes = {"vocab_size": V, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
         model = GPT2LMHeadModel(

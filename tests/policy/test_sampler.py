@@ -6,9 +6,16 @@ from small_models import ARCHITECTURES, EOS, PAD, left_padded_prompts, small_mod
 
 from rlcourse.algorithms import sample_tokens
 from rlcourse.errors import UserError
-from rlcourse.policy import Policy, sample_completions
+from rlcourse.policy import Policy, decoding, sample_completions
 
 MAX_TOKENS = 24
+
+
+@pytest.fixture(params=["shared prompts", "copied prompts"])
+def decoder(request, monkeypatch):
+    """Run a test with both decoders; models that cannot share prompts take the second anyway."""
+    if request.param == "copied prompts":
+        monkeypatch.setattr(decoding, "CAN_SHARE_PROMPTS", ())
 
 
 def draw(model, prompts, seed=0, **options):
@@ -38,27 +45,29 @@ def eos_that_stops(model, prompts):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_greedy_equals_generate_with_left_padding(architecture):
+def test_greedy_equals_generate_with_left_padding(architecture, decoder):
     model, prompts = small_model(architecture), left_padded_prompts()
-    ours = draw(model, prompts, temperature=0, eos_ids=())
-    assert torch.equal(ours.tokens, generated(model, prompts, eos_token_id=None))
+    ours = draw(model, prompts, group_size=2, temperature=0, eos_ids=())
+    expected = generated(model, prompts, eos_token_id=None)
+    assert torch.equal(ours.tokens, expected.repeat_interleave(2, 0))
     assert len(set(ours.tokens.flatten().tolist())) > 4  # not one token forever
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_greedy_equals_generate_when_rows_stop_at_eos(architecture):
+def test_greedy_equals_generate_when_rows_stop_at_eos(architecture, decoder):
     model, prompts = small_model(architecture), left_padded_prompts((3, 9, 1, 6, 2, 7, 5, 4))
     eos = eos_that_stops(model, prompts)
     expected = generated(model, prompts, eos_token_id=eos)
-    ours = draw(model, prompts, temperature=0, eos_ids=(eos,))
-    assert torch.equal(ours.tokens, expected[:, : ours.tokens.shape[1]])
-    assert (expected[:, ours.tokens.shape[1] :] == PAD).all()
+    ours = draw(model, prompts, group_size=2, temperature=0, eos_ids=(eos,))
+    end = ours.tokens.shape[1]
+    assert torch.equal(ours.tokens, expected[:, :end].repeat_interleave(2, 0))
+    assert (expected[:, end:] == PAD).all()
     assert not ours.mask.all()
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-def test_logprobs_are_those_of_a_scoring_pass(architecture, dtype, tolerance):
+def test_logprobs_are_those_of_a_scoring_pass(architecture, dtype, tolerance, decoder):
     # The weights are smaller in float32, so that its rounding stays below the tolerance.
     scale = {"initializer_range": 0.4 if dtype == torch.float64 else 0.05}
     model = small_model(architecture, dtype=dtype, **scale)
@@ -83,31 +92,76 @@ def test_mask_ends_with_the_first_eos_of_any_kind():
     assert rollouts.tokens.shape[1] == lengths.max()
 
 
-def test_rows_do_not_depend_on_who_else_has_ended():
+def test_rows_do_not_depend_on_who_else_has_ended(decoder):
     """Alone, a row never leaves a batch; in company the batch shrinks around it."""
 
-    def third_likeliest(logits, **_):
-        return logits.topk(3).indices[:, 2]
+    def by_place(logits, **_):
+        """The likeliest token at even steps, the third likeliest at odd ones."""
+        by_place.step += 1
+        return logits.topk(3).indices[:, by_place.step % 2 * 2]
+
+    def drawn(prompts, **options):
+        by_place.step = 1
+        return draw(model, prompts, sample_tokens=by_place, **options)
 
     model = small_model("gpt2", dtype=torch.float64)
     tokens, mask = left_padded_prompts((3, 9, 1, 6, 2, 7, 5, 4, 8))
-    free = draw(model, (tokens, mask), eos_ids=(), sample_tokens=third_likeliest)
+    free = drawn((tokens, mask), eos_ids=())
     eos = (int(free.tokens[0, 2]), int(free.tokens[1, 5]))
-    together = draw(model, (tokens, mask), eos_ids=eos, sample_tokens=third_likeliest)
+    together = drawn((tokens, mask), eos_ids=eos, group_size=3)
     assert len(set(together.mask.sum(1).tolist())) > 2
-    for row in range(len(tokens)):
-        real = mask[row]
-        alone = draw(
-            model,
-            (tokens[row : row + 1, real], mask[row : row + 1, real]),
-            eos_ids=eos,
-            sample_tokens=third_likeliest,
-        )
+    for row in range(len(together)):
+        real = mask[row // 3]
+        prompt = tokens[row // 3, real][None], mask[row // 3, real][None]
+        alone = drawn(prompt, eos_ids=eos)
         kept = together.mask[row]
         assert torch.equal(together.tokens[row, kept], alone.tokens[0])
         torch.testing.assert_close(
             together.old_logprobs[row, kept], alone.old_logprobs[0], rtol=0, atol=1e-12
         )
+
+
+def test_both_decoders_draw_the_same(monkeypatch):
+    model, prompts = small_model("qwen2", dtype=torch.float64), left_padded_prompts()
+    shared = draw(model, prompts, group_size=8)
+    monkeypatch.setattr(decoding, "CAN_SHARE_PROMPTS", ())
+    copied = draw(model, prompts, group_size=8)
+    assert torch.equal(shared.tokens, copied.tokens)
+    torch.testing.assert_close(shared.old_logprobs, copied.old_logprobs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "architecture, changes, group_size, shares",
+    [
+        ("llama", {}, 2, True),
+        ("qwen2", {"attn_implementation": "eager"}, 2, True),
+        ("gpt2", {}, 2, True),
+        ("mistral", {}, 2, True),
+        ("qwen3", {}, 2, True),
+        ("llama", {}, 1, False),  # nothing to share
+        ("llama", {"dtype": torch.bfloat16}, 2, False),
+        ("mistral_sliding", {}, 2, False),
+    ],
+)
+def test_prompts_are_shared_where_that_is_possible(architecture, changes, group_size, shares):
+    model = small_model(architecture, **changes)
+    decoder = decoding.group_decoder(model, left_padded_prompts()[1], group_size)
+    assert isinstance(decoder, decoding.SharedPrompts) == shares
+
+
+def test_the_models_attention_is_restored_even_after_an_error():
+    model, prompts = small_model("llama"), left_padded_prompts()
+    assert model.config._attn_implementation == "sdpa"
+    steps = []
+
+    def fails_later(logits, **_):
+        steps.append(model.config._attn_implementation)
+        return logits.argmax(-1) if len(steps) < 3 else logits.no_such_method()
+
+    with pytest.raises(AttributeError):
+        draw(model, prompts, group_size=2, eos_ids=(), sample_tokens=fails_later)
+    assert steps[-1] == "shared_prompt"
+    assert model.config._attn_implementation == "sdpa"
 
 
 def test_same_generator_same_completions_other_generator_others():
@@ -190,3 +244,15 @@ def test_unpadded_prompts_need_no_mask_and_long_completions_outgrow_the_buffers(
         pad_token_id=PAD,
     )
     assert torch.equal(ours.tokens, expected[:, 5:])
+
+
+def test_logprobs_of_the_embedded_model_are_those_of_a_scoring_pass(decoder):
+    policy = Policy.load("tiny", device="cpu")
+    questions = ["Tom has 3 bags of 6 apples. How many apples?", "What is 12 + 9?", "4 * 5"]
+    prompts = [policy.format_prompt(question) for question in questions]
+    rollouts = policy.sample(
+        prompts, group_size=16, max_tokens=40, generator=torch.Generator().manual_seed(0)
+    )
+    assert (policy.logprobs(rollouts) - rollouts.old_logprobs).abs().max() < 1e-5
+    assert {p.dtype for p in policy.parameters()} == {torch.float32}
+    assert rollouts.mask.sum() > 100
