@@ -90,8 +90,19 @@ class Facts:
 
 def call_all(fn: Callable, cases: tuple[Case, ...], repeat: bool = True) -> list[Outcome]:
     """An outcome for every case; the caller's random state is as it was."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), one_thread():
         return [call(fn, case, repeat) for case in cases]
+
+
+@contextmanager
+def one_thread():
+    """Cases are tiny: on a busy machine threads that wait for each other cost seconds."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:

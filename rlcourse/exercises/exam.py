@@ -7,7 +7,7 @@ student's function, and it can judge many students: references and mistakes run 
 from dataclasses import dataclass
 from functools import cached_property
 
-from rlcourse.exercises.calling import Case, Facts, Outcome, call_all
+from rlcourse.exercises.calling import Case, Facts, Outcome, call_all, one_thread
 from rlcourse.exercises.comparing import BESIDES, Difference, compare, negative
 from rlcourse.exercises.diagnose import Situation, besides, diagnose, diagnose_broken
 from rlcourse.exercises.exercise import Exercise, Mistake
@@ -52,7 +52,8 @@ class Exam:
     def __init__(self, exercise: Exercise, seed: int | None = None, hidden: bool = False):
         self.exercise = exercise
         self.hidden = hidden
-        self.cases = exercise.draw_cases(seed, hidden)
+        with one_thread():
+            self.cases = exercise.draw_cases(seed, hidden)
         self._of_mistake: dict[tuple[str, int, bool], Outcome] = {}
 
     @cached_property
@@ -68,6 +69,7 @@ class Exam:
             self._of_mistake[key] = only[0]
         return self._of_mistake[key]
 
+    @one_thread()
     def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
         """The verdict on a function from its outcomes on all the cases, in order."""
         differences = [
