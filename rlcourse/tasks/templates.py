@@ -68,9 +68,21 @@ SEEN = (
         "{name} buys {a} {things} for ${b} each. How much does {he} pay?",
         "{name} sells {a} {things} for ${b} each. How much money does {he} get?",
     ),
+    _template(
+        "gets_more", "many some", "a + b",
+        "{name} has {a} {things}. {other} gives {name} {b} more. "
+        "How many {things} does {name} have now?",
+        "{name} has {a} {things} and finds {b} more. How many {things} does {he} have now?",
+    ),
+    _template(
+        "spends", "many some", "a - b",
+        "{name} earns ${a} and spends ${b}. How much money does {he} have left?",
+        "{name} has ${a}. {He} spends ${b}. How much money does {he} have now?",
+    ),
     # Two steps.
     _template(
-        "bags_eaten", "few few some", "a * b; s1 - c",
+        "eaten", "few few some", "a * b; s1 - c",
+        "{name} has {a} {boxes} of {b} apples. {He} eats {c}. How many apples are left?",
         "{name} has {a} {boxes} of {b} {things}. {He} gives away {c} of them. "
         "How many {things} are left?",
         "There are {a} {boxes} with {b} {things} in each. {name} takes {c} {things}. "
@@ -130,6 +142,24 @@ SEEN = (
         "{name} shares {a} {things} equally among {b} friends. Each friend already had {c}. "
         "How many {things} does each friend have now?",
     ),
+    _template(
+        "boxes_and_more", "few few some", "a * b; s1 + c",
+        "{name} has {a} {boxes} of {b} {things} and finds {c} more. "
+        "How many {things} does {he} have now?",
+        "{name} earns ${a} an hour and works {b} hours. Then {he} finds ${c} more. "
+        "How much money does {he} have now?",
+    ),
+    _template(
+        "lose_and_find", "many some some", "a - b; s1 + c",
+        "{name} has {a} {things}. {He} gives {b} {things} to {other} and finds {c} more. "
+        "How many {things} does {name} have now?",
+        "{name} has ${a}. {He} spends ${b} and finds ${c} more. How much money does {he} have now?",
+    ),
+    _template(
+        "boxes_shared", "few few few", "a * b; s1 / c",
+        "{name} has {a} {boxes} of {b} {things}. {He} shares them equally among {c} friends. "
+        "How many {things} does each friend get?",
+    ),
     # Three steps.
     _template(
         "two_kinds", "few few few few", "a * b; c * d; s1 + s2",
@@ -148,6 +178,13 @@ SEEN = (
         "sell_and_pack", "few few some few", "a * b; s1 - c; s2 / d",
         "{name} has {a} {boxes} of {b} {things}. {He} sells {c} and shares the rest equally "
         "among {d} friends. How many {things} does each friend get?",
+        "{name} earns ${a} an hour and works {b} hours. {He} spends ${c} and shares the rest "
+        "equally among {d} friends. How much money does each friend get?",
+    ),
+    _template(
+        "find_give_and_share", "many some some few", "a + b; s1 - c; s2 / d",
+        "{name} has {a} {things} and finds {b} more. {He} gives {c} {things} to {other} and shares "
+        "the rest equally among {d} friends. How many {things} does each friend get?",
     ),
     _template(
         "long_book", "few few few many", "a + b; s1 * c; d - s2",

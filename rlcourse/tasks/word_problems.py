@@ -57,8 +57,8 @@ class Slop:
 
 
 CLEAN = Slop(add=0.0, stop=0.0, format=0.0, slip=0.0)
-BASE_SLOP = Slop(add=0.5, stop=0.15, format=0.1, slip=0.02)
-SFT_SLOP = Slop(add=0.7, stop=0.25, format=0.2, slip=0.03)
+BASE_SLOP = Slop(add=0.5, stop=0.15, format=0.1, slip=0.01)
+SFT_SLOP = Slop(add=0.6, stop=0.2, format=0.2, slip=0.02)
 TEACHERS = {"sloppy": SFT_SLOP, "clean": CLEAN}
 
 
