@@ -1,6 +1,7 @@
 """Loading a model and its tokenizer, and saying in one sentence why one cannot be loaded."""
 
 import os
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ from huggingface_hub.errors import (
 from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as progress
 
 from rlcourse.errors import UserError
 
@@ -35,9 +37,10 @@ def load_model_and_tokenizer(
     try:
         AutoConfig.from_pretrained(source)  # the first thing to fail, and it says it best
         tokenizer = AutoTokenizer.from_pretrained(source)
-        model, report = AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True
-        )
+        with no_progress_bars() if isinstance(source, Path) else nullcontext():
+            model, report = AutoModelForCausalLM.from_pretrained(
+                source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True
+            )
     except (OSError, ValueError, KeyError, RuntimeError, TypeError, SafetensorError) as error:
         raise UserError(why_not_loaded(source, error)) from error
     # Transformers would fill these in with random numbers, and the run would only look odd.
@@ -54,6 +57,18 @@ def load_model_and_tokenizer(
             f"The model {source} does not fit on {device}: "
             'choose a smaller one, or load it with dtype="bfloat16".'
         ) from error
+
+
+@contextmanager
+def no_progress_bars():
+    """For files that are read and written in no time."""
+    shown = progress.is_progress_bar_enabled()
+    progress.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            progress.enable_progress_bar()
 
 
 def choose_device(device: str | torch.device | None) -> torch.device:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from rlcourse.algorithms.policies import sample_tokens, token_entropy, token_logprobs
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import next_token_logits, token_positions
-from rlcourse.policy.loading import load_model_and_tokenizer
+from rlcourse.policy.loading import load_model_and_tokenizer, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.sampler import sample_completions
 
@@ -232,7 +232,8 @@ class Policy(nn.Module):
                 dir=directory.parent, prefix=f".{directory.name}-"
             ) as scratch:
                 fresh, old = Path(scratch) / "fresh", Path(scratch) / "old"
-                self.model.save_pretrained(fresh)
+                with no_progress_bars():
+                    self.model.save_pretrained(fresh)
                 self.tokenizer.save_pretrained(fresh)
                 if directory.exists():
                     directory.rename(old)

@@ -51,8 +51,8 @@ def sample_completions(
     is the result's `temperature`.
 
     `sample_tokens(logits, temperature=, top_k=, top_p=, generator=)` makes every draw; by default
-    it is `rlcourse.algorithms.sample_tokens`. The generator must live on the model's device; the same
-    seed gives the same batch, though which of its numbers a row gets depends on who has ended.
+    it is `rlcourse.algorithms.sample_tokens`. The generator must live on the model's device. The
+    same seed gives the same batch, though which of its numbers a row gets depends on who has ended.
     """
     draw = partial(
         sample_tokens or draw_tokens,

@@ -1,8 +1,8 @@
 """Tokens per second of our sampler and of `generate`, interleaved in one run.
 
-    python tests/benchmarks/bench_sampler.py                              # the embedded model
-    python tests/benchmarks/bench_sampler.py --model qwen2.5-0.5b-shape   # on a GPU, if there is one
-    python tests/benchmarks/bench_sampler.py --model qwen2.5-0.5b-shape --tiny-shape
+    python tests/benchmarks/bench_sampler.py                             # the embedded model
+    python tests/benchmarks/bench_sampler.py --model qwen2.5-0.5b-shape  # on a GPU if there is one
+    python tests/benchmarks/bench_sampler.py --model qwen2.5-0.5b-shape --tiny-shape --rows 64
 
 Both draw from the full softmax at temperature 1. Only tokens up to EOS count. The shape is a
 randomly initialized model of Qwen2.5-0.5B's sizes; it never ends by itself, so a token that stands
