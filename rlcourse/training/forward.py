@@ -54,7 +54,8 @@ def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
         dim=0,
         return_inverse=True,
     )
-    if not isinstance(policy, Policy) or 2 * len(prompts) > len(batch) or batch.mask.shape[1] < 2:
+    own_way = getattr(type(policy), "logprobs", None) is not Policy.logprobs
+    if own_way or 2 * len(prompts) > len(batch):
         return policy.logprobs(batch)
     prompt_mask, prompt_tokens = prompts[:, :width], prompts[:, width:]
     mask = torch.cat([batch.prompt_mask, batch.mask], dim=1)
@@ -71,13 +72,14 @@ def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
     cache.reorder_cache(group)
     rest = next_token_logits(
         policy.model,
-        keep=batch.mask.shape[1] - 1,
-        input_ids=batch.tokens[:, :-1],
-        attention_mask=mask[:, :-1].long(),
-        position_ids=token_positions(mask)[:, width:-1],
+        keep=batch.mask.shape[1],
+        input_ids=batch.tokens,
+        attention_mask=mask.long(),
+        position_ids=token_positions(mask)[:, width:],
         past_key_values=cache,
         use_cache=True,
     )
-    logits = torch.cat([first[group], rest], dim=1) / batch.temperature
-    chosen = logits.gather(-1, batch.tokens.unsqueeze(-1)).squeeze(-1)
-    return (chosen - logits.logsumexp(-1)).masked_fill(~batch.mask, 0.0)
+    logits = torch.cat([first[group], rest], dim=1)  # (n, T+1, V), from the prompt's last token on
+    tokens = torch.cat([batch.prompt_tokens[:, -1:], batch.tokens], dim=1)
+    logprobs = policy.token_logprobs(logits, tokens, batch.temperature)
+    return logprobs.masked_fill(~batch.mask, 0.0)

@@ -83,7 +83,8 @@ def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> 
     It may name the batch `batch` or `rollouts`. As in the losses, what REINFORCE calls
     rewards are the advantages.
     """
-    rollouts = replace(rollouts, rewards=rollouts.advantages)
+    ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
+    rollouts = replace(rollouts, rewards=rollouts.advantages, ref_logprobs=ref_logprobs)
     name = getattr(step, "__name__", type(step).__name__)
     value = call_by_name(
         step,

@@ -106,3 +106,20 @@ def test_the_loss_is_asked_where_the_ratio_is_one(policy, rollouts):
         return ppo_clip_loss(logprobs, batch.old_logprobs, batch.advantages, batch.mask)
 
     assert rows_with_gradient(loss_of, batch).all()
+
+
+def test_a_policy_that_scores_in_its_own_way_is_asked_for_it(policy, rollouts):
+    class Stranger(type(policy)):
+        def logprobs(self, rollouts):
+            return torch.full(rollouts.mask.shape, -7.0)
+
+    class Student(type(policy)):
+        @staticmethod
+        def token_logprobs(logits, tokens, temperature=1.0):
+            return torch.full(tokens[:, 1:].shape, -7.0, dtype=logits.dtype)
+
+    expected = -7.0 * rollouts.mask
+    student = shared_prompt_logprobs(Student(policy.model, policy.tokenizer), rollouts)
+    torch.testing.assert_close(student, expected)
+    stranger = shared_prompt_logprobs(Stranger(policy.model, policy.tokenizer), rollouts)
+    assert (stranger == -7.0).all()

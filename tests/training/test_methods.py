@@ -5,6 +5,7 @@ import torch
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
+from rlcourse.training import train
 from rlcourse.training.methods import call_by_name, call_estimator, call_loss, call_reward
 
 N, T = 4, 3
@@ -134,3 +135,18 @@ def test_a_reward_must_be_one_finite_number_a_completion():
     for bad in (lambda: [1, 2], lambda: torch.zeros(3), lambda: torch.tensor([0.0, torch.inf])):
         with pytest.raises(UserError, match="must return a tensor of 2 finite numbers"):
             call_reward(bad, completions=completions)
+
+
+def test_the_steps_of_the_lessons_train_without_a_reference(policy, task, recipe):
+    for step in (algorithms.reinforce_step, algorithms.grpo_step):
+        settings = recipe(eval_problems=0, updates=2)
+        run = train(settings, policy=policy, task=task, step=step, progress=False)
+        assert all(torch.isfinite(torch.tensor(m["loss"])) for m in run.metrics)
+
+
+def test_a_step_that_returns_nothing_is_told_what_it_must_return(policy, task, recipe):
+    def lazy(policy, optimizer, batch):
+        return None
+
+    with pytest.raises(UserError, match="the step lazy must return its loss as a finite number"):
+        train(recipe(), policy=policy, task=task, step=lazy, progress=False)
