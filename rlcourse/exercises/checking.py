@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 
 from rlcourse.errors import UserError
@@ -62,11 +62,7 @@ def _blame_dependency(fn: Callable, exercise: Exercise, result: Result) -> Resul
             continue
         theirs = _examine(dependency, registry.get(name), None, False)
         if not theirs.passed:
-            state = "is not written yet" if theirs.unwritten else "fails its own check"
-            first = f"{exercise.name} uses your {name}, which {state}: begin there, check({name})."
-            if result.mistake is None:  # the rest would describe the other function's fault
-                return replace(result, unwritten=False, sentences=(first,), example=None)
-            return replace(result, sentences=(first, *result.sentences))
+            return result.blamed_on(theirs)
     return result
 
 

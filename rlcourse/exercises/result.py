@@ -1,6 +1,6 @@
 """What a check returns: a score, and a message that a student reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlcourse.exercises.calling import Case
@@ -98,6 +98,15 @@ class Result:
             "Put its body in place of `raise NotImplementedError()`, run that cell, then this one. "
             f"About {self.minutes} minutes.",
         )
+
+    def blamed_on(self, other: "Result") -> "Result":
+        """The same result, which first says that another exercise's function is the one to mend."""
+        state = "is not written yet" if other.unwritten else "fails its own check"
+        first = f"{self.exercise} uses your {other.exercise}, which {state}: "
+        first += f"begin there, check({other.exercise})."
+        if self.mistake is None:  # the rest would describe the other function's fault
+            return replace(self, unwritten=False, sentences=(first,), example=None)
+        return replace(self, sentences=(first, *self.sentences))
 
     @property
     def footer(self) -> str:

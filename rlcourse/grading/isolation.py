@@ -1,0 +1,342 @@
+"""The layers around student code, and which of them this machine offers.
+
+The server that runs student code enters its namespaces once (``enter``); the process that is forked
+for a submission is then stripped of everything else (``confine``). Each layer is tried by itself:
+where one is refused, the others still stand, and the report says so. Nothing outside the standard
+library is imported, because the server is confined before it imports anything.
+"""
+
+import contextlib
+import json
+import os
+import pwd
+import resource
+import site
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# In the order in which the report shows them
+LAYERS = {
+    "user": "runs as a user without rights over anybody's files",
+    "pid": "sees and signals no other process; everything it started dies with it",
+    "mount": "sees only Python, its packages and an empty scratch directory of its own",
+    "network": "has no network",
+    "landlock": "opens no file outside Python's and its scratch directory",
+    "seccomp": "starts no process or program, opens no socket, sends no signal",
+    "limits": "memory, threads, processor time and file size are bounded",
+}
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What student code may see and use. Paths are absolute; sizes are bytes."""
+
+    readable: tuple[str, ...]  # shown read-only
+    root: str  # an empty directory on which the new root is mounted
+    scratch: str  # a directory; each submission gets an empty one there
+    hidden: tuple[str, ...] = ()  # kept out of sight although below a readable path
+    scratch_size: int = 64 * MEBIBYTE
+    memory: int = 1024 * MEBIBYTE  # beyond what the warm server has mapped
+    file_size: int = 32 * MEBIBYTE
+    cpu_seconds: int = 300
+    threads: int = 64
+    refuse: tuple[str, ...] = ()  # layers not to use, for tests and for narrowing down a fault
+
+
+@dataclass
+class Layers:
+    """Which layers stand; for those that do not, what the system said."""
+
+    standing: set[str] = field(default_factory=set)
+    missing: dict[str, str] = field(default_factory=dict)
+    pids: int = -1  # the server's own PID namespace, opened while /proc was in sight
+    sizes: int = -1  # its /proc/self/statm
+
+    def attempt(self, name: str, action: Callable[[], None], refuse: tuple[str, ...] = ()) -> bool:
+        """Try one layer and note how it went."""
+        try:
+            if name in refuse:
+                raise OSError("switched off")
+            action()
+        except (OSError, ValueError, KeyError) as error:
+            self.missing[name] = str(error)
+            return False
+        self.standing.add(name)
+        return True
+
+    def as_json(self) -> dict:
+        return {"standing": sorted(self.standing), "missing": self.missing}
+
+    def mapped(self) -> int:
+        """Bytes of address space that this process has mapped; 2 GiB where nobody says."""
+        with contextlib.suppress(OSError, ValueError):
+            if self.sizes < 0:
+                self.sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+            return int(os.pread(self.sizes, 100, 0).split()[0]) * resource.getpagesize()
+        return 2048 * MEBIBYTE
+
+
+def enter(wanted: Confinement, layers: Layers) -> None:
+    """Move this process into namespaces of its own and fork into the new PID namespace.
+
+    Returns in a child only; the parent waits for it and passes its end on. Root needs no user
+    namespace for this and changes user later; everybody else becomes root of a namespace in which
+    there is nobody else.
+    """
+    from rlcourse.grading import kernel
+
+    may_mount = os.getuid() == 0
+    if os.getuid() != 0:
+        may_mount = layers.attempt("user", _own_user_namespace, wanted.refuse)
+    if not may_mount:
+        for name in ("pid", "network", "mount"):
+            layers.missing[name] = "needs a user namespace"
+        return
+    if layers.attempt("pid", lambda: kernel.unshare(kernel.NEWPID), wanted.refuse):
+        _become_init()
+    layers.attempt("network", lambda: kernel.unshare(kernel.NEWNET), wanted.refuse)
+    with contextlib.suppress(OSError):
+        kernel.unshare(kernel.NEWIPC | kernel.NEWUTS)
+    layers.pids = kernel.open_namespace("pid")
+    layers.sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    layers.attempt("mount", lambda: _own_root(wanted), wanted.refuse)
+
+
+def _own_user_namespace() -> None:
+    from rlcourse.grading import kernel
+
+    user, group = os.getuid(), os.getgid()
+    kernel.be_dumpable()  # or /proc/self/uid_map belongs to root
+    kernel.unshare(kernel.NEWUSER)
+    kernel.map_only_own_user(user, group)
+
+
+def _become_init() -> None:
+    """Fork; the child is process 1, and the parent stays outside until it ends."""
+    child = os.fork()
+    if not child:
+        return
+    from rlcourse.grading import kernel
+
+    kernel.die_with_parent()
+    _, status = os.waitpid(child, 0)
+    os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
+
+
+def _own_root(wanted: Confinement) -> None:
+    """A root directory that holds the readable paths and nothing else."""
+    from rlcourse.grading import kernel
+
+    kernel.unshare(kernel.NEWNS)
+    kernel.make_mounts_private()
+    kernel.mount_tmpfs(wanted.root, 16 * MEBIBYTE, mode=0o755)
+    for path in _outermost(wanted.readable):
+        _show(path, wanted.root)
+    for path in wanted.hidden:
+        inside = wanted.root + path
+        if os.path.isdir(inside) and not os.path.islink(inside):
+            kernel.mount_tmpfs(inside, 4096, mode=0o755)
+    os.makedirs(wanted.root + wanted.scratch, exist_ok=True)
+    kernel.pivot_root(wanted.root)
+
+
+def _show(path: str, root: str) -> None:
+    from rlcourse.grading import kernel
+
+    target = root + path
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.islink(path):
+        if not os.path.lexists(target):
+            os.symlink(os.readlink(path), target)
+        return
+    if os.path.isdir(path):
+        os.makedirs(target, exist_ok=True)
+    elif os.path.exists(path):
+        Path(target).touch()
+    else:
+        return
+    kernel.bind_read_only(path, target)
+
+
+def _outermost(paths: tuple[str, ...]) -> list[str]:
+    """Paths sorted, those that lie below another one left out."""
+    kept: list[str] = []
+    for path in sorted(set(paths)):
+        if not any(path.startswith(f"{other}/") for other in kept):
+            kept.append(path)
+    return kept
+
+
+def fork(layers: Layers) -> int:
+    """As ``os.fork``; the child is process 1 of a PID namespace of its own where there is one."""
+    if "pid" not in layers.standing:
+        return os.fork()
+    from rlcourse.grading import kernel
+
+    kernel.unshare(kernel.NEWPID)
+    try:
+        return os.fork()
+    finally:
+        with contextlib.suppress(OSError):  # the child may not, and has no need to
+            kernel.setns(layers.pids, kernel.NEWPID)
+
+
+def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
+    """Strip this freshly forked process: scratch directory, limits, user, rights, system calls.
+
+    `mapped` is the address space that the server uses, to which the memory limit is added. The order matters, as each step takes away what the ones before it needed.
+    """
+    from rlcourse.grading import kernel
+
+    scratch = wanted.scratch
+    if "mount" in layers.standing:
+        kernel.unshare(kernel.NEWNS)
+        kernel.mount_tmpfs(scratch, wanted.scratch_size, mode=0o777)
+    else:
+        os.umask(0)
+        scratch = tempfile.mkdtemp(prefix="submission-", dir=scratch)
+        os.chmod(scratch, 0o777)
+    os.chdir(scratch)
+    tempfile.tempdir = None
+    os.environ.update(HOME=scratch, TMPDIR=scratch)
+    os.umask(0o077)
+    layers.attempt("limits", lambda: _limit(wanted, mapped), wanted.refuse)
+    if os.getuid() == 0 and "user" not in layers.standing:
+        layers.attempt("user", _become_nobody, wanted.refuse)
+    with contextlib.suppress(OSError):
+        kernel.drop_capabilities()
+        kernel.be_undumpable()
+    layers.attempt("landlock", lambda: _restrict_files(wanted), wanted.refuse)
+    layers.attempt("seccomp", kernel.forbid_system_calls, wanted.refuse)
+
+
+def _limit(wanted: Confinement, mapped: int) -> None:
+    _bound(resource.RLIMIT_AS, mapped + wanted.memory)
+    _bound(resource.RLIMIT_FSIZE, wanted.file_size)
+    _bound(resource.RLIMIT_CPU, wanted.cpu_seconds)
+    _bound(resource.RLIMIT_CORE, 0)
+    _bound(resource.RLIMIT_NOFILE, 128)
+    _bound(resource.RLIMIT_MEMLOCK, 0)
+    with contextlib.suppress(OSError, ValueError):
+        _bound(resource.RLIMIT_NPROC, _threads_of_user() + wanted.threads)
+
+
+def _bound(kind: int, value: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _threads_of_user() -> int:
+    """Threads that the system counts against this user already, where /proc shows them."""
+    count, user = 0, os.getuid()
+    with contextlib.suppress(OSError):
+        for entry in os.scandir("/proc"):
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    if entry.stat().st_uid == user:
+                        count += len(os.listdir(f"/proc/{entry.name}/task"))
+    return count
+
+
+def _become_nobody() -> None:
+    nobody = pwd.struct_passwd(("nobody", "x", 65534, 65534, "", "/", ""))
+    with contextlib.suppress(KeyError):
+        nobody = pwd.getpwnam("nobody")
+    os.setgroups([])
+    os.setresgid(nobody.pw_gid, nobody.pw_gid, nobody.pw_gid)
+    os.setresuid(nobody.pw_uid, nobody.pw_uid, nobody.pw_uid)
+
+
+def _restrict_files(wanted: Confinement) -> None:
+    from rlcourse.grading import kernel
+
+    readable, listable = _without(wanted.readable, wanted.hidden)
+    kernel.restrict_files(readable, listable, [os.getcwd()])
+
+
+def _without(readable: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The readable paths with the hidden ones cut out: (readable whole, directories to list)."""
+    whole, listed, open_ends = [], [], list(readable)
+    while open_ends:
+        path = open_ends.pop()
+        if path in hidden:
+            continue
+        if not any(inside.startswith(f"{path}/") for inside in hidden):
+            whole.append(path)
+        elif os.path.isdir(path) and not os.path.islink(path):
+            listed.append(path)
+            with contextlib.suppress(OSError):
+                open_ends += [entry.path for entry in os.scandir(path)]
+    return whole, listed
+
+
+def package_paths() -> list[str]:
+    """Where installed packages are found; never the directory that a program was started from."""
+    found = [*map(sysconfig.get_path, ("purelib", "platlib")), *site.getsitepackages()]
+    if site.getusersitepackages() in sys.path:
+        found.append(site.getusersitepackages())
+    return [path for path in dict.fromkeys(found) if os.path.isdir(path)]
+
+
+def system_paths() -> tuple[str, ...]:
+    """What Python, its packages and the shared libraries under them need to read."""
+    system = (
+        "/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime",
+        "/etc/fonts", "/etc/ssl/openssl.cnf", "/dev/null", "/dev/zero", "/dev/urandom",
+        "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
+    )  # fmt: skip
+    paths = {sys.prefix, sys.base_prefix, *package_paths(), *system}
+    return tuple(sorted(path for path in paths if os.path.lexists(path)))
+
+
+# Which layers there are, tried in a process of its own
+
+
+def probe(refuse: tuple[str, ...] = ()) -> Layers:
+    """Try every layer in a short-lived process; nothing of this one changes."""
+    if sys.platform != "linux":
+        return Layers(missing=dict.fromkeys(LAYERS, f"not on {sys.platform}"))
+    package = str(Path(__file__).parents[2])
+    program = f"import sys; sys.path.insert(0, {package!r}); "
+    program += "from rlcourse.grading import isolation; isolation.report()"
+    command = [sys.executable, "-I", "-S", "-c", program, json.dumps(list(refuse))]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env={}, cwd="/"
+    )
+    try:
+        found = json.loads(done.stdout)
+        return Layers(set(found["standing"]), found["missing"])
+    except (ValueError, KeyError):
+        reason = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        return Layers(missing=dict.fromkeys(LAYERS, reason))
+
+
+def report() -> None:
+    """Enter and confine as for a submission, and print what stands; ``probe`` runs this."""
+    from rlcourse.grading import kernel  # noqa: F401  (before the files are out of reach)
+
+    layers = Layers()
+    package = str(Path(__file__).parents[2])
+    with tempfile.TemporaryDirectory(prefix="rlcourse-probe-") as directory:
+        for name in ("root", "scratch"):
+            os.mkdir(f"{directory}/{name}")
+        wanted = Confinement(
+            readable=(*system_paths(), package),
+            root=f"{directory}/root",
+            scratch=f"{directory}/scratch",
+            refuse=tuple(json.loads(sys.argv[1])),
+        )
+        child = os.fork()
+        if not child:
+            enter(wanted, layers)
+            confine(wanted, layers, layers.mapped())
+            os.write(1, json.dumps(layers.as_json()).encode())
+            os._exit(0)
+        os.waitpid(child, 0)

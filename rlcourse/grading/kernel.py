@@ -1,0 +1,266 @@
+"""The kernel's means of confinement, called directly: Python's library has none of them.
+
+Every function raises ``OSError`` where the kernel refuses. Linux only, x86-64 and AArch64; nothing
+outside the standard library is imported, because this runs before anything else does.
+"""
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+# Flags of unshare(2) and setns(2)
+NEWNS, NEWUTS, NEWIPC, NEWUSER = 0x00020000, 0x04000000, 0x08000000, 0x10000000
+NEWPID, NEWNET = 0x20000000, 0x40000000
+
+MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV, MS_NOEXEC = 4096, 16384, 1 << 18, 2, 4, 8
+_MNT_DETACH = 2
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
+
+# The same on every architecture
+_MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _syscall(number: int, *arguments, what: str) -> int:
+    converted = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return _check(_libc.syscall(ctypes.c_long(number), *converted), what)
+
+
+def unshare(flags: int) -> None:
+    """Leave the namespaces named by `flags`, into new ones."""
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Enter the namespace behind `descriptor` (for PIDs: children to come do)."""
+    _check(_libc.setns(descriptor, kind), "setns")
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent dies."""
+    _check(_libc.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
+
+
+def be_undumpable() -> None:
+    """No core file, and nobody of the same user may trace this process."""
+    _check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+
+
+def be_dumpable() -> None:
+    """Own one's files in /proc again, after a change of user."""
+    _check(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
+
+
+def drop_capabilities() -> None:
+    """Give up every capability, for good; set-user-ID programs gain nothing."""
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    for capability in range(64):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
+            break  # EPERM without CAP_SETPCAP, EINVAL past the last one
+    header = struct.pack("=Ii", 0x20080522, 0)
+    _check(_libc.capset(header, bytes(24)), "capset")
+
+
+# Mounts
+
+
+def make_mounts_private() -> None:
+    """What is mounted from here on stays in this namespace."""
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    encoded = [text.encode() if text is not None else None for text in (source, target, kind)]
+    _check(
+        _libc.mount(*encoded, ctypes.c_ulong(flags), data.encode() or None), f"mount {target}"
+    )
+
+
+def mount_tmpfs(target: str, size: int, mode: int = 0o700) -> None:
+    """An empty file system in memory of at most `size` bytes."""
+    mount(
+        "tmpfs",
+        target,
+        "tmpfs",
+        MS_NOSUID | MS_NODEV | MS_NOEXEC,
+        f"size={size},nr_inodes=4096,mode={mode:o}",
+    )
+
+
+def bind_read_only(source: str, target: str) -> None:
+    """Show `source`, and what is mounted below it, at `target`, where nobody can write."""
+    mount(source, target, None, MS_BIND | MS_REC)
+    attributes = struct.pack("=QQQQ", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, 0)
+    if source.startswith("/dev/"):  # device files would not open
+        attributes = struct.pack("=QQQQ", _ATTR_RDONLY | _ATTR_NOSUID, 0, 0, 0)
+    _syscall(
+        _MOUNT_SETATTR,
+        _AT_FDCWD,
+        ctypes.c_char_p(target.encode()),
+        _AT_RECURSIVE,
+        attributes,
+        len(attributes),
+        what="mount_setattr",
+    )
+
+
+def pivot_root(new_root: str) -> None:
+    """Make `new_root` the root directory and let go of the old one."""
+    os.chdir(new_root)
+    here = ctypes.c_char_p(b".")
+    _syscall(_PIVOT_ROOT[platform.machine()], here, here, what="pivot_root")
+    _check(_libc.umount2(b".", _MNT_DETACH), "umount")
+    os.chdir("/")
+
+
+# Landlock
+
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_READ = _READ_FILE | _READ_DIR
+_EXECUTE, _IOCTL_DEV = 1 << 0, 1 << 15
+_WRITE_FILE, _MAKE_AND_REMOVE = 1 << 1, 0b1_1111_1111_0000  # remove, make_*
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+
+
+def landlock_version() -> int:
+    """The kernel's Landlock ABI; 0 where there is none."""
+    found = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), 1)
+    return max(found, 0)
+
+
+def restrict_files(
+    readable: Iterable[str], listable: Iterable[str], writable: Iterable[str]
+) -> None:
+    """Landlock: from here on, nothing but these paths, no TCP, no signals to processes outside.
+
+    `readable` paths can be read, `listable` directories only listed, `writable` ones both.
+    """
+    version = landlock_version()
+    if not version:
+        raise OSError("the kernel has no Landlock")
+    write = _WRITE_FILE | _MAKE_AND_REMOVE
+    write |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    handled = _READ | _EXECUTE | write | (_IOCTL_DEV if version >= 5 else 0)
+    tcp = 3 if version >= 4 else 0
+    scoped = 3 if version >= 6 else 0  # abstract sockets, signals
+    attributes = struct.pack("=QQQ", handled, tcp, scoped)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    rules = _syscall(_LANDLOCK_CREATE, attributes, size, 0, what="landlock_create_ruleset")
+    try:
+        for paths, rights in ((readable, _READ), (listable, _READ_DIR), (writable, _READ | write)):
+            for path in paths:
+                _allow(rules, path, rights)
+        _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+        _syscall(_LANDLOCK_RESTRICT, rules, 0, what="landlock_restrict_self")
+    finally:
+        os.close(rules)
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    if not os.path.exists(path):
+        return
+    if not os.path.isdir(path):
+        rights &= _READ_FILE | _WRITE_FILE | _TRUNCATE
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        rule = struct.pack("=Qi", rights, descriptor)
+        _syscall(_LANDLOCK_ADD, rules, 1, rule, 0, what=f"landlock_add_rule {path}")
+    finally:
+        os.close(descriptor)
+
+
+# Seccomp
+
+# name: (x86-64, AArch64); None where the architecture has no such call
+_FORBIDDEN = {
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+    "kill": (62, 129), "tkill": (200, 130), "pidfd_send_signal": (424, 424),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438), "ptrace": (101, 117), "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271), "process_madvise": (440, 440), "kcmp": (312, 272),
+    "prlimit64": (302, 261), "setpriority": (141, 140), "sched_setscheduler": (144, 119),
+    "socket": (41, 198), "bind": (49, 200), "connect": (42, 203), "listen": (50, 201),
+    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39),
+    "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430), "fsmount": (432, 432),
+    "move_mount": (429, 429), "open_tree": (428, 428), "mount_setattr": (442, 442),
+    "open_by_handle_at": (304, 265), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282), "io_uring_setup": (425, 425), "keyctl": (250, 219),
+    "add_key": (248, 217), "request_key": (249, 218), "memfd_create": (319, 279),
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    "inotify_init1": (294, 26), "fanotify_init": (300, 262), "kexec_load": (246, 104),
+    "init_module": (175, 105), "finit_module": (313, 273), "reboot": (169, 142),
+    "ioperm": (173, None), "iopl": (172, None), "modify_ldt": (154, None),
+}  # fmt: skip
+_CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
+_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+_CLONE_THREAD = 0x00010000
+_ERRNO, _KILL, _ALLOW = 0x00050000, 0x80000000, 0x7FFF0000
+_EPERM, _ENOSYS = 1, 38
+
+
+def forbid_system_calls() -> None:
+    """Seccomp: no new process or program, no signal, socket, trace, mount or namespace.
+
+    Threads stay possible. A forbidden call fails with EPERM, as a missing right would.
+    """
+    if platform.machine() not in _ARCHITECTURES:
+        raise OSError(f"no system call numbers for {platform.machine()}")
+    column, architecture = _ARCHITECTURES[platform.machine()]
+    load, jump_equal, jump_at_least, jump_set, give = 0x20, 0x15, 0x35, 0x45, 0x06
+    program = [
+        (load, 0, 0, 4),
+        (jump_equal, 1, 0, architecture),
+        (give, 0, 0, _KILL),
+        (load, 0, 0, 0),
+        (jump_at_least, 0, 1, 0x40000000),  # the x32 numbers: the same calls by other names
+        (give, 0, 0, _KILL),
+        (jump_equal, 0, 1, _CLONE3[column]),  # its flags cannot be seen; glibc then takes clone
+        (give, 0, 0, _ERRNO | _ENOSYS),
+        (jump_equal, 0, 4, _CLONE[column]),
+        (load, 0, 0, 16),  # the flags, first argument
+        (jump_set, 1, 0, _CLONE_THREAD),
+        (give, 0, 0, _ERRNO | _EPERM),
+        (give, 0, 0, _ALLOW),
+        (jump_equal, 0, 4, _TGKILL[column]),
+        (load, 0, 0, 16),
+        (jump_equal, 1, 0, os.getpid()),  # abort() and raise() go to oneself
+        (give, 0, 0, _ERRNO | _EPERM),
+        (give, 0, 0, _ALLOW),
+    ]
+    for numbers in _FORBIDDEN.values():
+        if numbers[column] is not None:
+            program += [(jump_equal, 0, 1, numbers[column]), (give, 0, 0, _ERRNO | _EPERM)]
+    program.append((give, 0, 0, _ALLOW))
+    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    descriptor = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    _check(_libc.prctl(_PR_SET_SECCOMP, 2, descriptor, 0, 0), "seccomp")
+
+
+def open_namespace(kind: str) -> int:
+    """A descriptor of this process's own namespace, for `setns`."""
+    return os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def map_only_own_user(user: int, group: int) -> None:
+    """In a fresh user namespace: be root inside, `user` outside, and nobody else."""
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1")

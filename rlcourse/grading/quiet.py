@@ -1,0 +1,41 @@
+"""What ``rlcourse.exercises`` is on the untrusted side: no exercise, no check, no answer.
+
+Lessons and students call these functions in cells of their own. In a graded run they say nothing:
+checks are made by the grader, on the other side of the pipe, and demos are not wanted.
+"""
+
+__all__ = ["all", "check", "get", "hint", "progress", "ready"]
+
+
+class Silence:
+    """Stands for a check's result: not passed, no points."""
+
+    passed, score, points, mistake, message = False, 0.0, 0.0, None, ""
+
+    def __repr__(self) -> str:
+        return ""
+
+
+def check(*args, **kwargs) -> Silence:
+    return Silence()
+
+
+def hint(*args, **kwargs) -> Silence:
+    return Silence()
+
+
+def progress() -> Silence:
+    return Silence()
+
+
+def ready(*functions) -> bool:
+    """Cells that show off finished functions are passed over."""
+    return False
+
+
+def get(name: str):
+    raise LookupError(f"exercise {name!r} is not here: this is a graded run")
+
+
+def all() -> list:
+    return []

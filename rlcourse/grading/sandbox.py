@@ -1,0 +1,389 @@
+"""The trusted end of the pipe: start the untrusted server, run submissions on it, keep the time.
+
+A submission is a list of steps, cells and exams. ``Sandbox.run`` has them carried out in a confined
+process and returns what was answered. When the process is lost, to a loop that no alarm ends, to a
+signal, to a reply that is none, another one takes its place, leaves out the step that was fatal,
+and goes on with the rest.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rlcourse.errors import UserError
+from rlcourse.exercises.calling import Facts, Failure, Outcome
+from rlcourse.grading import isolation, wire
+
+START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
+FORK_SECONDS = 60.0
+MOST_LOSSES = 6  # processes that one submission may use up
+MOST_CELLS_PRINTED = 2000
+
+GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A step: run this source in the submission's namespace."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A step: call the function on the cases that `message` holds, ready to send."""
+
+    name: str
+    message: bytes
+    cases: int
+
+
+@dataclass(frozen=True)
+class CellAnswer:
+    printed: str = ""
+    error: Failure | None = None
+
+
+@dataclass(frozen=True)
+class ExamAnswer:
+    """What a function did on the cases; no facts where there was no such function."""
+
+    facts: Facts | None = None
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that a person should know: a status, the step, and a few words."""
+
+    status: str
+    where: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.status} ({self.where}{detail})"
+
+
+@dataclass
+class Transcript:
+    """Everything that a submission answered."""
+
+    cells: dict[str, CellAnswer] = field(default_factory=dict)
+    exams: dict[str, ExamAnswer] = field(default_factory=dict)
+    incidents: list[Incident] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds: for one cell or exam until it is interrupted, then until it is killed, and in all."""
+
+    step: float = 10.0
+    grace: float = 2.0
+    submission: float = 120.0
+
+
+class Lost(Exception):
+    """The process is gone or not to be trusted any further."""
+
+    def __init__(self, status: str, detail: str = ""):
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+
+
+class Sandbox:
+    """A warm server and the processes it forks; safe to use from several threads."""
+
+    def __init__(
+        self,
+        library: Path,
+        scratch: Path,
+        modules: Sequence[str] = (),
+        hidden: Sequence[Path] = (),
+        refuse: Sequence[str] = (),
+        limits: Limits = Limits(),  # noqa: B008
+        memory: int | None = None,
+    ):
+        """`library` is the students' copy; `scratch` an empty directory for this server alone."""
+        self.limits = limits
+        self.layers: isolation.Layers | None = None
+        self.peak_memory: list[int] = []  # bytes, of each process that ended
+        self._library, self._modules = library, list(modules)
+        self._state = threading.Condition()
+        self._sending = threading.Lock()
+        self._ended: dict[int, dict] = {}
+        self._number = 0
+        self._alive = False
+        readable = (*isolation.system_paths(), str(library))
+        self._wanted = isolation.Confinement(
+            readable=readable,
+            root=_directory(scratch / "root"),
+            scratch=_directory(scratch / "scratch", 0o777),
+            hidden=tuple(
+                str(path) for path in hidden if not any(_is_within(r, path) for r in readable)
+            ),
+            refuse=tuple(refuse),
+            **({} if memory is None else {"memory": memory}),
+        )
+
+    def __enter__(self) -> "Sandbox":
+        self._start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    # The server
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        program = (
+            "import sys, json; first, last = map(json.loads, sys.argv[1:3]); "
+            "sys.path[:0] = first; sys.path += last; sys.argv = ['']; "
+            "from rlcourse.grading.server import main; main()"
+        )
+        paths = [json.dumps([str(self._library)]), json.dumps(isolation.package_paths())]
+        with tempfile.TemporaryFile() as complaints, theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", program, *paths],
+                stdin=theirs,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                env=_environment(self._wanted.scratch),
+                cwd="/",
+                start_new_session=True,
+            )
+            theirs.close()
+            self._control = ours
+            settings = {"confinement": asdict(self._wanted), "modules": self._modules}
+            ours.settimeout(START_SECONDS)
+            try:
+                ours.send(json.dumps(settings).encode())
+                ready = json.loads(ours.recv(4096) or b"{}").get("ready", False)
+            except (OSError, ValueError):
+                ready = False
+            if not ready:
+                self.close()
+                complaints.seek(0)
+                said = complaints.read().decode(errors="replace").strip().splitlines()
+                reason = said[-1] if said else "it gave no reason"
+                raise UserError(f"the server for student code did not start: {reason}")
+        ours.settimeout(None)
+        self._alive = True
+        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+
+    def _listen(self, control: socket.socket) -> None:
+        while True:
+            try:
+                packet = control.recv(4096)
+            except OSError:
+                packet = b""
+            with self._state:
+                if not packet:
+                    self._alive = False
+                    self._state.notify_all()
+                    return
+                ended = json.loads(packet)
+                self._ended[ended["ended"]] = ended
+                self.peak_memory.append(ended["memory"])
+                self._state.notify_all()
+
+    def close(self) -> None:
+        """End the server and everything that it started."""
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._control.close()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _order(self, order: dict, descriptors: Sequence[int] = ()) -> None:
+        with self._sending, suppress(OSError):  # its end is noticed by the listener
+            socket.send_fds(self._control, [json.dumps(order).encode()], list(descriptors))
+
+    # A submission
+
+    def run(self, steps: Sequence[Cell | Paper]) -> Transcript:
+        """Carry out the steps in order. Whatever happens ends in the transcript, not in an error."""
+        transcript, left_out = Transcript(), set()
+        end = time.monotonic() + self.limits.submission
+        for _ in range(MOST_LOSSES):
+            left = [s for s in steps if s.name not in left_out and s.name not in transcript.exams]
+            fatal = self._attempt(left, transcript, end)
+            if fatal is None:
+                return transcript
+            left_out.add(fatal)
+        transcript.incidents.append(Incident(DIED, "the rest", "too many processes were lost"))
+        return transcript
+
+    def _attempt(self, steps, transcript: Transcript, end: float) -> str | None:
+        """Run the steps in one process; the name of the step that it was lost in, or None."""
+        with self._state:
+            if not self._alive:
+                self.close()
+                self._start()
+            self._number += 1
+            number = self._number
+        ours, theirs = socket.socketpair()
+        where = "start"
+        try:
+            with ours:
+                with theirs:
+                    self._order({"start": number}, [theirs.fileno()])
+                hello = wire.receive(ours, time.monotonic() + FORK_SECONDS)
+                self._note_layers(hello)
+                for step in steps:
+                    where = step.name
+                    if time.monotonic() > end:
+                        raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
+                    self._take(ours, step, transcript, end)
+                wire.send(ours, wire.dumps({"do": "end"}), time.monotonic() + 1)
+        except TimeoutError:
+            lost = Lost(TIMED_OUT, "killed")
+        except wire.Closed:
+            lost = self._how_it_ended(number)
+        except wire.BrokenMessage as error:
+            lost = Lost(DIED, f"answered with something else: {error}")
+        except Lost as error:
+            lost = error
+        else:
+            return None
+        finally:
+            self._order({"kill": number})
+        if not any(i.where == where and i.status == lost.status for i in transcript.incidents):
+            transcript.incidents.append(Incident(lost.status, where, lost.detail))
+        return where
+
+    def _take(self, channel, step: Cell | Paper, transcript: Transcript, end: float) -> None:
+        seconds = self.limits.step
+        deadline = min(time.monotonic() + seconds + self.limits.grace, end + self.limits.grace)
+        if isinstance(step, Cell):
+            order = {"do": "cell", "name": step.name, "source": step.source, "seconds": seconds}
+            wire.send(channel, wire.dumps(order), deadline)
+            answer = _fields(wire.receive(channel, deadline))
+            cell = CellAnswer(_text(answer, "printed"), _failure(answer.get("error")))
+            transcript.cells[step.name] = cell
+        else:
+            wire.send(channel, step.message, deadline)
+            answer = _fields(wire.receive(channel, deadline))
+            transcript.exams[step.name] = _exam_answer(answer, step.cases)
+        for flag, status in (("late", TIMED_OUT), ("memory", OVER_MEMORY)):
+            incident = Incident(status, step.name)
+            if answer.get(flag) is True and incident not in transcript.incidents:
+                transcript.incidents.append(incident)
+
+    def _note_layers(self, hello) -> None:
+        hello = _fields(hello)
+        if self.layers is None:
+            self.layers = isolation.Layers(set(hello["standing"]), dict(hello["missing"]))
+
+    def _how_it_ended(self, number: int) -> Lost:
+        with self._state:
+            self._state.wait_for(lambda: number in self._ended or not self._alive, timeout=10)
+            ended = self._ended.get(number)
+        if ended is None:
+            return Lost(DIED, "the server is gone")
+        code = os.waitstatus_to_exitcode(ended["status"])
+        if code >= 0:
+            return Lost(DIED, f"exit {code}")
+        if -code == signal.SIGXCPU:
+            return Lost(TIMED_OUT, "processor time")
+        return Lost(DIED, signal.Signals(-code).name)
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    """All that the untrusted side inherits."""
+    own = {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "MPLCONFIGDIR": scratch,
+        "MPLBACKEND": "Agg",
+        "RLCOURSE_HOME": scratch,
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TQDM_DISABLE": "1",
+    }
+    loader = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
+    return {**own, **loader}
+
+
+def _directory(path: Path, mode: int = 0o755) -> str:
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(mode)
+    return str(path)
+
+
+def _is_within(path: str, directory: Path) -> bool:
+    return Path(path).is_relative_to(directory)
+
+
+# What came over the pipe is only believed to be what it should be
+
+
+def _fields(answer) -> dict:
+    if not isinstance(answer, dict):
+        raise wire.BrokenMessage("an answer without fields")
+    return answer
+
+
+def _text(fields: dict, name: str) -> str:
+    text = fields.get(name, "")
+    return text[:MOST_CELLS_PRINTED] if isinstance(text, str) else ""
+
+
+def _failure(value) -> Failure | None:
+    if value is None:
+        return None
+    good = isinstance(value, Failure) and all(
+        isinstance(text, str) for text in (value.type, value.message, value.line, value.function)
+    )
+    if not good or not isinstance(value.line_number, int | None):
+        raise wire.BrokenMessage("an error that is none")
+    return value
+
+
+def _exam_answer(answer: dict, cases: int) -> ExamAnswer:
+    if answer.get("missing") is True:
+        return ExamAnswer()
+    facts, outcomes = answer.get("facts"), answer.get("outcomes")
+    if not isinstance(facts, Facts) or not isinstance(outcomes, list) or len(outcomes) != cases:
+        raise wire.BrokenMessage("an answer without outcomes")
+    if not isinstance(facts.name, str) or not all(
+        isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+        for names in (facts.parameters, facts.unused, facts.uses)
+    ):
+        raise wire.BrokenMessage("facts that are none")
+    return ExamAnswer(facts, tuple(map(_outcome, outcomes)))
+
+
+def _outcome(value) -> Outcome:
+    """An outcome whose parts have the types that they are declared with."""
+    _failure(value.error if isinstance(value, Outcome) else 0)
+    texts = (*_tuple(value.changed), *_tuple(value.warnings), value.printed)
+    if not all(isinstance(text, str) for text in texts):
+        raise wire.BrokenMessage("an outcome that is none")
+    if not isinstance(value.repeatable, bool):
+        raise wire.BrokenMessage("an outcome that is none")
+    if not isinstance(value.gradients, dict) or not isinstance(value.after, dict):
+        raise wire.BrokenMessage("an outcome that is none")
+    return value
+
+
+def _tuple(value) -> tuple:
+    if not isinstance(value, tuple):
+        raise wire.BrokenMessage("an outcome that is none")
+    return value

@@ -1,0 +1,145 @@
+"""The warm server on the untrusted side: it forks a confined process for every submission.
+
+It is a program of its own, started with an empty environment, and holds nothing secret: torch, the
+students' copy of the library, and the means to fork. It talks to the grader over the socket that is
+its standard input, in small JSON packets:
+
+    {"start": 3}, with a socket attached     fork, confine, run a submission over that socket
+    {"kill": 3}                              end it now
+    → {"ended": 3, "status": …, "memory": …} it has ended, and how (as ``waitpid`` says it)
+
+When the grader is gone the socket closes, the server ends, and so does all it started.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+from rlcourse.grading import isolation, kernel
+
+LARGEST_PACKET = 1 << 18
+
+
+def main() -> None:
+    """Configure from the first packet, confine, warm up, and serve until the grader is gone."""
+    control = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    settings = json.loads(control.recv(LARGEST_PACKET))
+    for key, value in settings["confinement"].items():
+        settings["confinement"][key] = tuple(value) if isinstance(value, list) else value
+    wanted = isolation.Confinement(**settings["confinement"])
+    layers = isolation.Layers()
+    if sys.platform == "linux":
+        isolation.enter(wanted, layers)
+        _keep_from_tracing()
+    warm_up(settings["modules"])
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until here it told the grader what went wrong
+    control.send(json.dumps({"ready": True}).encode())
+    with contextlib.suppress(OSError, ValueError):
+        Server(control, wanted, layers).run()
+    os._exit(0)
+
+
+def _keep_from_tracing() -> None:
+    with contextlib.suppress(OSError):
+        kernel.be_undumpable()
+
+
+def warm_up(modules: list[str]) -> None:
+    """Do once what every submission would otherwise do again after the fork."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    for module in modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    import torch
+
+    from rlcourse.grading import worker
+
+    torch.set_num_threads(1)
+    leaf = torch.zeros(2, requires_grad=True)
+    torch.optim.AdamW([leaf])  # imports torch._dynamo
+    worker.rehearse()
+    gc.collect()
+    gc.freeze()
+
+
+class Server:
+    """Forks, kills and reaps; one process per submission that is under way."""
+
+    def __init__(
+        self, control: socket.socket, wanted: isolation.Confinement, layers: isolation.Layers
+    ):
+        self.control, self.wanted, self.layers = control, wanted, layers
+        self.mapped = layers.mapped()
+        self.running: dict[int, int] = {}  # process id: submission
+        self.wakeup, wakes = os.pipe()
+        for end in (self.wakeup, wakes):
+            os.set_blocking(end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+
+    def run(self) -> None:
+        while True:
+            ready, _, _ = select.select([self.control, self.wakeup], [], [])
+            if self.wakeup in ready:
+                os.read(self.wakeup, 4096)
+                self.reap()
+            if self.control in ready:
+                packet, attached, _, _ = socket.recv_fds(self.control, LARGEST_PACKET, 1)
+                if not packet:
+                    return
+                self.obey(json.loads(packet), attached)
+
+    def obey(self, order: dict, attached: list[int]) -> None:
+        if "start" in order:
+            pid = isolation.fork(self.layers)
+            if not pid:
+                self.become_worker(attached[0])
+            os.close(attached[0])
+            self.running[pid] = order["start"]
+        for pid, submission in self.running.items():
+            if submission == order.get("kill"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def reap(self) -> None:
+        while self.running:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if not pid:
+                return
+            submission = self.running.pop(pid, None)
+            if submission is not None:
+                ended = {"ended": submission, "status": status, "memory": usage.ru_maxrss * 1024}
+                self.control.send(json.dumps(ended).encode())
+
+    def become_worker(self, channel: int) -> None:
+        """In the child: never returns."""
+        status = 70
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            os.dup2(channel, 3)
+            os.closerange(4, 4096)
+            if sys.platform == "linux":
+                isolation.confine(self.wanted, self.layers, self.mapped)
+                with contextlib.suppress(OSError):
+                    kernel.die_with_parent()
+            from rlcourse.grading import worker
+
+            worker.serve(socket.socket(fileno=3), self.layers)
+            status = 0
+        finally:
+            os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

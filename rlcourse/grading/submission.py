@@ -1,0 +1,261 @@
+"""Read a submission without trusting it, and rebuild the notebook around the student's answers.
+
+A submitted notebook is taken for what it says, never for what it is: from it come the text of the
+cells that students write, and the cells that they added. Everything else, metadata, tags, outputs,
+the instructor's cells, comes from the released notebook.
+"""
+
+import ast
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from rlcourse.grading.wire import clean
+
+LARGEST_FILE = 20 * 2**20
+MOST_CELLS = 1000
+LONGEST_CELL = 200_000  # characters
+
+MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
+WRONG = "wrong notebook"
+
+
+class Rejected(Exception):
+    """A submission that cannot be graded; its status and why."""
+
+    def __init__(self, status: str, reason: str):
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True)
+class Found:
+    """A cell of the submission: its kind, text, and what it says that it is."""
+
+    kind: str
+    source: str
+    cell_id: str
+    grade_id: str
+
+
+def read_bytes(root: Path, *parts: str, largest: int = LARGEST_FILE) -> bytes:
+    """A regular file below `root`, no step of the way a symlink; ``Rejected`` for anything else."""
+    directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            deeper = _open(part, os.O_RDONLY | os.O_DIRECTORY, directory)
+            os.close(directory)
+            directory = deeper
+        # O_NONBLOCK: to open a named pipe would wait for somebody to write to it
+        descriptor = _open(parts[-1], os.O_RDONLY | os.O_NONBLOCK, directory)
+    finally:
+        os.close(directory)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise Rejected(REFUSED, f"{parts[-1]} is no regular file")
+        if found.st_size > largest:
+            size = f"{found.st_size / 2**20:.1f} MiB, at most {largest / 2**20:g}"
+            raise Rejected(REFUSED, f"{parts[-1]} is too large: {size}")
+        return file.read(largest + 1)[:largest]
+
+
+def _open(name: str, flags: int, directory: int) -> int:
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except FileNotFoundError:
+        raise Rejected(MISSING, f"there is no {name}") from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise Rejected(REFUSED, f"{name} is a symlink or no directory") from None
+        raise Rejected(UNREADABLE, f"{name}: {error.strerror}") from None
+
+
+def find_notebook(directory: Path, lesson: str) -> str:
+    """The name of the notebook in a student's directory: the lesson's, else the only one."""
+    name = f"{lesson}.ipynb"
+    entries = sorted(os.listdir(directory))
+    others = [entry for entry in entries if entry.endswith(".ipynb")]
+    if name in others:
+        return name
+    if len(others) == 1:  # "02_policy_gradient (1).ipynb", as browsers save it
+        return others[0]
+    found = f"{len(others)} others" if others else "no notebook"
+    raise Rejected(MISSING, f"there is no {name}, and {found}")
+
+
+def parse(data: bytes) -> list[Found]:
+    """The cells of a notebook file, or ``Rejected``."""
+    try:
+        notebook = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise Rejected(UNREADABLE, "the file is not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise Rejected(UNREADABLE, "the file is no complete JSON") from None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise Rejected(UNREADABLE, "the file is no notebook of format 4")
+    if len(notebook["cells"]) > MOST_CELLS:
+        raise Rejected(REFUSED, f"more than {MOST_CELLS} cells")
+    return [_cell(cell) for cell in notebook["cells"]]
+
+
+def _cell(cell) -> Found:
+    if not isinstance(cell, dict):
+        raise Rejected(UNREADABLE, "a cell is no cell")
+    source = cell.get("source", "")
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise Rejected(UNREADABLE, "a cell's source is no text")
+    if len(source) > LONGEST_CELL:
+        raise Rejected(REFUSED, f"a cell of more than {LONGEST_CELL} characters")
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    return Found(
+        kind=cell["cell_type"] if cell.get("cell_type") in ("code", "markdown") else "raw",
+        source=clean(source.replace("\r\n", "\n").replace("\r", "\n")),
+        cell_id=cell["id"] if isinstance(cell.get("id"), str) else "",
+        grade_id=grade_id if isinstance(grade_id, str) else "",
+    )
+
+
+def digest(*parts: bytes) -> str:
+    """A fingerprint of a submission together with what it is graded against."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(len(part).to_bytes(8, "little"))
+        sha.update(part)
+    return sha.hexdigest()
+
+
+# Rebuilding
+
+
+def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
+    """The released notebook with the student's answers, and the cells that the student added.
+
+    Raises ``Rejected`` when the submission answers nothing of this lesson.
+    """
+    notebook = from_dict(release)
+    matches = _match(notebook, found)
+    answers = [i for i, cell in enumerate(notebook.cells) if _is_answer(cell)]
+    if answers and not any(i in matches for i in answers):
+        raise Rejected(WRONG, "it has none of this lesson's cells to fill in")
+    for i, cell in enumerate(notebook.cells):
+        if i in matches and _is_open(cell):
+            source = found[matches[i]].source
+            cell.source = source if cell.cell_type == "code" else harmless(source)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.cells = _with_added_cells(notebook.cells, found, matches)
+    return notebook
+
+
+def _is_answer(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def _is_open(cell: NotebookNode) -> bool:
+    """Whether the student's text stands: answers, and ordinary code such as imports."""
+    if "nbgrader" in cell.metadata:
+        return _is_answer(cell)
+    return cell.cell_type == "code"
+
+
+def is_demo(cell: NotebookNode) -> bool:
+    """Whether a cell of the release is passed over in a graded run."""
+    tags = cell.metadata.get("tags", [])
+    return "nbgrader" not in cell.metadata and ("demo" in tags or "skip-execution" in tags)
+
+
+def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
+    """Release cell → submission cell: by grade id, then cell id, then the function it defines.
+
+    Where several claim the same, the first one stands; the others are added cells in their places, so
+    that a later definition replaces an earlier one where it would have done so in the notebook.
+    """
+    matches: dict[int, int] = {}
+    taken: set[int] = set()
+    defined = [_functions(cell) for cell in found]
+
+    def claim(i: int, candidates: list[int]) -> None:
+        free = [j for j in candidates if j not in taken]
+        if i not in matches and free:
+            matches[i] = free[0]
+            taken.add(free[0])
+
+    cells = list(enumerate(notebook.cells))
+    for i, cell in cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        same = [j for j, f in enumerate(found) if grade_id and f.grade_id == grade_id]
+        claim(i, [j for j in same if found[j].kind == cell.cell_type])
+    for i, cell in cells:
+        same = [j for j, f in enumerate(found) if f.cell_id == cell.get("id")]
+        claim(i, [j for j in same if found[j].kind == cell.cell_type])
+    for i, cell in cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if _is_answer(cell) and cell.cell_type == "code":
+            claim(i, [j for j, names in enumerate(defined) if name in names])
+    for i, cell in cells:  # the instructor's own text, when ids were lost on the way
+        same = [j for j, f in enumerate(found) if f.source.strip() == cell.source.strip()]
+        claim(i, [j for j in same if found[j].kind == cell.cell_type])
+    return matches
+
+
+def _functions(cell: Found) -> set[str]:
+    if cell.kind != "code":
+        return set()
+    try:
+        tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.MULTILINE))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
+    """Added cells follow the release cell that they followed in the submission."""
+    of_submission = {j: i for i, j in matches.items()}
+    after: dict[int, list[NotebookNode]] = {}
+    anchor = -1
+    for j, cell in enumerate(found):
+        if j in of_submission:
+            anchor = of_submission[j]
+        elif cell.source.strip() and not _claims_to_be_graded(cell):
+            made = _added(cell, f"added-{j}")
+            after.setdefault(anchor, []).append(made)
+    rebuilt = list(after.get(-1, []))
+    for i, cell in enumerate(cells):
+        rebuilt += [cell, *after.get(i, [])]
+    return rebuilt
+
+
+def _claims_to_be_graded(cell: Found) -> bool:
+    """A check cell that the student duplicated: it would only be run once more."""
+    return cell.grade_id.startswith("check_")
+
+
+def _added(cell: Found, name: str) -> NotebookNode:
+    if cell.kind == "code":
+        return new_code_cell(cell.source, id=name, metadata={"rlcourse": {"added": True}})
+    made = new_markdown_cell(harmless(cell.source), id=name)
+    made.metadata.rlcourse = {"added": True}
+    return made
+
+
+def harmless(markdown: str) -> str:
+    """Student Markdown without raw HTML, scripts in links, or pictures from elsewhere.
+
+    A space after ``<`` turns every tag into text and leaves formulas as they were.
+    """
+    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", markdown)
+    text = re.sub(r"(?i)\b(javascript|vbscript)(?=\s*(:|&))", r"\1 ", text)
+    return text.replace("![", "[").replace("&#", "& #")
