@@ -131,8 +131,10 @@ class Notebook:
         self._wait_until_idle()
 
     def _wait_until_idle(self) -> None:
-        idle = '.jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status="idle"]'
-        self.page.wait_for_selector(idle, timeout=RUN_SECONDS * 1000)
+        """The status bar names a kernel only once it is connected; the notebook's own sign does not
+        tell "idle" from "not started"."""
+        idle = self.page.locator("#jp-main-statusbar").get_by_text("| Idle")
+        idle.wait_for(timeout=RUN_SECONDS * 1000)
 
     def choose(self, menu: str, *path: str) -> None:
         """Click through a menu, as in ``choose("Run", "Run All Cells")``."""
@@ -146,13 +148,13 @@ class Notebook:
         return self.page.locator(f'.lm-Menu-item .lm-Menu-itemLabel:text-is("{name}")').last
 
     def run_all(self) -> None:
-        """Run every cell from the menu and wait until each has its number."""
+        """Run every cell from the menu and wait until none is running; an error ends the run."""
         self.choose("Run", "Run All Cells")
         self.page.wait_for_function(
             """() => {
-                const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')];
-                const prompt = cell => cell.querySelector('.jp-InputPrompt').textContent;
-                return cells.every(cell => /\\[\\d+\\]/.test(prompt(cell)));
+                const inputs = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+                const prompts = inputs.map(input => input.textContent).join(' ');
+                return /\\[\\d+\\]/.test(prompts) && !prompts.includes('*');
             }""",
             timeout=RUN_SECONDS * 1000,
         )
@@ -167,6 +169,17 @@ class Notebook:
         mimes = ("application/vnd.jupyter.error", "application/vnd.jupyter.stderr")
         selector = ", ".join(f'.jp-OutputArea-output[data-mime-type="{mime}"]' for mime in mimes)
         return self.page.locator(selector).all_inner_texts()
+
+    def pictures(self) -> int:
+        """How many images the outputs show."""
+        return self.page.locator(".jp-OutputArea-output img").count()
+
+    def validate(self) -> str:
+        """Press nbgrader's Validate button; returns what its dialog says, and closes it."""
+        self.page.locator(".validate-button").first.click()
+        dialog = self.page.locator(".jp-Dialog").first
+        dialog.wait_for(timeout=RUN_SECONDS * 1000)
+        return dialog.inner_text()
 
     def set_theme(self, name: str) -> None:
         """ "JupyterLab Light" or "JupyterLab Dark"."""
