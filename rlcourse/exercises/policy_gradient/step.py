@@ -16,7 +16,8 @@ from rlcourse.exercises.specs import Spec
 def _step_cases(draw: Draw) -> Iterator[Case]:
     yield _step_case("a small gradient", draw, lr=0.5, max_grad_norm=100.0)
     yield _step_case("the gradient is clipped", draw, lr=0.5, scale=30.0)
-    yield _step_case("another max_grad_norm", draw, lr=1.0, max_grad_norm=0.1, scale=5.0)
+    yield _step_case("a small max_grad_norm", draw, lr=1.0, max_grad_norm=0.1, scale=100.0)
+    yield _step_case("a large max_grad_norm", draw, lr=0.1, max_grad_norm=3.0, scale=100.0)
     left = {"stale_gradient": 0.7}
     yield _step_case("gradients left from before", draw, lr=0.5, max_grad_norm=100.0, **left)
     yield _step_case("left-over gradients, clipped", draw, lr=0.5, scale=30.0, **left)
