@@ -8,7 +8,11 @@ from rlcourse.errors import UserError
 from rlcourse.exercises.exercise import Exercise
 
 # One declaration module per lesson, in the order of the course.
-LESSONS = ("policy_gradient",)
+LESSONS = (
+    "start_here",
+    "policies",
+    "policy_gradient",
+)
 
 
 @cache
