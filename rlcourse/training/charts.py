@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 from rlcourse.training.evaluation import Evaluation
 
 WIDTH, HEIGHT = 380, 210
-WIDE = 640
+WIDE = 500
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 30  # margins around the plotting area
 POINTS = 300  # longer runs are averaged down to this many points
 

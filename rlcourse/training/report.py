@@ -78,7 +78,8 @@ def _curves(metrics: list[dict]) -> list[dict]:
     drawn = []
     for key, (title, note, unit) in CURVES.items():
         points = [(m["step"], m[key]) for m in metrics if key in m]
-        if points and (len(points) > 1 or key == "eval/accuracy"):
+        says_something = key not in ("clip_ratio", "kl_old") or any(y for _, y in points)
+        if points and says_something:
             svg = curve(points, unit, noisy=key != "eval/accuracy")
             drawn.append({"title": title, "note": note, "key": key, "svg": svg})
     return drawn
