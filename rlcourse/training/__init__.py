@@ -20,6 +20,7 @@ _HOME = {
     "evaluate_policy": "evaluation",
     "transcripts_table": "transcripts",
     "render_report": "report",
+    "write_json": "files",
 }
 __all__ = sorted(_HOME)
 

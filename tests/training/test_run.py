@@ -7,6 +7,7 @@ import torch
 import yaml
 from conftest import echo_policy
 
+from rlcourse import training
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.training import load_run, run, train
@@ -152,3 +153,10 @@ def test_a_nan_names_the_last_checkpoint(tmp_path, policy, task, recipe):
         train(recipe("sft"), tmp_path, policy=policy, task=task, loss=bad, progress=False)
     assert len(read_metrics(tmp_path / "metrics.jsonl")) == 3
     assert not (tmp_path / "result.json").exists()
+
+
+def test_everything_the_package_offers_can_be_imported():
+    for name in training.__all__:
+        assert getattr(training, name).__name__.removeprefix("_") == name
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        _ = training.trian
