@@ -12,6 +12,7 @@ LESSONS = (
     "start_here",
     "policies",
     "policy_gradient",
+    "baselines",
 )
 
 
