@@ -24,9 +24,8 @@ def group_mean_advantages(rewards: Tensor, group_size: int) -> Tensor:
     the standard deviation.
     """
     groups = rewards.reshape(-1, group_size)
-    groups = (
-        groups - groups[:, :1]
-    )  # so that equal rewards give 0, not a rounding error
+    # Counted from the first reward, so that equal ones give 0 and no rounding error.
+    groups = groups - groups[:, :1]
     return (groups - groups.mean(dim=1, keepdim=True)).flatten()
 
 

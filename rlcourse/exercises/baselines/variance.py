@@ -10,7 +10,6 @@ from rlcourse.exercises.calling import Case
 from rlcourse.exercises.cases import Draw, tensor
 from rlcourse.exercises.exercise import Exercise, Mistake
 
-
 # gradient_variance
 
 
