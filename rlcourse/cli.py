@@ -158,6 +158,49 @@ def build(
 
 
 @app.command()
+def grade(
+    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
+    submitted: Annotated[
+        Path | None, typer.Option(help="STUDENT/LESSON/LESSON.ipynb [default: the course's].")
+    ] = None,
+    student: Annotated[str | None, typer.Option(help="Grade this one only.")] = None,
+    course: Annotated[
+        Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also what was graded before.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse where an isolation layer is missing.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Submissions at a time [default: one per core].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Grade a lesson's submissions into nbgrader's gradebook; student code runs isolated."""
+    from tqdm import tqdm
+
+    from rlcourse.grading import Options
+    from rlcourse.grading import grade as grade_lesson
+
+    with tqdm(desc="grade", unit="submission", disable=as_json, leave=False) as bar:
+
+        def advance(row, count):
+            bar.total = count
+            bar.update()
+
+        report = grade_lesson(
+            lesson,
+            submitted,
+            student,
+            course=course,
+            options=Options(force=force, strict=strict, jobs=jobs),
+            on_row=advance,
+            on_warning=lambda text: print(f"rlcourse: WARNING: {text}", file=sys.stderr),
+        )
+    print(json.dumps(report.as_json(), indent=2) if as_json else report)
+
+
+@app.command()
 def demo() -> None:
     """The main job without a browser: train the embedded model, then check a sample submission."""
     from rlcourse import training

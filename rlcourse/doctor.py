@@ -1,6 +1,5 @@
 """What this machine has, what the course needs, and how to get what is missing."""
 
-import ctypes
 import importlib.metadata
 import os
 import platform
@@ -101,29 +100,13 @@ def _memory_bytes() -> int | None:
 
 
 def _isolation() -> Iterator[Finding]:
-    """Layers the kernel offers for running other people's code; only instructors need them."""
-    if platform.system() != "Linux":
-        advice = "grade submissions on Linux, in a virtual machine or a container host"
-        yield Finding("isolation", "namespaces", "absent", platform.system(), advice)
-        return
-    spaces = Path("/proc/sys/user/max_user_namespaces")
-    limit = int(spaces.read_text()) if spaces.exists() else 0
-    allowed = limit > 0
-    advice = "" if allowed else "sysctl user.max_user_namespaces=10000 (as root)"
-    state = "ok" if allowed else "absent"
-    yield Finding("isolation", "user namespaces", state, f"up to {limit}", advice)
-    version = _landlock_version()
-    found, advice = f"version {version}", ""
-    if version < 1:
-        found, advice = "absent", "boot a kernel of 5.13 or newer with lsm=…,landlock"
-    yield Finding("isolation", "Landlock", "ok" if version > 0 else "absent", found, advice)
-    filtered = "Seccomp:" in Path("/proc/self/status").read_text()
-    found = "available" if filtered else "absent"
-    yield Finding("isolation", "seccomp", "ok" if filtered else "absent", found)
+    """The layers around student code, each of them tried; only instructors need them."""
+    from rlcourse.grading.isolation import ADVICE, LAYERS, probe
 
-
-def _landlock_version() -> int:
-    """The kernel's Landlock ABI version; below 1 where it has none (landlock_create_ruleset(2))."""
-    create_ruleset, version_flag = 444, 1
-    libc = ctypes.CDLL(None, use_errno=True)
-    return libc.syscall(create_ruleset, None, ctypes.c_size_t(0), version_flag)
+    found = probe()
+    for name, meaning in LAYERS.items():
+        if name in found.standing:
+            yield Finding("isolation", name, "ok", f"student code {meaning}")
+        else:
+            reason = found.missing.get(name, "not tried")
+            yield Finding("isolation", name, "absent", reason, f"for grading: {ADVICE[name]}")

@@ -1,0 +1,19 @@
+"""Grading that cannot be fooled: student code runs confined, and is judged from outside.
+
+Untrusted (``server``, ``worker``, ``quiet``): a process without references, files, network or
+company, which runs a submission's cells and calls its functions. Trusted (``engine``, ``sandbox``,
+``judging``, ``gradebook``): reads submissions, draws cases, compares what comes back over the pipe
+(``wire``) with right answers, and writes nbgrader's gradebook. ``isolation`` and ``kernel`` are the
+walls between them; ``bridge`` puts the same engine under nbgrader's own autograde.
+"""
+
+from importlib import import_module
+
+_HOMES = {"grade": "engine", "Options": "engine", "Report": "report", "Row": "report"}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(import_module(f"rlcourse.grading.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'rlcourse.grading' has no attribute {name!r}")

@@ -28,7 +28,17 @@ LAYERS = {
     "network": "has no network",
     "landlock": "opens no file outside Python's and its scratch directory",
     "seccomp": "starts no process or program, opens no socket, sends no signal",
-    "limits": "memory, threads, processor time and file size are bounded",
+    "limits": "is bounded in memory, threads, processor time and file size",
+}
+_NAMESPACES = "sysctl user.max_user_namespaces=10000, or grade as root outside a container"
+ADVICE = {
+    "user": _NAMESPACES,
+    "pid": _NAMESPACES,
+    "mount": _NAMESPACES,
+    "network": _NAMESPACES,
+    "landlock": "boot Linux 5.13 or newer with landlock among lsm=",
+    "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or AArch64",
+    "limits": "raise the hard limits of this shell (ulimit -H)",
 }
 MEBIBYTE = 2**20
 
@@ -190,7 +200,8 @@ def fork(layers: Layers) -> int:
 def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
     """Strip this freshly forked process: scratch directory, limits, user, rights, system calls.
 
-    `mapped` is the address space that the server uses, to which the memory limit is added. The order matters, as each step takes away what the ones before it needed.
+    `mapped` is the address space that the server uses, to which the memory limit is added. The
+    order matters, as each step takes away what the ones before it needed.
     """
     from rlcourse.grading import kernel
 

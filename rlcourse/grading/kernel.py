@@ -87,9 +87,7 @@ def make_mounts_private() -> None:
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
     encoded = [text.encode() if text is not None else None for text in (source, target, kind)]
-    _check(
-        _libc.mount(*encoded, ctypes.c_ulong(flags), data.encode() or None), f"mount {target}"
-    )
+    _check(_libc.mount(*encoded, ctypes.c_ulong(flags), data.encode() or None), f"mount {target}")
 
 
 def mount_tmpfs(target: str, size: int, mode: int = 0o700) -> None:

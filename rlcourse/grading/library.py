@@ -6,6 +6,7 @@ are given; exercises, references, the builder and the grader do not stand in it 
 
 import shutil
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import rlcourse
@@ -13,13 +14,13 @@ from rlcourse.authoring.stubs import blank_functions
 from rlcourse.exercises.exercise import Exercise
 
 PACKAGE = Path(rlcourse.__file__).parent
-COPIED = ("__init__.py", "errors.py", "plots.py", "algorithms", "tasks", "policy", "training")
+COPIED = ("__init__.py", "errors.py", "plots.py", "algorithms", "tasks", "policy")
 STUDENTS_SIDE = ("exercises/calling.py", "exercises/specs.py")
 RUNTIME = ("__init__.py", "isolation.py", "kernel.py", "server.py", "wire.py", "worker.py")
 
 
-def write_library(directory: Path, exercises: list[Exercise], lesson: str) -> None:
-    """Write the package for a lesson into `directory`, which a server puts first on its path."""
+def write_library(directory: Path, absent: Iterable[Exercise]) -> None:
+    """Write the package without the functions of `absent` into `directory`, for a server's path."""
     package = directory / "rlcourse"
     package.mkdir(parents=True)
     skip = shutil.ignore_patterns("__pycache__", "build_*", "*.md")
@@ -33,19 +34,20 @@ def write_library(directory: Path, exercises: list[Exercise], lesson: str) -> No
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(PACKAGE / name, package / name)
     (package / "grading" / "__init__.py").write_text('"""The untrusted side of grading."""\n')
-    shutil.copy(PACKAGE / "grading" / "quiet.py", package / "exercises" / "__init__.py")
-    for module, names in _to_blank(exercises, lesson).items():
+    for name in ("exercises", "training"):
+        (package / name).mkdir(exist_ok=True)
+        shutil.copy(PACKAGE / "grading" / f"quiet_{name}.py", package / name / "__init__.py")
+    for module, names in _by_module(absent).items():
         path = package.joinpath(*module.split(".")[1:]).with_suffix(".py")
         path.write_text(blank_functions(path.read_text("utf-8"), names), "utf-8")
     for path in (directory, *directory.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)  # another user reads it
 
 
-def _to_blank(exercises: list[Exercise], lesson: str) -> dict[str, set[str]]:
-    """Names to blank by module: the lesson's exercises and those of later lessons."""
+def _by_module(exercises: Iterable[Exercise]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for exercise in exercises:
         module = exercise.reference.__module__
-        if exercise.lesson >= lesson and module.startswith("rlcourse."):
+        if module.startswith("rlcourse."):
             found[module].add(exercise.reference.__name__)
     return found

@@ -87,7 +87,7 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds: for one cell or exam until it is interrupted, then until it is killed, and in all."""
+    """Seconds until a cell or exam is interrupted, from there until it is killed, and in all."""
 
     step: float = 10.0
     grace: float = 2.0
@@ -109,17 +109,17 @@ class Sandbox:
         self,
         library: Path,
         scratch: Path,
-        modules: Sequence[str] = (),
+        imports: Sequence[tuple[str, str]] = (),
         hidden: Sequence[Path] = (),
         refuse: Sequence[str] = (),
-        limits: Limits = Limits(),  # noqa: B008
+        limits: Limits = Limits(),
         memory: int | None = None,
     ):
         """`library` is the students' copy; `scratch` an empty directory for this server alone."""
         self.limits = limits
-        self.layers: isolation.Layers | None = None
+        self.layers = isolation.Layers()  # what the server says, before any student code ran
         self.peak_memory: list[int] = []  # bytes, of each process that ended
-        self._library, self._modules = library, list(modules)
+        self._library, self._imports = library, list(imports)
         self._state = threading.Condition()
         self._sending = threading.Lock()
         self._ended: dict[int, dict] = {}
@@ -166,19 +166,20 @@ class Sandbox:
             )
             theirs.close()
             self._control = ours
-            settings = {"confinement": asdict(self._wanted), "modules": self._modules}
+            settings = {"confinement": asdict(self._wanted), "imports": self._imports}
             ours.settimeout(START_SECONDS)
             try:
                 ours.send(json.dumps(settings).encode())
-                ready = json.loads(ours.recv(4096) or b"{}").get("ready", False)
+                found = json.loads(ours.recv(1 << 16) or b"{}")
             except (OSError, ValueError):
-                ready = False
-            if not ready:
+                found = {}
+            if not found.get("ready"):
                 self.close()
                 complaints.seek(0)
                 said = complaints.read().decode(errors="replace").strip().splitlines()
                 reason = said[-1] if said else "it gave no reason"
                 raise UserError(f"the server for student code did not start: {reason}")
+        self.layers = isolation.Layers(set(found["standing"]), dict(found["missing"]))
         ours.settimeout(None)
         self._alive = True
         threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
@@ -215,7 +216,7 @@ class Sandbox:
     # A submission
 
     def run(self, steps: Sequence[Cell | Paper]) -> Transcript:
-        """Carry out the steps in order. Whatever happens ends in the transcript, not in an error."""
+        """Carry out the steps in order; whatever happens ends in the transcript."""
         transcript, left_out = Transcript(), set()
         end = time.monotonic() + self.limits.submission
         for _ in range(MOST_LOSSES):
@@ -241,8 +242,7 @@ class Sandbox:
             with ours:
                 with theirs:
                     self._order({"start": number}, [theirs.fileno()])
-                hello = wire.receive(ours, time.monotonic() + FORK_SECONDS)
-                self._note_layers(hello)
+                wire.receive(ours, time.monotonic() + FORK_SECONDS)
                 for step in steps:
                     where = step.name
                     if time.monotonic() > end:
@@ -282,11 +282,6 @@ class Sandbox:
             incident = Incident(status, step.name)
             if answer.get(flag) is True and incident not in transcript.incidents:
                 transcript.incidents.append(incident)
-
-    def _note_layers(self, hello) -> None:
-        hello = _fields(hello)
-        if self.layers is None:
-            self.layers = isolation.Layers(set(hello["standing"]), dict(hello["missing"]))
 
     def _how_it_ended(self, number: int) -> Lost:
         with self._state:

@@ -180,8 +180,8 @@ def is_demo(cell: NotebookNode) -> bool:
 def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
     """Release cell → submission cell: by grade id, then cell id, then the function it defines.
 
-    Where several claim the same, the first one stands; the others are added cells in their places, so
-    that a later definition replaces an earlier one where it would have done so in the notebook.
+    Where several claim the same, the first one stands; the others are added cells in their places,
+    so that a later definition replaces an earlier one as it did in the notebook.
     """
     matches: dict[int, int] = {}
     taken: set[int] = set()
@@ -215,10 +215,15 @@ def _functions(cell: Found) -> set[str]:
     if cell.kind != "code":
         return set()
     try:
-        tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.MULTILINE))
+        tree = ast.parse(without_magics(cell.source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def without_magics(source: str) -> str:
+    """Code that ``ast`` can read, with IPython's own lines taken out."""
+    return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
 
 
 def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:

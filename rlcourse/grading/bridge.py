@@ -1,0 +1,69 @@
+"""The same engine under nbgrader's own autograde: the command, Formgrader's button, the API.
+
+``install`` replaces nbgrader's ``Autograde`` by a converter that hands the work to a process of its
+own, so that the server in which an instructor's browser session lives neither imports torch nor
+reads a submission. ``course/nbgrader_config.py`` calls it, and names ``Refuse`` as the only step of
+the converter that is replaced: should the replacement fail, nothing is graded at all.
+"""
+
+import json
+import subprocess
+import sys
+
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+SETTINGS = (
+    "root", "course_id", "db_url", "directory_structure", "source_directory",
+    "submitted_directory", "autograded_directory",
+)  # fmt: skip
+
+
+class IsolatedAutograde(Autograde):
+    """nbgrader's autograde, by ``rlcourse grade``; ``--force`` and ``--student`` mean the same."""
+
+    def start(self) -> None:
+        """Grade, and tell the log. Raises ``NbGraderException`` where nothing could be graded."""
+        job = {
+            "lesson": self.coursedir.assignment_id,
+            "student": self.coursedir.student_id,
+            "force": self.force,
+            "course": {name: getattr(self.coursedir, name) for name in SETTINGS},
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "rlcourse.grading"],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for line in done.stderr.splitlines():
+            self.log.warning("%s", line)
+        if done.returncode != 0:
+            message = done.stderr.strip().splitlines()[-1:] or ["the grader gave no answer"]
+            self.log.error("%s", message[0])
+            raise NbGraderException(message[0])
+        for row in json.loads(done.stdout)["submissions"]:
+            said = "; ".join(row["incidents"]) or row["status"]
+            log = self.log.warning if row["incidents"] else self.log.info
+            log("%s: %g of %g points, %s", row["student"], row["score"], row["possible"], said)
+
+
+class Refuse(NbGraderPreprocessor):
+    """The only step left of the autograde that runs student code beside the gradebook."""
+
+    def preprocess(self, nb, resources):
+        raise NbGraderException(
+            "nbgrader's own autograde is switched off in this course, because it runs student code "
+            "unprotected: use `rlcourse grade`, or run nbgrader where rlcourse is installed."
+        )
+
+
+def install() -> None:
+    """Put the isolated converter wherever nbgrader looks for its own."""
+    import nbgrader.apps.api
+    import nbgrader.apps.autogradeapp
+
+    for module in (nbgrader.apps.api, nbgrader.apps.autogradeapp):
+        module.Autograde = IsolatedAutograde

@@ -1,0 +1,287 @@
+"""nbgrader's side: the gradebook through nbgrader's own interface, and the autograded notebooks.
+
+A submission's grades are written in one transaction, then its notebook is put in place in one
+step. The notebook is the receipt: a grader that was killed in between grades that one again.
+"""
+
+import hmac
+import json
+import os
+import sys
+import tempfile
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_output
+from nbgrader import utils
+from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties, ClearSolutions, ComputeChecksums, SaveCells
+from sqlalchemy.exc import SAWarning
+from traitlets.config import Config, PyFileConfigLoader
+
+from rlcourse.errors import UserError
+from rlcourse.grading.judging import Mark
+from rlcourse.grading.sandbox import Incident, Transcript
+from rlcourse.grading.submission import Rejected, read_bytes
+
+KEY = "rlcourse_grading"  # of the receipt in a notebook's metadata
+
+
+@dataclass(frozen=True)
+class Course:
+    """An nbgrader course directory with its settings."""
+
+    directory: CourseDirectory
+    config: Config
+
+    @property
+    def root(self) -> Path:
+        return Path(self.directory.root)
+
+    @classmethod
+    def open(cls, root: Path, **settings: str) -> "Course":
+        """The course in `root`, as its ``nbgrader_config.py`` says; `settings` go before it."""
+        path, config = root / "nbgrader_config.py", Config()
+        if path.is_file():
+            config = PyFileConfigLoader(path.name, str(root)).load_config()
+        config.CourseDirectory.root = str(root.resolve())
+        for name, value in settings.items():
+            setattr(config.CourseDirectory, name, value)
+        return cls(CourseDirectory(config=config), config)
+
+    def step(self, name: str) -> Path:
+        """One of nbgrader's directories: "submitted", "autograded", …"""
+        return Path(self.directory.format_path(name, ".", ".")).resolve()
+
+    def source(self, lesson: str) -> Path:
+        directory = self.directory.format_path(self.directory.source_directory, ".", lesson)
+        return Path(directory) / f"{lesson}.ipynb"
+
+    def autograded(self, student: str, lesson: str) -> Path:
+        step = self.directory.autograded_directory
+        return Path(self.directory.format_path(step, student, lesson)) / f"{lesson}.ipynb"
+
+
+class Grades:
+    """One lesson's grades in the gradebook."""
+
+    def __init__(self, course: Course, lesson: str, source: NotebookNode):
+        self.course, self.lesson = course, lesson
+        url, course_id = course.directory.db_url, course.directory.course_id
+        _put_alembic_on_path()
+        with Gradebook(url, course_id) as gradebook:
+            try:
+                gradebook.find_notebook(lesson, lesson)
+            except MissingEntry:
+                _register(course, lesson, source, gradebook)
+        self.gradebook = Gradebook(url, course_id)
+        warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
+        self.late = AssignLatePenalties(config=course.config)
+        self.late.init_plugin()
+
+    def __enter__(self) -> "Grades":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.gradebook.close()
+
+    def write(
+        self,
+        student: str,
+        notebook: NotebookNode,
+        marks: dict[str, Mark],
+        failed: bool,
+        timestamp: datetime | None,
+    ) -> tuple[float, bool]:
+        """Write a submission's grades, manual ones left as they are: (score, needs a person).
+
+        With `failed`, everything that a program grades is 0 and marked for a person to look at.
+        """
+        self.gradebook.update_or_create_student(student)
+        kwargs = {"timestamp": timestamp} if timestamp else {}
+        submission = self.gradebook.update_or_create_submission(self.lesson, student, **kwargs)
+        submitted = next(n for n in submission.notebooks if n.name == self.lesson)
+        cells = {
+            cell.metadata.nbgrader.grade_id: cell
+            for cell in notebook.cells
+            if "nbgrader" in cell.metadata
+        }
+        _complete(submitted)
+        for grade in submitted.grades:
+            cell, mark = cells.get(grade.name), marks.get(grade.name)
+            grade.auto_score = _auto_score(cell, mark, failed)
+            unsure = failed or grade.auto_score is None or grade.manual_score is not None
+            grade.needs_manual_grade = unsure
+        for comment in submitted.comments:
+            cell = cells.get(comment.name)
+            blank = cell is None or _is_unanswered(cell)
+            comment.auto_comment = "No response." if blank else None
+        self.gradebook.db.flush()
+        self._penalize(student, submission, submitted)
+        self.gradebook.db.commit()
+        needs_person = any(grade.needs_manual_grade for grade in submitted.grades)
+        return float(sum(grade.auto_score or 0.0 for grade in submitted.grades)), needs_person
+
+    def _penalize(self, student: str, submission, submitted) -> None:
+        """The late penalty that the course's plugin says, as nbgrader's autograde assigns it."""
+        submitted.late_submission_penalty = None
+        if submission.total_seconds_late > 0:
+            self.gradebook.db.refresh(submitted)
+            penalty = self.late.plugin_inst.late_submission_penalty(
+                student, submitted.score, submission.total_seconds_late
+            )
+            if penalty is not None:
+                submitted.late_submission_penalty = min(max(penalty, 0), submitted.score)
+
+
+def _put_alembic_on_path() -> None:
+    """nbgrader calls ``alembic`` by its bare name when it makes a gradebook."""
+    beside = str(Path(sys.executable).parent)
+    if beside not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+
+
+def _auto_score(cell: NotebookNode | None, mark: Mark | None, failed: bool) -> float | None:
+    """Points, or None where a person has to say."""
+    if mark is not None:
+        return mark.points
+    if failed or cell is None or _is_unanswered(cell):
+        return 0.0
+    return None
+
+
+def _is_unanswered(cell: NotebookNode) -> bool:
+    """Whether an answer is as it was released."""
+    nbgrader = cell.metadata.nbgrader
+    return bool(nbgrader.get("solution")) and nbgrader.get("checksum") == utils.compute_checksum(
+        cell
+    )
+
+
+def _complete(submitted) -> None:
+    """Rows for cells that the assignment did not have when this submission was first graded."""
+    have = {grade.cell_id for grade in submitted.grades}
+    for cell in (*submitted.notebook.grade_cells, *submitted.notebook.task_cells):
+        if cell.id not in have:
+            Grade(cell_id=cell.id, notebook=submitted)
+
+
+def _register(course: Course, lesson: str, source: NotebookNode, gradebook: Gradebook) -> None:
+    """Make the assignment known to the gradebook, as ``nbgrader generate_assignment`` does."""
+    gradebook.update_or_create_assignment(lesson)
+    url = course.directory.db_url
+    resources = {"nbgrader": {"notebook": lesson, "assignment": lesson, "db_url": url}}
+    notebook = nbformat.from_dict(source)
+    for step in (ClearSolutions, ComputeChecksums, SaveCells):
+        notebook, resources = step(config=course.config).preprocess(notebook, resources)
+
+
+def read_timestamp(submitted: Path, student: str, lesson: str) -> datetime | None:
+    """When it was handed in, where nbgrader left a note of that; a strange note counts as none."""
+    try:
+        text = read_bytes(submitted, student, lesson, "timestamp.txt", largest=1000)
+        return utils.parse_utc(text.decode().strip())
+    except (Rejected, ValueError, OverflowError):
+        return None
+
+
+# Autograded notebooks
+
+
+def annotate(
+    notebook: NotebookNode,
+    transcript: Transcript,
+    marks: dict[str, Mark],
+    incidents: list[Incident],
+) -> None:
+    """Put in what cells printed, how they failed, and the verdicts; text only."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        mark = marks.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
+        answer = transcript.cells.get(f"cell {cell.id}")
+        if mark:
+            cell.outputs = _verdict(mark)
+        elif answer:
+            cell.outputs = _said(answer)
+    if incidents:
+        said = "\n".join(f"- {_plain(str(incident))}" for incident in incidents)
+        text = f"**While this submission was graded:**\n\n{said}"
+        notebook.cells.insert(0, new_markdown_cell(text, id="grading-status"))
+
+
+def _verdict(mark: Mark) -> list[NotebookNode]:
+    earned = f"{mark.points:g} of {mark.possible:g} points"
+    return [
+        new_output("display_data", data={"text/plain": mark.message}),
+        new_output("execute_result", data={"text/plain": earned}, execution_count=1),
+    ]
+
+
+def _said(answer) -> list[NotebookNode]:
+    outputs = []
+    if answer.printed:
+        outputs.append(new_output("stream", name="stdout", text=answer.printed))
+    if answer.error:
+        error = answer.error
+        line = f"line {error.line_number}: {error.line}" if error.line_number else ""
+        summary = f"{error.type}: {error.message}"
+        trace = [text for text in (line, summary) if text]
+        outputs.append(new_output("error", ename=error.type, evalue=error.message, traceback=trace))
+    return outputs
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown finds nothing to format."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~&" else c for c in text).replace("\n", " ")
+
+
+def write_receipt(path: Path, notebook: NotebookNode, receipt: dict, secret: bytes) -> None:
+    """Write the autograded notebook in one step, with the sealed receipt of what was graded."""
+    notebook.metadata[KEY] = {**receipt, "seal": _seal(receipt, secret)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=".", suffix=".part", delete=False
+    ) as part:
+        part.write(nbformat.writes(notebook))
+        part.flush()
+        os.fsync(part.fileno())
+    Path(part.name).chmod(0o644)
+    os.replace(part.name, path)
+
+
+def read_receipt(path: Path, secret: bytes) -> dict | None:
+    """What an earlier run says about the submission; None where there is no such run."""
+    try:
+        receipt = json.loads(path.read_text("utf-8"))["metadata"][KEY]
+        seal = receipt.pop("seal")
+        return receipt if hmac.compare_digest(seal, _seal(receipt, secret)) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _seal(receipt: dict, secret: bytes) -> str:
+    """Plain nbgrader keeps a student's metadata: no receipt is believed that we did not write."""
+    return hmac.new(secret, json.dumps(receipt, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def remove_leftovers(path: Path) -> None:
+    """Half-written files of a run that was killed."""
+    for part in path.parent.glob(".*.part"):
+        with suppress(OSError):
+            part.unlink()
+
+
+def load_source(course: Course, lesson: str) -> NotebookNode:
+    """The instructor's notebook of a lesson."""
+    path = course.source(lesson)
+    try:
+        return nbformat.read(path, as_version=4)
+    except FileNotFoundError:
+        raise UserError(f"there is no {path}: run `rlcourse build {lesson}` first.") from None

@@ -1,0 +1,177 @@
+"""The trusted judge: a lesson's exams, drawn once for a class, and what a submission earns.
+
+Cases come from a secret seed that stays with the course, so the same submission earns the same when
+it is graded again, and nobody can work out the answers beforehand.
+"""
+
+import hashlib
+import math
+import os
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from rlcourse.errors import UserError
+from rlcourse.exercises import registry
+from rlcourse.exercises.calling import Case, Outcome
+from rlcourse.exercises.exam import Exam
+from rlcourse.exercises.exercise import Exercise
+from rlcourse.exercises.result import Result
+from rlcourse.grading import wire
+from rlcourse.grading.sandbox import DIED, Cell, ExamAnswer, Incident, Limits, Paper, Transcript
+from rlcourse.grading.submission import is_demo
+
+CHECK = "check_"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one exercise earned, in [0, ``possible``], and what the student is told."""
+
+    exercise: str
+    points: float
+    possible: float
+    passed: bool
+    mistake: str | None
+    message: str
+
+
+class LessonExam:
+    """All exams of a lesson: the visible cases and the hidden ones, in one paper per exercise."""
+
+    def __init__(self, release: NotebookNode, secret: bytes, limits: Limits = Limits()):  # noqa: B008
+        self.exercises: dict[str, Exercise] = {}
+        for cell in release.cells:
+            grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
+                try:
+                    self.exercises[grade_id] = registry.get(grade_id.removeprefix(CHECK))
+                except UserError:
+                    continue  # graded by a person
+        self._exams = {
+            grade_id: (
+                Exam(exercise, _seed(secret, exercise.name, "visible")),
+                Exam(exercise, _seed(secret, exercise.name, "hidden"), hidden=True),
+            )
+            for grade_id, exercise in self.exercises.items()
+        }
+        self.papers = {g: self._paper(g, limits.step) for g in self._exams}
+
+    def _paper(self, grade_id: str, seconds: float) -> Paper:
+        visible, hidden = self._exams[grade_id]
+        cases = [_bare(case) for case in (*visible.cases, *hidden.cases)]
+        name = self.exercises[grade_id].name
+        order = {"do": "exam", "function": name, "cases": cases, "seconds": seconds}
+        return Paper(grade_id, wire.dumps(order), len(cases))
+
+    def steps(self, notebook: NotebookNode) -> list[Cell | Paper]:
+        """What is to be done for a notebook: its code in order, each check where it stands."""
+        steps: list[Cell | Paper] = []
+        for cell in notebook.cells:
+            if cell.cell_type != "code" or is_demo(cell):
+                continue
+            grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+            if grade_id in self.papers:
+                steps.append(self.papers[grade_id])
+            elif cell.source.strip():
+                steps.append(Cell(f"cell {cell.id}", cell.source))
+        return steps
+
+    def judge(self, transcript: Transcript) -> dict[str, Mark]:
+        """A mark for every exercise. What cannot be judged earns nothing."""
+        results: dict[str, tuple[Result, Result]] = {}
+        for grade_id, answer in transcript.exams.items():
+            try:
+                results[grade_id] = self._results(grade_id, answer)
+            except Exception as error:
+                incident = Incident(
+                    DIED, grade_id, f"sent what cannot be judged, {type(error).__name__}"
+                )
+                transcript.incidents.append(incident)
+        return {g: self._mark(g, transcript, results) for g in self.exercises}
+
+    def _results(self, grade_id: str, answer: ExamAnswer) -> tuple[Result, Result] | None:
+        visible, hidden = self._exams[grade_id]
+        if answer.facts is None:
+            return None
+        for case, outcome in zip((*visible.cases, *hidden.cases), answer.outcomes, strict=True):
+            _verify_gradients(case, outcome)
+        shown = list(answer.outcomes[: len(visible.cases)])
+        unseen = list(answer.outcomes[len(visible.cases) :])
+        return visible.judge(answer.facts, shown), hidden.judge(answer.facts, unseen)
+
+    def _mark(self, grade_id, transcript: Transcript, results) -> Mark:
+        exercise = self.exercises[grade_id]
+        possible = float(exercise.points)
+        found = results.get(grade_id)
+        if found is None:
+            message = f"✗ {exercise.name}: {self._why_none(exercise.name, grade_id, transcript)}"
+            return Mark(exercise.name, 0.0, possible, False, None, message)
+        visible, hidden = found
+        telling = hidden if visible.passed and not hidden.passed else visible
+        if not telling.passed:
+            telling = self._blame(telling, transcript.exams[grade_id].facts.uses, results)
+        points = float(hidden.points)
+        if not (math.isfinite(points) and 0 <= points <= possible):
+            raise ValueError(f"{exercise.name} earned {points} of {possible} points")
+        return Mark(exercise.name, points, possible, hidden.passed, hidden.mistake, telling.message)
+
+    def _blame(self, result: Result, uses: tuple[str, ...], results) -> Result:
+        for name in uses:
+            theirs = results.get(CHECK + name)
+            if theirs and name != result.exercise and not theirs[1].passed:
+                return result.blamed_on(theirs[1])
+        return result
+
+    @staticmethod
+    def _why_none(name: str, grade_id: str, transcript: Transcript) -> str:
+        for incident in transcript.incidents:
+            if incident.where == grade_id:
+                return f"no points, because it {_in_words(incident)}."
+        if grade_id not in transcript.exams:
+            return "it was not reached."
+        cell = transcript.cells.get(f"cell {name}")
+        if cell and cell.error:
+            return f"not defined, because its cell ends in {cell.error.type}: {cell.error.message}"
+        return "the notebook defines no function of that name."
+
+
+def _in_words(incident: Incident) -> str:
+    return f"{incident.status}{f' ({incident.detail})' if incident.detail else ''}"
+
+
+def _bare(case: Case) -> Case:
+    """A case without what it is there for."""
+    return replace(case, label="", atol=None)
+
+
+def _verify_gradients(case: Case, outcome: Outcome) -> None:
+    for name, gradient in outcome.gradients.items():
+        if gradient is not None and gradient.shape != case.arguments[name].shape:
+            raise ValueError("a gradient of another shape than its argument")
+
+
+def _seed(secret: bytes, *names: str) -> int:
+    text = "/".join(names).encode()
+    return int.from_bytes(hashlib.sha256(secret + text).digest()[:4], "little") >> 1
+
+
+def course_secret(course: Path) -> bytes:
+    """The course's own secret, made at first use; readable by the instructor only."""
+    path = course / ".grading-secret"
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        part = path.with_name(f"{path.name}.{os.getpid()}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(32))
+        try:
+            os.link(part, path)  # of two graders at once, one wins
+        except FileExistsError:
+            pass
+        finally:
+            part.unlink()
+        return path.read_bytes()

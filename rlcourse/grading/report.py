@@ -1,0 +1,56 @@
+"""What a run over a lesson's submissions says: a table for people, JSON for machines."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Row:
+    """One submission. ``score`` is what programs graded, of ``possible`` points.
+
+    ``needs_person`` is True while a person has something to grade or to look at; ``before`` when an
+    earlier run had graded it already.
+    """
+
+    student: str
+    status: str
+    score: float
+    possible: float
+    needs_person: bool = False
+    exercises: dict[str, dict] = field(default_factory=dict)
+    incidents: tuple[str, ...] = ()
+    seconds: float = 0.0
+    before: bool = False
+
+    def as_json(self) -> dict:
+        return asdict(self) | {"incidents": list(self.incidents)}
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Row":
+        return cls(**{**data, "incidents": tuple(data["incidents"])})
+
+
+@dataclass(frozen=True)
+class Report:
+    """All submissions of a lesson, by student."""
+
+    lesson: str
+    rows: tuple[Row, ...]
+
+    def as_json(self) -> dict:
+        return {"lesson": self.lesson, "submissions": [row.as_json() for row in self.rows]}
+
+    def __str__(self) -> str:
+        names = [row.student for row in self.rows]
+        width = max(map(len, ["student", *names]))
+        lines = [f"{'student':{width}}  {'points':>12}  status"]
+        for row in self.rows:
+            points = f"{row.score:.2f} / {row.possible:g}"
+            told = [incident for incident in row.incidents] or [row.status]
+            notes = ["graded before"] if row.before else []
+            notes += ["for a person to look at"] if row.needs_person else []
+            note = f"   [{', '.join(notes)}]" if notes else ""
+            lines.append(f"{row.student:{width}}  {points:>12}  {'; '.join(told)}{note}")
+        counts = Counter(row.status for row in self.rows)
+        summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+        return "\n".join([*lines, f"{len(self.rows)} submissions of {self.lesson}: {summary}"])
