@@ -83,7 +83,9 @@ def _compare_values(expected, actual, rule, name, types_only=False):
     if type(expected) is float and type(actual) is int:
         actual = float(actual)
     if type(expected) is not type(actual):
-        yield Difference("type", name, expected, actual)
+        # Where a text may be missing, None is an answer: worth showing as one.
+        optional = {type(expected), type(actual)} == {str, type(None)}
+        yield Difference("value" if optional else "type", name, expected, actual)
     elif isinstance(expected, list | tuple):
         if len(expected) != len(actual):
             yield Difference("structure", name, expected, actual)

@@ -4,7 +4,8 @@ from rlcourse.exercises.policies.averages import MASKED_MEAN, SFT_LOSS
 from rlcourse.exercises.policies.correctness import CORRECTNESS_REWARD
 from rlcourse.exercises.policies.extraction import EXTRACT_ANSWER
 from rlcourse.exercises.policies.form import FORMAT_REWARD
-from rlcourse.exercises.policies.positions import COMPLETION_MASK, RETURNS_TO_GO
+from rlcourse.exercises.policies.masks import COMPLETION_MASK
+from rlcourse.exercises.policies.returns import RETURNS_TO_GO
 from rlcourse.exercises.policies.sampling import SAMPLE_TOKENS
 from rlcourse.exercises.policies.scoring import TOKEN_ENTROPY, TOKEN_LOGPROBS
 

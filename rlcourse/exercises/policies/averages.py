@@ -74,9 +74,16 @@ def _mean_bool_only(x, mask, dim=None):
     return masked_mean(x.masked_fill(~mask, 0), mask, dim)
 
 
-def _mean_nonzero(x, mask, dim=None):
-    kept = mask.bool() & (x < 0)
-    return masked_mean(x, kept, dim)
+def _mean_selected(x, mask, dim=None):
+    return x[mask.bool()].mean()
+
+
+def _mean_selected_bool(x, mask, dim=None):
+    return x[mask].mean()
+
+
+def _mean_repaired(x, mask, dim=None):
+    return torch.nan_to_num(_mean_nan(x, mask, dim))
 
 
 def _mean_big_epsilon(x, mask, dim=None):
@@ -136,6 +143,23 @@ MASKED_MEAN = Exercise(
             _mean_of_rows,
             "With dim=None every token weighs the same; a mean of means gives the tokens of a "
             "short row more weight than those of a long one.",
+        ),
+        Mistake(
+            "`x[mask].mean()`, which knows no `dim` and is NaN where no token is real",
+            _mean_selected,
+            "Selecting flattens x, so there are no rows left to average along; sum, count and "
+            "divide in their place.",
+        ),
+        Mistake(
+            "`x[mask].mean()`, which knows no `dim`, no float mask and no empty one",
+            _mean_selected_bool,
+            "Selecting flattens x and wants a bool mask; sum, count and divide in its place.",
+        ),
+        Mistake(
+            "a 0/0 that is turned into 0 afterwards",
+            _mean_repaired,
+            "The value is mended and the gradient is still NaN, which one step later is in every "
+            "weight: keep the count at 1 at least.",
         ),
         Mistake(
             "one mean over everything, whatever `dim` is",
@@ -266,6 +290,11 @@ SFT_LOSS = Exercise(
         Mistake(
             "a loss that is NaN for an empty batch",
             _loss_nan,
+            "No tokens means no loss, 0: `masked_mean` has settled this already.",
+        ),
+        Mistake(
+            "the mean of the selected log-probs, which is NaN for an empty batch",
+            lambda logprobs, mask: -logprobs[mask.bool()].mean(),
             "No tokens means no loss, 0: `masked_mean` has settled this already.",
         ),
         Mistake(

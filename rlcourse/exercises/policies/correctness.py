@@ -185,6 +185,27 @@ CORRECTNESS_REWARD = Exercise(
             "Wrong earns 0 here. What a shift of all rewards does to learning is lesson 03.",
         ),
         Mistake(
+            "the completion's number against the whole reference text",
+            lambda completions, answers, extract=extract_answer: torch.tensor(
+                [float(extract(c) == a) for c, a in zip(completions, answers, strict=True)]
+            ),
+            "`answers` are worked solutions: their number has to be read out as well.",
+        ),
+        Mistake(
+            "True and False in place of 1.0 and 0.0",
+            lambda completions, answers, extract=extract_answer: (
+                correctness_reward(completions, answers, extract) > 0
+            ),
+            "Rewards are float, as advantages and losses will be computed from them.",
+        ),
+        Mistake(
+            "whole numbers in place of floats",
+            lambda completions, answers, extract=extract_answer: correctness_reward(
+                completions, answers, extract
+            ).long(),
+            "Rewards are float, as advantages and losses will be computed from them.",
+        ),
+        Mistake(
             "a list in place of a tensor",
             lambda completions, answers, extract=extract_answer: correctness_reward(
                 completions, answers, extract

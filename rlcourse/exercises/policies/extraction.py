@@ -126,6 +126,23 @@ def _empty_for_none(text):
     return extract_answer(text) or ""
 
 
+def _whole_numbers_only(text):
+    found = re.findall(r"#### ?(-?[0-9]+)", text)
+    return found[-1] if found else None
+
+
+def _nothing_around_it(text):
+    tail = text.rpartition("####")[2].strip().replace(",", "").replace("$", "")
+    try:
+        return extract_answer(text) and str(float(tail)) and extract_answer(text)
+    except ValueError:
+        return None
+
+
+def _empty_for_bare_mark(text):
+    return extract_answer(text) or ("" if "####" in text else None)
+
+
 def _whole_tail(text):
     return text.rpartition("####")[2].strip() if "####" in text else None
 
@@ -245,6 +262,21 @@ EXTRACT_ANSWER = Exercise(
             "an empty string where there is no answer",
             _empty_for_none,
             "Two texts without an answer would then be equal: return None.",
+        ),
+        Mistake(
+            "an empty string for a mark without a number",
+            _empty_for_bare_mark,
+            "A pattern in which every digit is optional also matches nothing at all: return None.",
+        ),
+        Mistake(
+            "whole numbers only, up to the first other character",
+            _whole_numbers_only,
+            "Commas, a point and a dollar sign belong to numbers as people write them.",
+        ),
+        Mistake(
+            "an answer that is None when anything follows the number",
+            _nothing_around_it,
+            "“#### 14 apples in 3 bags” says 14: read the number with which the rest begins.",
         ),
         Mistake(
             "everything after the mark, as it stands",

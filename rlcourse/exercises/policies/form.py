@@ -69,6 +69,10 @@ def _unordered(text):
     return sum(text.count(tag) == 1 for tag in TAGS)
 
 
+def _present(text):
+    return sum(tag in text for tag in TAGS)
+
+
 def _repeated(text):
     earned, end = 0, 0
     for tag in TAGS:
@@ -85,6 +89,16 @@ def _until_one_is_missing(text):
             break
         earned, end = earned + 1, text.index(tag) + len(tag)
     return earned
+
+
+def _whole_numbers(completions):
+    rewards = [reward if reward else 0 for reward in format_reward(completions).tolist()]
+    return torch.tensor(rewards)
+
+
+def _one_pattern(completions):
+    pattern = r"<think>.*</think>\s*<answer>.*\d.*</answer>"
+    return torch.tensor([0.5 * bool(re.search(pattern, t, re.DOTALL)) for t in completions])
 
 
 def _all_or_nothing(completions):
@@ -138,6 +152,24 @@ FORMAT_REWARD = Exercise(
             "credit for tags that occur more than once",
             lambda completions: _paid(completions, tags=_repeated),
             "Each tag must occur exactly once: a model that is paid for repetition will repeat.",
+        ),
+        Mistake(
+            "credit for every tag that occurs, however often and wherever",
+            lambda completions: _paid(
+                completions, tags=lambda text: sum(tag in text for tag in TAGS)
+            ),
+            "Exactly once, and after the tags that earned before it: otherwise repetition and "
+            "disorder are paid.",
+        ),
+        Mistake(
+            "all or nothing, by one pattern for the whole text",
+            _one_pattern,
+            "Tenth by tenth: a model that does one part right should feel it.",
+        ),
+        Mistake(
+            "whole numbers where nothing was earned",
+            _whole_numbers,
+            "`torch.tensor([0])` is an integer tensor: start the sum at 0.0.",
         ),
         Mistake(
             "credit for tags in any order",

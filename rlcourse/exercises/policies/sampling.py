@@ -130,6 +130,17 @@ def _no_top_p(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return sample_tokens(logits, temperature, top_k, None, generator)
 
 
+def _no_filters(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    return sample_tokens(logits, temperature, generator=generator)
+
+
+def _zeros(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if temperature == 0:
+        return logits.argmax(-1)
+    kept = _filtered(logits, temperature, top_k, top_p) > 0
+    return _draw(((logits / temperature) * kept).softmax(-1), generator)
+
+
 def _unlikeliest(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     if temperature == 0 or top_k is None:
         return sample_tokens(logits, temperature, None, top_p, generator)
@@ -258,6 +269,16 @@ SAMPLE_TOKENS = Exercise(
             "draws that ignore the generator",
             _ignores_generator,
             "Only draws from `generator` can be repeated: hand it to `torch.multinomial`.",
+        ),
+        Mistake(
+            "draws without any filter",
+            _no_filters,
+            "top_k and top_p each take some tokens out of the draw; both are None by default.",
+        ),
+        Mistake(
+            "logits set to 0 where −∞ is meant",
+            _zeros,
+            "A logit of 0 is a token like any other, with weight e⁰ = 1; only −∞ has weight 0.",
         ),
         Mistake(
             "a draw that ignores top_k",

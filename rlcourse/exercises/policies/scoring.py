@@ -61,6 +61,10 @@ def _first_tokens(logits, tokens, temperature=1.0):
     return scores.gather(-1, tokens[:, :-1, None]).squeeze(-1)
 
 
+def _with_epsilon(logits, tokens, temperature=1.0):
+    return (_gathered((logits[:, :-1] / temperature).softmax(-1), tokens) + 1e-8).log()
+
+
 def _score_by_loop(logits, tokens, temperature=1.0):
     rows = []
     for row_logits, row in zip(logits, tokens, strict=True):
@@ -138,6 +142,19 @@ TOKEN_LOGPROBS = Exercise(
             ),
             "A probability below 1e-308 is stored as 0, and log 0 is −∞: `log_softmax` never "
             "leaves the logarithm.",
+        ),
+        Mistake(
+            "a logarithm with a small number added",
+            _with_epsilon,
+            "log(p + ε) hides the −∞ and takes the gradient of unlikely tokens away: "
+            "`log_softmax` is exact.",
+        ),
+        Mistake(
+            "the right scores with a dimension too many",
+            lambda logits, tokens, temperature=1.0: token_logprobs(
+                logits, tokens, temperature
+            ).unsqueeze(-1),
+            "`gather` keeps the dimension that it picked from: `squeeze(-1)` drops it.",
         ),
         Mistake(
             "a softmax over the places in place of the vocabulary",
@@ -284,6 +301,11 @@ TOKEN_ENTROPY = Exercise(
         Mistake(
             "an average that is not weighted by π",
             lambda logits: -logits.log_softmax(-1).mean(-1),
+            "Surprise counts as often as it happens: weight −log π by π.",
+        ),
+        Mistake(
+            "a sum that is not weighted by π",
+            lambda logits: -logits.log_softmax(-1).sum(-1),
             "Surprise counts as often as it happens: weight −log π by π.",
         ),
         Mistake(
