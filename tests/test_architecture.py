@@ -32,8 +32,8 @@ BELOW = {
 # Run once by hand to make what is shipped; it trains, so it may look up. Nothing may import it.
 SCRIPTS = {"rlcourse.policy.build_tiny"}
 LESSONS = [
-    *("policies", "policy_gradient", "baselines", "importance_sampling", "ppo", "grpo"),
-    *("beyond_grpo", "reward_models", "dpo", "evaluation"),
+    *("start_here", "policies", "policy_gradient", "baselines", "importance_sampling"),
+    *("ppo", "grpo", "beyond_grpo", "reward_models", "dpo", "evaluation"),
 ]
 
 

@@ -60,7 +60,7 @@ def _score_by_loop(logits, action):
 SCORE_FUNCTION = Exercise(
     reference=score_function,
     lesson="02_policy_gradient",
-    section="The log-derivative trick",
+    section="The score of a softmax",
     points=2,
     difficulty=1,
     minutes=10,
@@ -187,7 +187,7 @@ def _exact_by_scores(logits, rewards):
 EXACT_POLICY_GRADIENT = Exercise(
     reference=exact_policy_gradient,
     lesson="02_policy_gradient",
-    section="The gradient of an expectation",
+    section="The exact gradient, once",
     points=3,
     difficulty=2,
     minutes=15,

@@ -96,7 +96,7 @@ def _loss_in_float64(logprobs, rewards, mask):
 REINFORCE_LOSS = Exercise(
     reference=reinforce_loss,
     lesson="02_policy_gradient",
-    section="REINFORCE",
+    section="From one action to a sentence",
     points=4,
     difficulty=2,
     minutes=20,

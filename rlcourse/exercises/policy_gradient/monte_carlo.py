@@ -86,7 +86,7 @@ def _mc_by_counts(logits, rewards, actions):
 MONTE_CARLO_POLICY_GRADIENT = Exercise(
     reference=monte_carlo_policy_gradient,
     lesson="02_policy_gradient",
-    section="Samples in place of the sum",
+    section="From samples",
     points=3,
     difficulty=2,
     minutes=15,
