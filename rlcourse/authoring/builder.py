@@ -19,11 +19,12 @@ from tqdm import tqdm
 import rlcourse
 from rlcourse.errors import UserError
 
-from .kernel import error_of, run_cells
+from .kernel import error_of, run_cells, traceback_of
 from .lesson import Lesson, read_lesson
 from .notebooks import dumps, solved_notebook, source_notebook, student_notebook, without_outputs
 from .results import check_output
 
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 CELL_TIMEOUT = 600.0  # seconds: a demo cell trains for up to two minutes on a laptop
 
 
@@ -155,22 +156,30 @@ def execute_solution(
             Path(scratch),
             timeout=CELL_TIMEOUT,
             stop_on_error=True,
-            environment=home | {"TQDM_DISABLE": "1"},  # a finished bar says nothing on paper
+            environment=home,
             label=lesson.name,
             progress=progress,
         )
     notebook.metadata.language_info = language_info  # the kernel's names a Python version
+    _drop_widgets(notebook)
     if stopped is not None:
         cell = notebook.cells[stopped]
         reason = error_of(cell) or "the kernel died"
-        raise lesson.error(
-            lines[cell.id], f"the cell fails: {reason}. The old solution is left as it was."
-        )
+        sentence = f"the cell fails: {reason}. The old solution is left as it was."
+        raise lesson.error(lines[cell.id], f"{sentence}\n{traceback_of(cell)}".rstrip())
     for cell in notebook.cells:
         result = check_output(cell)
         graded = "nbgrader" in cell.metadata  # other cells may show what a wrong answer gets
         if graded and result is not None and not result.passed:
             raise lesson.error(lines[cell.id], f"the solution of {result.exercise} is not passed.")
+
+
+def _drop_widgets(notebook: NotebookNode) -> None:
+    """Take out progress bars and sliders: without a kernel behind them they are dead text."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in cell.outputs if WIDGET_MIME not in o.get("data", {})]
 
 
 def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:

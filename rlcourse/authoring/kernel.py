@@ -11,6 +11,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
+from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from tqdm import tqdm
@@ -106,6 +107,14 @@ def error_of(cell: NotebookNode) -> str:
     for output in cell.get("outputs", []):
         if output.output_type == "error":
             return f"{output.ename}: {output.evalue}" if output.evalue else output.ename
+    return ""
+
+
+def traceback_of(cell: NotebookNode, lines: int = 15) -> str:
+    """The last lines of the traceback in a cell's outputs, without colors; "" where none is."""
+    for output in cell.get("outputs", []):
+        if output.output_type == "error":
+            return "\n".join(strip_ansi("\n".join(output.traceback)).splitlines()[-lines:])
     return ""
 
 

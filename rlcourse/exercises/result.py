@@ -95,7 +95,7 @@ class Result:
             return self.sentences
         return (
             *self.sentences,
-            "Put its body in place of `raise NotImplementedError()`, run that cell, then this one. "
+            "Put its body in place of `raise NotImplementedError`, run that cell, then this one. "
             f"About {self.minutes} minutes.",
         )
 

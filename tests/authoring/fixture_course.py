@@ -20,6 +20,7 @@ not python
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from tqdm.notebook import tqdm
 
 from rlcourse import check, ready
 ```
@@ -34,6 +35,8 @@ Write the score.
 
 ```python tags=["demo"]
 if ready(score_function):
+    for _ in tqdm([]):
+        pass
     print("the demo ran", score_function(torch.zeros(2), 0).tolist())
 ```
 

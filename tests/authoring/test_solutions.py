@@ -4,11 +4,14 @@ import ast
 
 import nbformat
 import pytest
-from fixture_course import LESSON, NAME, REPOSITORY
+from fixture_course import LESSON, NAME, REPOSITORY, declare
+from torch import Tensor
 
 from rlcourse import exercises
 from rlcourse.authoring import build
+from rlcourse.authoring.kernel import error_of, run_cells
 from rlcourse.authoring.lesson import read_lesson
+from rlcourse.authoring.results import check_output
 from rlcourse.authoring.stubs import solution
 from rlcourse.errors import UserError
 
@@ -40,6 +43,19 @@ def test_every_lesson_is_built_and_committed_as_its_sources_give():
     build(check=True, root=REPOSITORY, progress=False)
 
 
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_blank_lesson_runs_through_demo_cells_included(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+    released = REPOSITORY / "notebooks" / path.stem / f"{path.stem}.ipynb"
+    node = nbformat.read(released, as_version=4)
+    stopped = run_cells(node, tmp_path, timeout=120, stop_on_error=True, progress=False)
+    assert stopped is None, f"{node.cells[stopped].source}\n{error_of(node.cells[stopped])}"
+    verdicts = [check_output(cell) for cell in node.cells if cell.id.startswith("check_")]
+    assert len(verdicts) == sum(e.lesson == path.stem for e in exercises.all())
+    assert all(verdict.unwritten for verdict in verdicts)
+
+
 @pytest.fixture
 def execute(course, registry, tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path / "home"))
@@ -62,6 +78,7 @@ def test_an_executed_solution_shows_results_and_leaves_nothing_else_behind(
     text = path.read_text(encoding="utf-8")
     assert "the demo ran [0.5, -0.5]" in text  # demo cells run in solutions
     assert "✓ score_function" in text and "hidden" not in text
+    assert "widget-view" not in text and "widgets" not in node.metadata  # a bar without a kernel
     assert node.metadata.language_info == {"name": "python"}  # no version to drift
     assert all("execution" not in cell.metadata for cell in node.cells)
     assert not (tmp_path / "home").exists()  # the author's own progress is left alone
@@ -69,25 +86,33 @@ def test_an_executed_solution_shows_results_and_leaves_nothing_else_behind(
     assert build(root=course, registry=registry, progress=False)[0].written == ()
 
 
+def score_function(logits: Tensor, action: int | Tensor) -> Tensor:
+    """A solution that is none."""
+    return logits - action
+
+
 @pytest.mark.parametrize(
-    ("new", "sentence"),
+    ("code", "sentence"),
     [
         ("1 / 0", "the cell fails: ZeroDivisionError: division by zero"),
         ("import os; os._exit(1)", "the cell fails: the kernel died"),
-        (
-            "display(check(torch.zeros_like, exercise='score_function'))",
-            "the solution of score_function is not passed",
-        ),
     ],
 )
-def test_a_solution_that_fails_names_the_line_and_keeps_the_old_file(
-    execute, course, new, sentence
+def test_a_cell_that_fails_is_named_by_its_line_and_the_old_file_stays(
+    execute, course, code, sentence
 ):
     path = course / "solutions" / f"{NAME}.ipynb"
     path.parent.mkdir()
     path.write_text("the old one")
     demo = 'print("the demo ran", score_function(torch.zeros(2), 0).tolist())'
     with pytest.raises(UserError, match=f"{NAME}.md:{DEMO_LINE}: {sentence}"):
-        execute(demo, new)
+        execute(demo, code)
     assert path.read_text() == "the old one"
     assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_solution_that_does_not_pass_its_check_is_not_written(execute, course, registry):
+    registry[0] = declare("score_function", reference=score_function)
+    with pytest.raises(UserError, match="the solution of score_function is not passed"):
+        execute()
+    assert not (course / "solutions").exists()

@@ -188,12 +188,14 @@ class Notebook:
         self.page.wait_for_selector(f'body[data-jp-theme-light="{light}"]', state="attached")
 
     def screenshot(self, name: str, at: str | None = None) -> None:
-        """A picture scrolled to the output ``at``, if ``$RLCOURSE_SCREENSHOTS`` names a folder."""
+        """A picture, if ``$RLCOURSE_SCREENSHOTS`` names a folder; ``at`` is an output's text or
+        "img"."""
         folder = os.environ.get("RLCOURSE_SCREENSHOTS")
         if not folder:
             return
         if at:
-            output = self.page.locator(".jp-OutputArea-output", has_text=at).first
-            output.scroll_into_view_if_needed()
+            outputs = self.page.locator(".jp-OutputArea-output")
+            output = outputs.locator("img") if at == "img" else outputs.filter(has_text=at)
+            output.first.scroll_into_view_if_needed()
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=Path(folder, f"{name}.png"))

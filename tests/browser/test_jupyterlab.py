@@ -67,9 +67,9 @@ def test_a_solved_lesson_runs_green(page_and_url):
     assert len(re.findall(r"✓ \w+\s+(\d+) of \1 cases agree", text)) == EXERCISES
     assert "Finish" not in text and "not written yet" not in text
     assert notebook.pictures() >= 3
-    notebook.screenshot("solved-light", at="✓ reinforce_loss")
+    notebook.screenshot("solved-light", at="img")
     notebook.set_theme("JupyterLab Dark")
-    notebook.screenshot("solved-dark", at="✓ reinforce_loss")
+    notebook.screenshot("solved-dark", at="img")
     notebook.set_theme("JupyterLab Light")
 
 
