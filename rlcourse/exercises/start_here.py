@@ -46,8 +46,7 @@ MEAN_REWARD = Exercise(
     section="Your first function",
     points=0,
     difficulty=1,
-    minutes=1,
-    differentiable=(),
+    minutes=2,
     cases=_cases,
     mistakes=(
         Mistake(

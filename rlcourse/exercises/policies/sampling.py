@@ -51,6 +51,8 @@ def _cases(draw: Draw) -> Iterator[Case]:
     e, f = [0.22, 0.5, 0.04, 0.24], [0.35, 0.05, 0.4, 0.2]
     yield _many("top_p of 0.6", draw, e, f, top_p=0.6)
     yield _many("top_p of 1", draw, e, f, top_p=1.0)
+    both = {"top_k": 2, "top_p": 0.55}
+    yield _many("top_k of 2, top_p of 0.55", draw, [0.42, 0.3, 0.28], [0.24, 0.46, 0.3], **both)
     g, h = [0.04, 0.8, 0.16], [0.16, 0.04, 0.8]
     yield _many("top_p of 0.75, high temperature", draw, g, h, temperature=2.0, top_p=0.75)
 
@@ -154,6 +156,13 @@ def _top_p_first(logits, temperature=1.0, top_k=None, top_p=None, generator=None
         return logits.argmax(-1)
     kept = _filtered(logits, 1.0, top_k, top_p) > 0
     return sample_tokens(logits.masked_fill(~kept, -torch.inf), temperature, generator=generator)
+
+
+def _nucleus_of_everything(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if temperature == 0:
+        return logits.argmax(-1)
+    nucleus = _filtered(logits, temperature, None, top_p) > 0
+    return _draw(_filtered(logits, temperature, top_k, None) * nucleus, generator)
 
 
 def _sorted_space(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
@@ -299,6 +308,12 @@ SAMPLE_TOKENS = Exercise(
             "filters that look at the distribution before the temperature",
             _top_p_first,
             "The policy is the softmax at this temperature, and the nucleus is taken from that.",
+        ),
+        Mistake(
+            "a nucleus of the whole distribution where top_k has cut it first",
+            _nucleus_of_everything,
+            "The order is temperature, top_k, top_p: the nucleus has probability p among the "
+            "tokens that top_k left.",
         ),
         Mistake(
             "ranks in the sorted order, taken for token ids",
