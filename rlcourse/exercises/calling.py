@@ -221,16 +221,24 @@ def identical(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b or a != a)
 
 
+class FirstWords(io.StringIO):
+    """Keeps what is printed first; a loop that prints must not fill the memory."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, PRINTED_LIMIT - self.tell())])
+        return len(text)
+
+
 @contextmanager
 def _quiet():
     """Nothing reaches the notebook; nbgrader gives 0 for anything on stderr."""
-    stream = io.StringIO()
+    stream = FirstWords()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with redirect_stdout(stream), redirect_stderr(stream):
             yield lambda: {
                 "warnings": tuple(str(w.message)[:PRINTED_LIMIT] for w in caught),
-                "printed": stream.getvalue()[:PRINTED_LIMIT],
+                "printed": stream.getvalue(),
             }
 
 

@@ -58,14 +58,17 @@ def read_bytes(root: Path, *parts: str, largest: int = LARGEST_FILE) -> bytes:
         descriptor = _open(parts[-1], os.O_RDONLY | os.O_NONBLOCK, directory)
     finally:
         os.close(directory)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise Rejected(REFUSED, f"{parts[-1]} is no regular file")
         if found.st_size > largest:
             size = f"{found.st_size / 2**20:.1f} MiB, at most {largest / 2**20:g}"
             raise Rejected(REFUSED, f"{parts[-1]} is too large: {size}")
-        return file.read(largest + 1)[:largest]
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(largest)
+    finally:
+        os.close(descriptor)
 
 
 def _open(name: str, flags: int, directory: int) -> int:

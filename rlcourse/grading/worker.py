@@ -7,7 +7,6 @@ this process never sees.
 
 import builtins
 import contextlib
-import io
 import linecache
 import random
 import signal
@@ -18,11 +17,19 @@ import types
 
 import torch
 
-from rlcourse.exercises.calling import Case, Facts, Failure, Outcome, _failure, call, describe
+from rlcourse.exercises.calling import (
+    Case,
+    Facts,
+    Failure,
+    FirstWords,
+    Outcome,
+    _failure,
+    call,
+    describe,
+)
 from rlcourse.grading import wire
 
 FOREVER = 10**9  # the grader keeps the time
-PRINTED_LIMIT = 2000  # characters kept of what a cell prints
 
 
 class TookTooLong(BaseException):
@@ -78,7 +85,7 @@ class Session:
 
     def run_cell(self, name: str, source: str, seconds: float) -> dict:
         """Run a cell as IPython would; what it prints and how it fails is the answer."""
-        said, error, late = io.StringIO(), None, False
+        said, error, late = FirstWords(), None, False
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
                 with _at_most(seconds):
@@ -89,7 +96,7 @@ class Session:
             except BaseException as raised:
                 error = _failure(raised)
         return {
-            "printed": said.getvalue()[:PRINTED_LIMIT],
+            "printed": said.getvalue(),
             "error": error,
             "late": late,
             "memory": _is_memory(error),
@@ -106,7 +113,7 @@ class Session:
         if not callable(function):
             return {"missing": True}
         outcomes: list[Outcome] = []
-        with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(io.StringIO()):
+        with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(FirstWords()):
             late = self._call_all(function, cases, outcomes, seconds)
         unanswered = Outcome(error=Failure("TimeoutError", "the function ran too long"))
         outcomes += [unanswered] * (len(cases) - len(outcomes))

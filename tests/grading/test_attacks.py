@@ -1,0 +1,201 @@
+"""Every attack earns what it deserves and nothing more, and harms nobody.
+
+All of them are graded in one batch, each followed by an honest neighbor. The class is graded once;
+the tests look at what is left of it.
+"""
+
+import hashlib
+import os
+import shutil
+import socket
+import threading
+from pathlib import Path
+
+import attacks_by_file  # noqa: F401  (they register themselves)
+import attacks_by_force  # noqa: F401
+import classroom as room
+import nbformat
+import pytest
+from attacks import ATTACKS, TOTAL, Field
+
+from rlcourse.grading import Options, grade
+from rlcourse.grading.sandbox import Limits
+
+pytestmark = pytest.mark.slow
+
+STUDENTS = {f"s{number:03}-attack": attack for number, attack in enumerate(ATTACKS)}
+NEIGHBORS = [student.replace("attack", "honest") for student in STUDENTS]
+SOLVED = room.NAMES[:2]  # what an honest neighbor has solved
+EARNED = sum(room.POINTS[name] for name in SOLVED)
+
+
+def snapshot(root: Path) -> dict[str, str]:
+    """Every file below `root` with a fingerprint of its content, links and pipes by their kind."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            found[str(path)] = "other"
+        elif "__pycache__" not in path.parts:
+            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def servers() -> set[str]:
+    """Process ids of untrusted servers and of everything that they forked."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if b"rlcourse.grading.server" in (entry / "cmdline").read_bytes():
+                    found.add(entry.name)
+            except OSError:
+                continue
+    return found
+
+
+class Listener:
+    """Counts who connects."""
+
+    def __init__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port, self.calls = self.socket.getsockname()[1], 0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        while True:
+            try:
+                self.socket.accept()[0].close()
+            except OSError:
+                return
+            self.calls += 1
+
+
+class Battle:
+    """The batch, and what was there before and after it."""
+
+    def __init__(self, template: Path, root: Path):
+        shutil.copytree(template.parent, root / "repository")
+        self.course = root / "repository" / "course"
+        self.outside = root / "outside"
+        self.outside.mkdir()
+        for path in (root, self.outside):
+            path.chmod(0o777)
+        secret = self.course / "treasure.txt"
+        secret.write_text("HIDDEN-TREASURE")
+        self.listener = Listener()
+        blank, perfect = room.released(self.course), room.solved(self.course)
+        field = Field(self.course, blank, perfect, self.outside, secret, self.listener.port)
+        for student, attack in STUDENTS.items():
+            attack.write(field, student)
+        honest = room.solved(self.course, SOLVED)
+        for student in NEIGHBORS:
+            room.submit(self.course, student, honest)
+        self.before, self.servers_before = self._state(), servers()
+        limits = Limits(step=4.0, grace=1.0, submission=60.0)
+        options = Options(limits=limits, memory=512 * 2**20)
+        self.warnings: list[str] = []
+        warn = self.warnings.append
+        self.report = grade("02", course=self.course, options=options, on_warning=warn)
+        self.rows = {row.student: row for row in self.report.rows}
+        self.after, self.servers_after = self._state(), servers()
+
+    def _state(self) -> dict[str, str]:
+        made = ("gradebook.db", "autograded", ".grading-secret")
+        package = room.REPOSITORY / "rlcourse" / "grading"
+        found = snapshot(self.course) | snapshot(self.outside) | snapshot(package)
+        return {
+            path: what
+            for path, what in found.items()
+            if not any(path.startswith(str(self.course / name)) for name in made)
+        }
+
+    def text_of(self, student: str) -> str:
+        folder = self.course / "autograded" / student / room.LESSON
+        return (folder / f"{room.LESSON}.ipynb").read_text()
+
+
+@pytest.fixture(scope="module")
+def battle(template, tmp_path_factory):
+    fought = Battle(template, tmp_path_factory.mktemp("battle"))
+    if any(word in warning for warning in fought.warnings for word in ("mount", "landlock")):
+        pytest.skip(f"this machine cannot isolate student code: {fought.warnings}")
+    yield fought
+    fought.listener.socket.close()
+
+
+@pytest.mark.parametrize("student", STUDENTS, ids=[attack.name for attack in ATTACKS])
+def test_an_attack_earns_what_it_deserves(battle, student):
+    attack, row = STUDENTS[student], battle.rows[student]
+    assert row.score == pytest.approx(attack.deserved), (row, battle.text_of(student)[-3000:])
+    in_gradebook = room.grades(battle.course, student)
+    assert sum(score or 0 for score in in_gradebook.values()) == pytest.approx(attack.deserved)
+    if attack.status:
+        assert row.status == attack.status, row.incidents
+
+
+def test_there_are_attacks_of_every_kind():
+    kinds = {attack.kind for attack in ATTACKS}
+    assert kinds == {"patching", "lying", "spying", "writing", "forging", "exhausting", "signaling",
+                     "files", "metadata", "html", "honest"}  # fmt: skip
+    assert len(ATTACKS) >= 40
+
+
+def test_every_honest_neighbor_gets_the_points_earned(battle):
+    harmed = {s: (battle.rows[s].score, battle.rows[s].incidents) for s in NEIGHBORS
+              if battle.rows[s].score != EARNED or battle.rows[s].status != "graded"}  # fmt: skip
+    assert harmed == {}
+
+
+def test_nothing_was_written_or_removed_outside(battle):
+    assert battle.after == battle.before
+
+
+def test_nothing_is_left_running_or_lying_about(battle):
+    assert battle.servers_after <= battle.servers_before
+    assert list(battle.outside.iterdir()) == []
+
+
+def test_nobody_saw_what_is_hidden(battle):
+    for student in STUDENTS:
+        text = battle.text_of(student)
+        assert "HIDDEN-TREASURE" not in text, student
+        printed = [
+            output.text
+            for cell in room.autograded(battle.course, student).cells
+            if cell.cell_type == "code"
+            for output in cell.outputs
+            if output.output_type == "stream"
+        ]
+        assert not any("LEAK" in text for text in printed), (student, printed)
+
+
+def test_nobody_reached_the_network(battle):
+    assert battle.listener.calls == 0
+
+
+def test_no_raw_html_and_no_hidden_test_in_any_notebook(battle):
+    for student in STUDENTS:
+        notebook = room.autograded(battle.course, student)
+        nbformat.validate(notebook)
+        added = [c for c in notebook.cells if c.metadata.get("rlcourse", {}).get("added")]
+        added += [c for c in notebook.cells if c.get("id") in ("applause", "grading-status")]
+        for cell in added:
+            assert cell.cell_type == "code" or not any(
+                tag in cell.source for tag in ("<script", "<img", "<iframe", "<svg", "javascript:")
+            ), cell.source
+        for cell in notebook.cells:
+            for output in cell.get("outputs", []):
+                assert set(output.get("data", {"text/plain": ""})) == {"text/plain"}
+        assert "hidden=True" not in battle.text_of(student)
+        assert "HIDDEN TESTS" not in battle.text_of(student)
+
+
+def test_pages_and_links_beside_a_notebook_go_nowhere(battle):
+    (student,) = [s for s, a in STUDENTS.items() if a.name == "links and pages beside the notebook"]
+    folder = battle.course / "autograded" / student / room.LESSON
+    assert os.listdir(folder) == [f"{room.LESSON}.ipynb"]
+
+
+def test_nobody_changed_the_points_of_the_exercises(battle):
+    total = room.query(battle.course, "select sum(max_score) from grade_cells")[0][0]
+    assert total == TOTAL + 2  # and the question that a person grades
