@@ -46,7 +46,7 @@ def start(out, settings, resume=False):
 
 def wait_for_step(out, step, child):
     """Until metrics.jsonl holds that many lines."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and child.poll() is None:
         metrics = out / "metrics.jsonl"
         if metrics.exists() and metrics.read_text().count("\n") >= step:
