@@ -43,6 +43,7 @@ def test_every_lesson_is_built_and_committed_as_its_sources_give():
     build(check=True, root=REPOSITORY, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_blank_lesson_runs_through_demo_cells_included(path, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
