@@ -20,5 +20,10 @@ with contextlib.suppress(Exception):
 
     install()
 
+# Archives hold files named STUDENT_LESSON.ipynb.
+c.FileNameCollectorPlugin.named_regexp = (
+    r".*/(?P<student_id>[A-Za-z0-9.-]+)_(?P<file_id>\d\d_[a-z0-9_]+)"
+)
+
 # Students' Markdown and outputs are shown to staff: no scripts in the feedback.
 c.HTMLExporter.sanitize_html = True
