@@ -13,6 +13,7 @@ LESSONS = (
     "policies",
     "policy_gradient",
     "baselines",
+    "importance_sampling",
     "grpo",
 )
 

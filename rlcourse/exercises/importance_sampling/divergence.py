@@ -1,0 +1,189 @@
+"""The exact KL divergence of two softmax distributions."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.importance_sampling import kl_divergence
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.exercise import Exercise, Mistake
+
+
+def _cases(draw: Draw) -> Iterator[Case]:
+    def case(label: str, p: Tensor, q: Tensor) -> Case:
+        return Case(label, {"logits_p": p, "logits_q": q})
+
+    loaded, fair = tensor([0.6, 0.4]).log(), tensor([0.5, 0.5]).log()
+    yield case("worked: a loaded coin against a fair one", loaded, fair)
+    yield case("worked: a fair coin against a loaded one", fair, loaded)
+    size = draw.size(3, 6)
+    yield case("logits that are no log-probs", draw.normal(size) + 3, draw.normal(size) - 1)
+    same = draw.normal(size)
+    yield case("the same distribution", same, same + 2)
+    yield case("far apart", draw.normal(size, scale=4), draw.normal(size, scale=4))
+    rows, tokens = draw.shape()
+    yield case("a row for each token", draw.normal(rows, tokens, size), draw.normal(tokens, size))
+    yield case("rows as many as actions", draw.normal(size, size), draw.normal(size, size))
+    never = draw.normal(size)
+    never[draw.integer(0, size - 1)] = -torch.inf
+    yield case("p never takes an action", never, draw.normal(size))
+    yield case("neither takes an action", never.clone(), never + draw.normal(size) / 4)
+    yield case("logits of ±1000", tensor([1000.0, 0, -1000]), draw.normal(3))
+    excluding = draw.normal(size)
+    excluding[draw.integer(0, size - 1)] = -1000
+    yield case("q all but excludes an action", draw.normal(size), excluding)
+    yield case("float32", draw.normal(2, size).float(), draw.normal(2, size).float())
+
+
+def _logs(logits_p, logits_q):
+    return logits_p.log_softmax(-1), logits_q.log_softmax(-1)
+
+
+def _kl(logp: Tensor, logq: Tensor) -> Tensor:
+    p = logp.exp()
+    return (p * (logp - logq).masked_fill(p == 0, 0)).sum(-1)
+
+
+def _symmetric(logits_p, logits_q):
+    return (kl_divergence(logits_p, logits_q) + kl_divergence(logits_q, logits_p)) / 2
+
+
+def _zero_times_infinity(logits_p, logits_q):
+    logp, logq = _logs(logits_p, logits_q)
+    return (logp.exp() * (logp - logq)).sum(-1)
+
+
+def _log_of_softmax(logits_p, logits_q):
+    p, q = logits_p.softmax(-1), logits_q.softmax(-1)
+    return (p * (p.log() - q.log()).masked_fill(p == 0, 0)).sum(-1)
+
+
+def _weighted_by_logits(logits_p, logits_q):
+    return _kl(logits_p, logits_q)
+
+
+def _cross_entropy(logits_p, logits_q):
+    logp, logq = _logs(logits_p, logits_q)
+    return -(logp.exp() * logq.masked_fill(logp.exp() == 0, 0)).sum(-1)
+
+
+def _unweighted(logits_p, logits_q):
+    logp, logq = _logs(logits_p, logits_q)
+    return (logp - logq).sum(-1)
+
+
+def _mean_over_actions(logits_p, logits_q):
+    return kl_divergence(logits_p, logits_q) / logits_p.shape[-1]
+
+
+def _along_first(logits_p, logits_q):
+    logits_p, logits_q = torch.broadcast_tensors(logits_p, logits_q)
+    logp, logq = logits_p.log_softmax(0), logits_q.log_softmax(0)
+    return _kl(logp, logq)
+
+
+def _by_loop(logits_p, logits_q):
+    p = logits_p.double().softmax(-1)
+    q = logits_q.double().log_softmax(-1).expand_as(p)
+    total = torch.zeros_like(p[..., 0])
+    for action in range(p.shape[-1]):
+        pa = p[..., action]
+        term = torch.where(pa > 0, pa * (pa.clamp(min=1e-300).log() - q[..., action]), 0.0)
+        total = total + term
+    return total.to(logits_p.dtype)
+
+
+def _by_torch(logits_p, logits_q):
+    logp, logq = _logs(*torch.broadcast_tensors(logits_p, logits_q))
+    finite = logq.masked_fill(logp.exp() == 0, 0)
+    terms = torch.nn.functional.kl_div(
+        finite, logp.masked_fill(logp.exp() == 0, -1e9), reduction="none", log_target=True
+    )
+    return terms.sum(-1)
+
+
+KL_DIVERGENCE = Exercise(
+    reference=kl_divergence,
+    lesson="04_importance_sampling",
+    section="A ruler for policies",
+    points=2,
+    difficulty=2,
+    minutes=6,
+    cases=_cases,
+    mistakes=(
+        Mistake(
+            "KL(q‖p), the other direction",
+            lambda logits_p, logits_q: kl_divergence(logits_q, logits_p),
+            "The first argument draws the samples, so it supplies the weights: Σ *p* (log p − "
+            "log q).",
+        ),
+        Mistake(
+            "logits that were never normalized",
+            _weighted_by_logits,
+            "Logits are not log-probs until their logsumexp is subtracted: use `log_softmax`.",
+        ),
+        Mistake(
+            "0 · log 0, which is NaN",
+            _zero_times_infinity,
+            "Where p is 0 the term is 0, whatever q is; 0 times infinity is not a number unless "
+            "you take care of it.",
+        ),
+        Mistake(
+            "the logarithm of a softmax that has underflowed",
+            _log_of_softmax,
+            "`softmax` rounds small probabilities to 0, and their logarithm is −∞: "
+            "`log_softmax` never leaves log space.",
+        ),
+        Mistake(
+            "the divergence with its sign turned",
+            lambda logits_p, logits_q: -kl_divergence(logits_p, logits_q),
+            "A KL divergence is never negative: log p − log q, not the other way.",
+        ),
+        Mistake(
+            "the mean of both directions",
+            _symmetric,
+            "That is Jeffreys' symmetric divergence, halved; KL has a direction.",
+        ),
+        Mistake(
+            "the divergence in bits",
+            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q) / torch.tensor(2.0).log(),
+            "In this course information is in nats: natural logarithms.",
+        ),
+        Mistake(
+            "the cross-entropy −Σ p log q",
+            _cross_entropy,
+            "Subtract the entropy of p: what costs bits even with the right code is no divergence.",
+        ),
+        Mistake(
+            "log p − log q, not weighted by p",
+            _unweighted,
+            "A divergence is an expectation: weigh each action by its probability under p.",
+        ),
+        Mistake(
+            "the mean over actions in place of the sum",
+            _mean_over_actions,
+            "The weights p sum to 1 already: there is nothing to divide by.",
+        ),
+        Mistake(
+            "a sum along the first dimension",
+            _along_first,
+            "The actions are the *last* dimension; all others are rows.",
+        ),
+        Mistake(
+            "one number for all rows",
+            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q).sum(),
+            "Each row is a distribution of its own: sum over the last dimension only.",
+        ),
+    ),
+    alternatives=(_by_loop, _by_torch),
+    hints=(
+        "Both arguments are logits. What turns them into log-probs without ever leaving log space?",
+        "p times (log p − log q), summed over the last dimension. Where p is 0, log p is −∞: make "
+        "that term 0 before multiplying.",
+        "With `log_softmax` of both:\n\n"
+        "    p = logp.exp()\n"
+        "    return (p * (logp - logq).masked_fill(p == 0, ...)).sum(dim=...)",
+    ),
+)
