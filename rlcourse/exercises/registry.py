@@ -15,6 +15,7 @@ LESSONS = (
     "baselines",
     "importance_sampling",
     "grpo",
+    "beyond_grpo",
 )
 
 

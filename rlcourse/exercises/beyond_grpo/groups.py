@@ -1,0 +1,323 @@
+"""Which groups say anything, and advantages that say only which way."""
+
+from collections.abc import Iterator
+
+import torch
+
+from rlcourse.algorithms.beyond_grpo import informative_groups, sign_advantages
+from rlcourse.algorithms.grpo import group_normalized_advantages
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.exercise import Exercise, Mistake
+
+
+def _rows(rewards, group_size):
+    return rewards.reshape(-1, group_size)
+
+
+def _columns(rewards, group_size):
+    """Groups of every B-th row, which is wrong."""
+    return rewards.reshape(group_size, -1).T
+
+
+# informative_groups
+
+
+def _group_cases(draw: Draw) -> Iterator[Case]:
+    def case(label, rewards, group_size) -> Case:
+        return Case(label, {"rewards": rewards, "group_size": group_size})
+
+    worked = tensor([1.0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1])
+    yield case("worked: mixed, all wrong, all right", worked, 4)
+    yield case("one of six is right", tensor([0.0] * 5 + [1.0] + [0.0] * 6), 6)
+    yield case("one of six is wrong", tensor([1.0, 1, 0, 1, 1, 1] + [1.0] * 6), 6)
+    size = draw.size(3, 5)
+    levels = draw.rewards(3).repeat_interleave(size)
+    yield case("equal within groups, different between", levels, size)
+    yield case("different rewards, neither 0 nor 1", draw.rewards(2 * size), size)
+    yield case("equal rewards of 0.01, float32", torch.full((14,), 0.01), 7)
+    yield case("the first and the last agree", tensor([1.0, 0, 1, 2, 2, 2]), 3)
+    yield case("the first two agree", tensor([0.3, 0.3, 0.7, 0.3, 0.3, 0.3]), 3)
+    yield case("a mean of 0", tensor([1.0, -1, 0, 0]), 2)
+    yield case("rewards that differ by 1e-5", tensor([0.5, 0.5 + 1e-5, 0.5, 0.5]), 2)
+    yield case("groups of one", draw.rewards(3), 1)
+    square = torch.cat([torch.ones(3), tensor([1.0, 0, 1]), torch.zeros(3)]).double()
+    yield case("as many groups as rows in a group", square, 3)
+    yield case("float32", draw.binary_rewards(8).float(), 4)
+
+
+def informative_by_loop(rewards, group_size):
+    groups = [rewards[i : i + group_size] for i in range(0, len(rewards), group_size)]
+    return torch.tensor([len(set(group.tolist())) > 1 for group in groups])
+
+
+def informative_by_range(rewards, group_size):
+    groups = _rows(rewards, group_size)
+    return groups.amax(dim=1) > groups.amin(dim=1)
+
+
+def informative_by_std(rewards, group_size):
+    return _rows(rewards, group_size).std(dim=1, correction=0) > 0
+
+
+INFORMATIVE_GROUPS = Exercise(
+    reference=informative_groups,
+    lesson="07_beyond_grpo",
+    section="Dynamic sampling",
+    points=2,
+    difficulty=1,
+    minutes=8,
+    cases=_group_cases,
+    mistakes=(
+        Mistake(
+            "the groups whose rewards are all equal",
+            lambda rewards, group_size: ~informative_groups(rewards, group_size),
+            "True is for the groups to keep, those with more than one reward.",
+        ),
+        Mistake(
+            "groups with a mean strictly between 0 and 1",
+            lambda rewards, group_size: (
+                (_rows(rewards, group_size).mean(1) > 0) & (_rows(rewards, group_size).mean(1) < 1)
+            ),
+            "Right for rewards of 0 and 1 only: what matters is whether rewards *differ*.",
+        ),
+        Mistake(
+            "groups with any reward",
+            lambda rewards, group_size: (_rows(rewards, group_size) != 0).any(1),
+            "A group that is all right has no more to say than one that is all wrong.",
+        ),
+        Mistake(
+            "groups that are not all right",
+            lambda rewards, group_size: (_rows(rewards, group_size) != 1).any(1),
+            "A group that is all wrong has advantage 0 everywhere, too.",
+        ),
+        Mistake(
+            "groups in which a reward differs from the computed mean",
+            lambda rewards, group_size: (
+                _rows(rewards, group_size) != _rows(rewards, group_size).mean(1, keepdim=True)
+            ).any(1),
+            "Seven rewards of 0.01 have a mean that is not quite 0.01: compare the rewards with "
+            "each other.",
+        ),
+        Mistake(
+            "groups of every B-th row",
+            lambda rewards, group_size: (
+                _columns(rewards, group_size) != _columns(rewards, group_size)[:, :1]
+            ).any(1),
+            "The completions of one prompt stand next to each other: `reshape(-1, group_size)`.",
+        ),
+        Mistake(
+            "an entry for each row in place of each group",
+            lambda rewards, group_size: informative_groups(rewards, group_size).repeat_interleave(
+                group_size
+            ),
+            "One answer per question: (B,), where B = N / G.",
+        ),
+        Mistake(
+            "a comparison of the first and the last row alone",
+            lambda rewards, group_size: (
+                _rows(rewards, group_size)[:, 0] != _rows(rewards, group_size)[:, -1]
+            ),
+            "The one that differs may stand in the middle: compare all rows with the first.",
+        ),
+        Mistake(
+            "groups in which every reward differs from the first",
+            lambda rewards, group_size: (
+                _rows(rewards, group_size)[:, 1:] != _rows(rewards, group_size)[:, :1]
+            ).all(1),
+            "One reward that differs is enough: `any`, not `all`.",
+        ),
+        Mistake(
+            "numbers in place of bools",
+            lambda rewards, group_size: informative_groups(rewards, group_size).to(rewards.dtype),
+            "The result selects groups, `rewards[keep]`: it must be bool.",
+        ),
+        Mistake(
+            "groups whose mean differs from the batch's",
+            lambda rewards, group_size: _rows(rewards, group_size).mean(1) != rewards.mean(),
+            "Advantages are 0 where a group agrees with *itself*.",
+        ),
+    ),
+    alternatives=(informative_by_loop, informative_by_range, informative_by_std),
+    hints=(
+        "When is every advantage of a group zero?",
+        "A group is informative when any of its rewards differs from its first.",
+        "A row for each group:\n\n"
+        "    groups = rewards.reshape(-1, group_size)\n"
+        "    return (groups != groups[:, :1]).any(dim=...)",
+    ),
+)
+
+
+# sign_advantages
+
+
+def _sign_cases(draw: Draw) -> Iterator[Case]:
+    def case(label, rewards, group_size, **margin) -> Case:
+        return Case(label, {"rewards": rewards, "group_size": group_size, **margin})
+
+    yield case("worked: three of five right", tensor([1.0, 1, 0, 1, 0]), 5)
+    graded = tensor([1.0, 0.5, 0.4, 0.1])
+    yield case("worked: a margin of 0.2", graded, 4, margin=0.2)
+    size = draw.size(4, 6)
+    yield case("several groups", draw.rewards(3 * size), size)
+    shifted = draw.rewards(3 * size) + torch.arange(3).double().repeat_interleave(size) * 10
+    yield case("groups of unlike rewards", shifted, size)
+    yield case("groups of unlike rewards, with a margin", shifted, size, margin=0.6)
+    yield case("as many groups as rows in a group", draw.rewards(9), 3)
+    yield case("equal rewards of 0.01, float32", torch.full((14,), 0.01), 7)
+    yield case("a margin that is just met", tensor([0.0, 1, 0, 1]), 2, margin=0.5)
+    yield case("a margin of 1", 3 * draw.rewards(2 * size), size, margin=1.0)
+    yield case("a margin larger than any difference", draw.rewards(size), size, margin=9.0)
+    yield case("a reward at the mean", tensor([0.0, 1, 2, 5, 5, 5]), 3)
+    yield case("far from symmetric", tensor([0.0, 0, 0, 0, 0, 12.0]), 6, margin=1.5)
+    yield case("groups of one", draw.rewards(3), 1)
+    yield case("float32", draw.binary_rewards(8).float(), 4)
+
+
+def _deviation(rewards, group_size):
+    groups = _rows(rewards, group_size)
+    shifted = groups - groups[:, :1]
+    return shifted - shifted.mean(1, keepdim=True)
+
+
+def _signs(advantages, margin):
+    return advantages.sign() * (advantages.abs() > margin)
+
+
+def _median(rewards, group_size, margin=0.0):
+    groups = _rows(rewards, group_size)
+    return _signs(groups - groups.median(1, keepdim=True).values, margin).flatten()
+
+
+def _soft(rewards, group_size, margin=0.0):
+    deviation = _deviation(rewards, group_size)
+    return (deviation.sign() * (deviation.abs() - margin).clamp(min=0)).flatten()
+
+
+def _clamped(rewards, group_size, margin=0.0):
+    return (
+        sign_advantages(rewards, group_size, margin)
+        * _deviation(rewards, group_size).abs().flatten()
+    ).clamp(-1, 1)
+
+
+def signs_by_loop(rewards, group_size, margin=0.0):
+    result = torch.zeros_like(rewards)
+    for start in range(0, len(rewards), group_size):
+        group = [float(r) for r in rewards[start : start + group_size]]
+        excess = [sum(r - other for other in group) for r in group]  # G times the deviation
+        for i, value in enumerate(excess, start):
+            result[i] = (value > group_size * margin) - (value < -group_size * margin)
+    return result
+
+
+def signs_by_where(rewards, group_size, margin=0.0):
+    deviation = _deviation(rewards.double(), group_size).flatten()
+    above, below = deviation > margin, deviation < -margin
+    return torch.where(above, 1.0, torch.where(below, -1.0, 0.0)).to(rewards.dtype)
+
+
+SIGN_ADVANTAGES = Exercise(
+    reference=sign_advantages,
+    lesson="07_beyond_grpo",
+    section="Only the sign",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    cases=_sign_cases,
+    mistakes=(
+        Mistake(
+            "signs against the mean of the whole batch",
+            lambda rewards, group_size, margin=0.0: _signs(rewards - rewards.mean(), margin),
+            "A question is compared with itself: the mean is the group's.",
+        ),
+        Mistake(
+            "groups of every B-th row",
+            lambda rewards, group_size, margin=0.0: _signs(
+                _columns(rewards, group_size) - _columns(rewards, group_size).mean(1, keepdim=True),
+                margin,
+            ).T.flatten(),
+            "The completions of one prompt stand next to each other: `reshape(-1, group_size)`.",
+        ),
+        Mistake(
+            "signs without a margin",
+            lambda rewards, group_size, margin=0.0: sign_advantages(rewards, group_size),
+            "A reward within `margin` of its group's mean says nothing: 0.",
+        ),
+        Mistake(
+            "signs in which a reward exactly at the margin counts",
+            lambda rewards, group_size, margin=0.0: (
+                _deviation(rewards, group_size).sign()
+                * (_deviation(rewards, group_size).abs() >= margin)
+            ).flatten(),
+            "*Within* the margin includes its edge: a reward must be farther away than `margin`.",
+        ),
+        Mistake(
+            "−1 for everything that is not above the mean",
+            lambda rewards, group_size, margin=0.0: (
+                torch.where(_deviation(rewards, group_size) > margin, 1.0, -1.0)
+                .to(rewards.dtype)
+                .flatten()
+            ),
+            "There is a third value: 0 for a reward at the mean, or in a group that agrees.",
+        ),
+        Mistake(
+            "signs of a rounding error",
+            lambda rewards, group_size, margin=0.0: _signs(
+                _rows(rewards, group_size) - _rows(rewards, group_size).mean(1, keepdim=True),
+                margin,
+            ).flatten(),
+            "Seven rewards of 0.01 have a mean that is not quite 0.01, and the sign makes a ±1 of "
+            "the difference: `group_mean_advantages` subtracts the group's first reward before.",
+        ),
+        Mistake(
+            "the signs of the rewards",
+            lambda rewards, group_size, margin=0.0: _signs(rewards, margin),
+            "What counts is better or worse than the group's mean.",
+        ),
+        Mistake(
+            "signs against the group's median",
+            _median,
+            "The yardstick is the mean, as in the other advantages.",
+        ),
+        Mistake(
+            "advantages shrunk by the margin",
+            _soft,
+            "Only the sign is kept: +1, 0 or −1.",
+        ),
+        Mistake(
+            "advantages limited to ±1",
+            _clamped,
+            "A small advantage becomes ±1, too: only its sign is kept.",
+        ),
+        Mistake(
+            "a margin measured in standard deviations",
+            lambda rewards, group_size, margin=0.0: _signs(
+                group_normalized_advantages(rewards, group_size, 1e-12), margin
+            ),
+            "The margin is in units of the reward.",
+        ),
+        Mistake(
+            "signs turned around",
+            lambda rewards, group_size, margin=0.0: -sign_advantages(rewards, group_size, margin),
+            "Better than the mean is +1.",
+        ),
+        Mistake(
+            "signs left in the shape (B, G)",
+            lambda rewards, group_size, margin=0.0: _rows(
+                sign_advantages(rewards, group_size, margin), group_size
+            ),
+            "An advantage for each row: flatten to (N,).",
+        ),
+    ),
+    alternatives=(signs_by_loop, signs_by_where),
+    hints=(
+        "You have had the difference from the group's mean since lesson 03.",
+        "`group_mean_advantages`, then its sign, then 0 wherever its absolute value is not larger "
+        "than the margin.",
+        "A bool tensor multiplies like 0 and 1:\n\n"
+        "    advantages = group_mean_advantages(rewards, group_size)\n"
+        "    return advantages.sign() * (... > margin)",
+    ),
+)
