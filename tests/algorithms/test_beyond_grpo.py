@@ -1,0 +1,312 @@
+"""Lesson 07's functions: exact oracles, what must hold always, and the numbers of TRL 1.16.0."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from algorithm_cases import make_batch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlcourse import algorithms as A
+from rlcourse.policy.toy import ToyPolicy
+
+F64 = torch.float64
+CLIPPED = {
+    "dr_grpo_loss": {"max_tokens": 9},
+    "dapo_loss": {},
+    "sequence_level_loss": {},
+}
+
+
+def tensor(*values):
+    return torch.tensor(values, dtype=F64)
+
+
+def loss_and_gradient(name, batch, logprobs=None, **options):
+    logprobs = (batch.logprobs if logprobs is None else logprobs).clone().requires_grad_()
+    loss = getattr(A, name)(
+        logprobs, batch.old_logprobs, batch.advantages, batch.mask, **CLIPPED[name] | options
+    )
+    (gradient,) = torch.autograd.grad(loss, logprobs)
+    return loss.detach(), gradient
+
+
+@pytest.fixture(params=range(3))
+def batch(request):
+    """Rows of different lengths, one of them empty."""
+    return make_batch(request.param, rows=6, width=6, lengths=[6, 5, 3, 1, 0, 4])
+
+
+# averages
+
+
+def test_the_three_averages_of_one_right_token_and_four():
+    mask = torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1]])
+    per_token = mask.double() * tensor(1.0, 0.5, 0.5, 0.5)
+    assert A.aggregate(per_token, mask).item() == pytest.approx((1 + 2.5 / 4) / 2)
+    assert A.aggregate(per_token, mask, "token").item() == pytest.approx(3.5 / 5)
+    assert A.aggregate(per_token, mask, "constant", 8).item() == pytest.approx(3.5 / 16)
+
+
+def test_averages_agree_where_all_completions_have_the_limit_as_their_length():
+    x, mask = torch.randn(4, 5, dtype=F64), torch.ones(4, 5)
+    for how in ("sequence", "token", "constant"):
+        assert A.aggregate(x, mask, how, 5).item() == pytest.approx(x.mean().item())
+
+
+def test_only_the_constant_average_does_not_ask_how_long_the_others_are():
+    """The weight of a token: its gradient when another row gets longer, and when its own does."""
+
+    def weight(how, own, other):
+        x = torch.zeros(2, 9, dtype=F64, requires_grad=True)
+        mask = torch.arange(9) < torch.tensor([[own], [other]])
+        (gradient,) = torch.autograd.grad(A.aggregate(x, mask, how, 9), x)
+        return gradient[0, 0].item()
+
+    assert weight("constant", 2, 3) == weight("constant", 8, 3) == weight("constant", 2, 9)
+    assert weight("sequence", 2, 3) == weight("sequence", 2, 9) == 4 * weight("sequence", 8, 9)
+    assert weight("token", 2, 6) == weight("token", 6, 2) == 2 * weight("token", 8, 8)
+
+
+@pytest.mark.parametrize("how, limit", [("mean", 5), ("constant", None)])
+def test_unknown_average_is_refused(how, limit):
+    with pytest.raises(ValueError, match="cannot aggregate"):
+        A.aggregate(torch.zeros(2, 3), torch.ones(2, 3), how, limit)
+
+
+@pytest.mark.parametrize("how", ["sequence", "token", "constant"])
+def test_what_stands_on_padding_never_matters(how):
+    mask = torch.tensor([[1, 1, 0], [0, 0, 0]]) > 0
+    x = torch.tensor([[1.0, 2.0, torch.nan], [torch.inf, torch.nan, 0.0]])
+    assert A.aggregate(x, mask, how, 4).isfinite()
+
+
+# Exact expectations on a policy that can be enumerated: the first token decides the reward, the
+# rest is filler of random length.
+
+
+def expected_gradient(policy, how):
+    """Of the objective with exact advantages, over all sentences."""
+    everything = policy.trajectories()
+    rewards = (everything.tokens[:, 0] == 1).double()
+    probabilities = policy.probabilities().detach()
+    advantages = rewards - probabilities @ rewards
+    weights = len(rewards) * probabilities * advantages
+    per_token = weights[:, None] * policy.logprobs(everything)
+    objective = A.aggregate(per_token, everything.mask, how, policy.length)
+    return torch.autograd.grad(objective, policy.logits)[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_only_sums_leave_lengths_alone_where_the_reward_does_not_depend_on_them(seed):
+    policy = ToyPolicy(vocab_size=3, length=4, seed=seed, eos_id=0)
+    after_right, after_wrong = (policy.child(torch.tensor(0), torch.tensor(t)) for t in (1, 2))
+    constant = expected_gradient(policy, "constant")
+    assert constant[1:].abs().max() < 1e-12  # every row but the first is about length only
+    truth = policy.expected_reward(lambda batch: (batch.tokens[:, 0] == 1).double())
+    (exact,) = torch.autograd.grad(truth, policy.logits)
+    torch.testing.assert_close(constant, exact / policy.length)
+
+    per_completion = expected_gradient(policy, "sequence")
+    stop = 0
+    assert per_completion[after_right, stop] > 1e-3  # right answers learn to end
+    assert per_completion[after_wrong, stop] < -1e-3  # wrong ones learn to go on
+
+
+# losses
+
+
+@pytest.mark.parametrize("name", CLIPPED)
+def test_on_policy_gradient_is_that_of_its_average(name, batch):
+    batch.old_logprobs = batch.logprobs
+    _, gradient = loss_and_gradient(name, batch)
+    how = {"dr_grpo_loss": "constant", "dapo_loss": "token", "sequence_level_loss": "sequence"}
+    leaf = batch.logprobs.clone().requires_grad_()
+    objective = A.aggregate(leaf * batch.advantages[:, None], batch.mask, how[name], 9)
+    (expected,) = torch.autograd.grad(-objective, leaf)
+    torch.testing.assert_close(gradient, expected)
+
+
+def test_on_policy_gspo_and_grpo_are_the_same_step(batch):
+    batch.old_logprobs = batch.logprobs
+    leaf = batch.logprobs.clone().requires_grad_()
+    loss = A.grpo_loss(leaf, leaf, leaf, batch.advantages, batch.mask, beta=0.0)
+    (grpo,) = torch.autograd.grad(loss, leaf)
+    torch.testing.assert_close(loss_and_gradient("sequence_level_loss", batch)[1], grpo)
+
+
+def test_dr_grpo_is_dapo_with_a_symmetric_band_up_to_the_number_of_tokens(batch):
+    dapo = loss_and_gradient("dapo_loss", batch, clip_high=0.2)
+    dr_grpo = loss_and_gradient("dr_grpo_loss", batch)
+    tokens = batch.mask.sum()
+    for a, b in zip(dapo, dr_grpo, strict=True):
+        torch.testing.assert_close(a * tokens, b * 6 * 9)
+
+
+@pytest.mark.parametrize("ratio, flows", [(1.24, True), (1.3, False), (0.5, True)])
+def test_dapo_lets_a_praised_token_rise_to_1_28(ratio, flows):
+    logprobs = tensor(ratio).log().view(1, 1).requires_grad_()
+    loss = A.dapo_loss(logprobs, torch.zeros(1, 1).double(), tensor(1.0), torch.ones(1, 1))
+    (gradient,) = torch.autograd.grad(loss, logprobs)
+    assert gradient.item() == pytest.approx(-ratio if flows else 0.0)
+
+
+def test_a_ratio_of_two_and_one_of_a_half_make_one_in_gspo():
+    old = tensor(-1.0, -2.0).view(1, 2)
+    new = (old + tensor(2.0, 0.5).log()).requires_grad_()
+    loss = A.sequence_level_loss(new, old, tensor(1.0), torch.ones(1, 2))
+    (gradient,) = torch.autograd.grad(loss, new)
+    assert loss.item() == pytest.approx(-1.0)
+    torch.testing.assert_close(gradient, tensor(-0.5, -0.5).view(1, 2))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(sorted(CLIPPED)))
+def test_padding_and_order_of_rows_never_matter(seed, name):
+    batch = make_batch(seed)
+    loss, gradient = loss_and_gradient(name, batch)
+    garbage = torch.full_like(batch.logprobs, -700.0)
+    dirty = torch.where(batch.mask, batch.logprobs, garbage)
+    again, gradient_again = loss_and_gradient(name, batch, logprobs=dirty)
+    torch.testing.assert_close(again, loss)
+    torch.testing.assert_close(gradient_again, gradient)
+    assert not gradient[~batch.mask].any()
+    order = torch.randperm(len(batch.mask), generator=torch.Generator().manual_seed(seed))
+    shuffled = SimpleNamespace(**{k: v[order] for k, v in vars(batch).items()})
+    torch.testing.assert_close(loss_and_gradient(name, shuffled)[0], loss)
+
+
+@pytest.mark.parametrize("name", CLIPPED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_mask_may_be_float_and_all_empty(name, dtype):
+    batch = make_batch(0, dtype=dtype)
+    as_bool = loss_and_gradient(name, batch)
+    batch.mask = batch.mask.to(dtype)
+    torch.testing.assert_close(loss_and_gradient(name, batch), as_bool)
+    batch.mask = torch.zeros_like(batch.mask)
+    loss, gradient = loss_and_gradient(name, batch)
+    assert loss.dtype == dtype and loss == 0 and not gradient.any()
+
+
+# groups, lengths, signs, targets
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.3, 1.0]), min_size=6, max_size=6))
+def test_informative_groups_are_those_with_any_advantage(rewards):
+    rewards = tensor(*rewards)
+    advantages = A.group_normalized_advantages(rewards, 3).reshape(2, 3)
+    assert A.informative_groups(rewards, 3).tolist() == (advantages != 0).any(1).tolist()
+
+
+def test_overlong_penalty_at_its_corners():
+    lengths = torch.tensor([0, 48, 52, 56, 64, 65, 1000])
+    expected = torch.tensor([0.0, 0.0, -0.25, -0.5, -1.0, -1.0, -1.0])
+    torch.testing.assert_close(A.overlong_penalty(lengths, 64, 16), expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-5, 5), min_size=8, max_size=8), st.floats(0, 2))
+def test_signs_are_those_of_the_advantages_beyond_the_margin(rewards, margin):
+    rewards = tensor(*rewards)
+    signs, advantages = A.sign_advantages(rewards, 4, margin), A.group_mean_advantages(rewards, 4)
+    assert set(signs.tolist()) <= {-1.0, 0.0, 1.0}
+    assert ((signs != 0) == (advantages.abs() > margin)).all()
+    assert (signs * advantages >= 0).all()
+
+
+def test_equal_rewards_have_no_sign():
+    for dtype in (torch.float32, F64):
+        for value in (0.01, 0.1, 1 / 3):
+            assert not A.sign_advantages(torch.full((14,), value, dtype=dtype), 7).any()
+
+
+def test_a_prompts_targets_may_sum_past_one():
+    """Three good tokens and a bad one at ¼ each: 3 · ½ + 1/16."""
+    old = tensor(0.25, 0.25, 0.25, 0.25).log()[:, None]
+    targets = A.target_logprobs(old, tensor(1.0, 1.0, 1.0, -1.0)).exp()
+    torch.testing.assert_close(targets[:, 0], tensor(0.5, 0.5, 0.5, 0.0625))
+    assert targets.sum().item() == pytest.approx(1.5625)
+
+
+def test_targets_move_with_the_sign_and_stay_probabilities():
+    old = -torch.rand(6, 4, dtype=F64) * 5
+    advantages = tensor(1.0, 0.01, 0.0, -0.01, -1.0, 0.0)
+    targets = A.target_logprobs(old, advantages)
+    assert (targets <= 0).all()
+    assert ((targets - old).sign() == advantages.sign()[:, None]).all()
+    torch.testing.assert_close(A.target_logprobs(targets, -advantages), old)  # root undoes square
+
+
+# TRL
+
+
+def ours(name, batch, **options):
+    return loss_and_gradient(name, batch, **options)
+
+
+@pytest.fixture
+def trl_loss():
+    """TRL's GRPO loss of a batch and its gradient, on a trainer without a model."""
+    parity = pytest.importorskip("test_trl_parity")
+
+    def loss_of(batch, loss_type, level="token", high=0.2, limit=9):
+        logprobs = batch.logprobs.clone().requires_grad_()
+        trainer = parity.bare_trainer(
+            parity.trl.GRPOTrainer, logprobs, loss_type=loss_type, beta=0.0,
+            importance_sampling_level=level, top_entropy_quantile=1.0,
+            off_policy_mask_threshold=None, use_vllm=False, _entropy_bonus_enabled=False,
+            max_completion_length=limit,
+            args=SimpleNamespace(use_bias_correction_kl=False, delta=None, steps_per_generation=1),
+        )  # fmt: skip
+        trainer.epsilon_high = high
+        inputs = parity.inputs_of(
+            batch, old_per_token_logps=batch.old_logprobs, num_items_in_batch=batch.mask.sum()
+        )
+        loss = parity.trl.GRPOTrainer._compute_loss(trainer, None, inputs)
+        return loss.detach(), torch.autograd.grad(loss, logprobs)[0]
+
+    return loss_of
+
+
+def test_dr_grpo_loss_is_trls(batch, trl_loss):
+    torch.testing.assert_close(
+        ours("dr_grpo_loss", batch), trl_loss(batch, "dr_grpo"), rtol=1e-12, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("high", [0.2, 0.28])
+def test_dapo_loss_is_trls(batch, trl_loss, high):
+    torch.testing.assert_close(
+        ours("dapo_loss", batch, clip_high=high), trl_loss(batch, "dapo", high=high),
+        rtol=1e-12, atol=1e-14,
+    )  # fmt: skip
+
+
+def test_grpo_loss_without_leash_is_trls(batch, trl_loss):
+    leaf = batch.logprobs.clone().requires_grad_()
+    loss = A.grpo_loss(
+        leaf, batch.old_logprobs, batch.ref_logprobs, batch.advantages, batch.mask, beta=0.0
+    )
+    result = loss.detach(), torch.autograd.grad(loss, leaf)[0]
+    torch.testing.assert_close(result, trl_loss(batch, "grpo"), rtol=1e-12, atol=1e-14)
+
+
+def test_sequence_level_loss_is_trls(batch, trl_loss):
+    """TRL counts an empty row, which it never samples, with ratio 1; we count it as 0."""
+    batch.mask[4, 0] = True
+    torch.testing.assert_close(
+        ours("sequence_level_loss", batch), trl_loss(batch, "grpo", level="sequence"),
+        rtol=1e-12, atol=1e-14,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["sequence", "token", "constant"])
+def test_averages_are_trls(batch, trl_loss, how):
+    """The same clipped objective per token, averaged by us and by TRL."""
+    ratio, a = (batch.logprobs - batch.old_logprobs).exp(), batch.advantages[:, None]
+    per_token = torch.minimum(ratio * a, ratio.clamp(0.8, 1.2) * a)
+    loss_type = {"sequence": "grpo", "token": "dapo", "constant": "dr_grpo"}[how]
+    expected, _ = trl_loss(batch, loss_type)
+    torch.testing.assert_close(-A.aggregate(per_token, batch.mask, how, 9), expected)
