@@ -32,6 +32,7 @@ def last_token_index(mask: Tensor) -> Tensor:
     """Index of each row's last real token: (N, T) → (N,) long; 0 for an empty row.
 
     There the model has read everything, so there the scalar head reads the reward.
+    Padding may stand on either side: prompts are padded left, completions right.
     """
     positions = torch.arange(mask.shape[1], device=mask.device)
     return (positions * mask.bool()).amax(dim=1)

@@ -16,6 +16,8 @@ LESSONS = (
     "importance_sampling",
     "grpo",
     "beyond_grpo",
+    "reward_models",
+    "dpo",
 )
 
 

@@ -1,0 +1,240 @@
+"""Bradley and Terry's model of a comparison, and its loss."""
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rlcourse.algorithms.reward_models import bradley_terry_loss, preference_probability
+from rlcourse.exercises.calling import Case
+from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.exercise import Exercise, Mistake
+
+
+def _probability_cases(draw: Draw) -> Iterator[Case]:
+    def case(label: str, reward_a: Tensor, reward_b: Tensor) -> Case:
+        return Case(label, {"reward_a": reward_a, "reward_b": reward_b})
+
+    yield case("worked: equal rewards", tensor([2.0]), tensor([2.0]))
+    yield case("worked: a gap of 1, both ways", tensor([1.0, 0.0]), tensor([0.0, 1.0]))
+    n = draw.size(3, 5)
+    a, b = draw.normal(n), draw.normal(n)
+    yield case("random rewards", a, b)
+    yield case("the same gaps, 50 higher", a + 50, b + 50)
+    yield case("both negative", -draw.uniform(4, low=1, high=3), -draw.uniform(4, low=1, high=3))
+    yield case("rewards of ±1000", tensor([1000.0, -1000.0]), tensor([999.0, -1001.0]))
+    yield case("all against all", draw.normal(3, 1), draw.normal(1, 4))
+    yield case("two scalars", draw.normal(), draw.normal())
+    yield case("float32", draw.normal(4).float(), draw.normal(4).float())
+
+
+def _by_exponentials(reward_a, reward_b):
+    return reward_a.exp() / (reward_a.exp() + reward_b.exp())
+
+
+PREFERENCE_PROBABILITY = Exercise(
+    reference=preference_probability,
+    lesson="08_reward_models",
+    section="From comparisons to scores",
+    points=1,
+    difficulty=1,
+    minutes=5,
+    differentiable=("reward_a", "reward_b"),
+    cases=_probability_cases,
+    mistakes=(
+        Mistake(
+            "the probability that b is preferred",
+            lambda reward_a, reward_b: torch.sigmoid(reward_b - reward_a),
+            "The larger a's reward, the likelier that a wins: a minus b.",
+        ),
+        Mistake(
+            "a's share of the two rewards, a / (a + b)",
+            lambda reward_a, reward_b: reward_a / (reward_a + reward_b),
+            "That is Bradley and Terry's formula for *strengths*, which are positive; a reward is "
+            "the logarithm of a strength.",
+        ),
+        Mistake(
+            "a quotient of exponentials that overflows",
+            _by_exponentials,
+            "The formula is right, but exp(1000) is infinite: divided by the numerator it becomes "
+            "the sigmoid of the difference.",
+        ),
+        Mistake(
+            "the difference itself",
+            lambda reward_a, reward_b: reward_a - reward_b,
+            "A difference can be any number; the sigmoid makes a probability of it.",
+        ),
+        Mistake(
+            "certainty: 1 for the larger, 0 for the smaller",
+            lambda reward_a, reward_b: (reward_a > reward_b).to(reward_a.dtype),
+            "People disagree, the more the closer two answers are: the model is a probability.",
+        ),
+        Mistake(
+            "the log-probability",
+            lambda reward_a, reward_b: F.logsigmoid(reward_a - reward_b),
+            "The probability itself is asked for: no logarithm yet.",
+        ),
+        Mistake(
+            "the sigmoid of a's reward alone",
+            lambda reward_a, reward_b: torch.sigmoid(reward_a) + 0 * reward_b,
+            "A reward has no zero of its own: only differences mean anything.",
+        ),
+        Mistake(
+            "a quotient of two sigmoids",
+            lambda reward_a, reward_b: (
+                reward_a.sigmoid() / (reward_a.sigmoid() + reward_b.sigmoid())
+            ),
+            "The sigmoid belongs around the difference; the strengths are exponentials.",
+        ),
+        Mistake(
+            "tanh of the difference",
+            lambda reward_a, reward_b: torch.tanh(reward_a - reward_b),
+            "tanh runs from −1 to 1; a probability from 0 to 1, and equal rewards give ½.",
+        ),
+        Mistake(
+            "a probability that no gradient leaves",
+            lambda reward_a, reward_b: torch.sigmoid(reward_a - reward_b).detach(),
+            "The rewards are learned through this number.",
+        ),
+    ),
+    alternatives=(
+        lambda reward_a, reward_b: 1 / (1 + torch.exp(reward_b - reward_a)),
+        lambda reward_a, reward_b: torch.stack(
+            torch.broadcast_tensors(reward_a, reward_b), dim=-1
+        ).softmax(dim=-1)[..., 0],
+    ),
+    hints=(
+        "Equal rewards must give ½, and adding 50 to both must change nothing.",
+        "exp(a) / (exp(a) + exp(b)): divide numerator and denominator by exp(a).",
+        "One line:\n\n    return torch.sigmoid(... - ...)",
+    ),
+)
+
+
+def _loss_cases(draw: Draw) -> Iterator[Case]:
+    def case(label: str, chosen: Tensor, rejected: Tensor) -> Case:
+        return Case(label, {"chosen": chosen, "rejected": rejected})
+
+    yield case("worked: equal rewards", tensor([0.5]), tensor([0.5]))
+    yield case("worked: gaps of 1 and −1", tensor([1.0, 0.0]), tensor([0.0, 1.0]))
+    n = draw.size(3, 5)
+    chosen, rejected = draw.normal(n), draw.normal(n)
+    yield case("random rewards", chosen, rejected)
+    yield case("the same gaps, 10 lower", chosen - 10, rejected - 10)
+    yield case("one pair", draw.normal(1), draw.normal(1))
+    yield case("gaps of ±100", tensor([60.0, -40.0]), tensor([-40.0, 60.0]))
+    yield case("gaps of ±2000", tensor([1000.0, -1000.0]), tensor([-1000.0, 1000.0]))
+    yield case("large gaps in float32", tensor([0, 0, 0]).float(), tensor([120, 0, -120]).float())
+    yield case("float32", draw.normal(6).float(), draw.normal(6).float())
+    yield case("many pairs", draw.normal(draw.size(20, 30), scale=3.0), draw.normal(1))
+
+
+def _mean(per_pair):
+    return lambda chosen, rejected: per_pair(chosen, rejected).mean()
+
+
+BRADLEY_TERRY_LOSS = Exercise(
+    reference=bradley_terry_loss,
+    lesson="08_reward_models",
+    section="Learning from pairs",
+    points=2,
+    difficulty=2,
+    minutes=10,
+    differentiable=("chosen", "rejected"),
+    cases=_loss_cases,
+    mistakes=(
+        Mistake(
+            "chosen and rejected swapped",
+            _mean(lambda chosen, rejected: -F.logsigmoid(rejected - chosen)),
+            "The loss must fall as the chosen answer's reward rises: chosen minus rejected.",
+        ),
+        Mistake(
+            "the log-likelihood without its minus",
+            _mean(lambda chosen, rejected: F.logsigmoid(chosen - rejected)),
+            "A loss is minimized: turn the sign, and equal rewards cost +0.6931.",
+        ),
+        Mistake(
+            "the logarithm of a sigmoid that has underflowed",
+            _mean(lambda chosen, rejected: -(chosen - rejected).sigmoid().log()),
+            "For a large negative gap the sigmoid is 0 and its logarithm −∞: `F.logsigmoid` "
+            "computes both at once.",
+        ),
+        Mistake(
+            "a small number added inside the logarithm",
+            _mean(lambda chosen, rejected: -((chosen - rejected).sigmoid() + 1e-8).log()),
+            "That caps the loss, and just the pairs that are most wrong get no gradient: use "
+            "`F.logsigmoid`.",
+        ),
+        Mistake(
+            "1 − P in place of −log P",
+            _mean(lambda chosen, rejected: 1 - (chosen - rejected).sigmoid()),
+            "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
+            "vanishes.",
+        ),
+        Mistake(
+            "a sum over the pairs",
+            lambda chosen, rejected: -F.logsigmoid(chosen - rejected).sum(),
+            "The mean is asked for: as a sum, twice the batch would be twice the step.",
+        ),
+        Mistake(
+            "one loss a pair",
+            lambda chosen, rejected: -F.logsigmoid(chosen - rejected),
+            "A scalar is asked for: the mean over the pairs.",
+        ),
+        Mistake(
+            "one comparison of the mean rewards",
+            lambda chosen, rejected: -F.logsigmoid((chosen - rejected).mean()),
+            "Each pair has its own probability; the mean comes last.",
+        ),
+        Mistake(
+            "each answer classified as good or bad by itself",
+            _mean(lambda chosen, rejected: -F.logsigmoid(chosen) - F.logsigmoid(-rejected)),
+            "A pair says which of two is better, not that one is good: only the difference counts.",
+        ),
+        Mistake(
+            "a hinge with margin 1",
+            _mean(lambda chosen, rejected: F.relu(1 - (chosen - rejected))),
+            "That is a ranking loss, too, but not the likelihood of Bradley and Terry's model.",
+        ),
+        Mistake(
+            "the squared error of the gap against 1",
+            _mean(lambda chosen, rejected: (chosen - rejected - 1) ** 2),
+            "A preference does not say by how much: −log σ(gap).",
+        ),
+        Mistake(
+            "the negative gap itself",
+            _mean(lambda chosen, rejected: rejected - chosen),
+            "Without the sigmoid a pair that is settled pushes on forever.",
+        ),
+        Mistake(
+            "a loss in bits",
+            _mean(lambda chosen, rejected: -F.logsigmoid(chosen - rejected) / 0.6931471805599453),
+            "The natural logarithm: equal rewards cost ln 2 = 0.6931 nats.",
+        ),
+        Mistake(
+            "a loss that no gradient leaves",
+            _mean(lambda chosen, rejected: -F.logsigmoid(chosen - rejected).detach()),
+            "The reward model learns through this number.",
+        ),
+        Mistake(
+            "rejected rewards held constant",
+            _mean(lambda chosen, rejected: -F.logsigmoid(chosen - rejected.detach())),
+            "Both rewards come from the model: one is pushed up, the other down.",
+        ),
+    ),
+    alternatives=(
+        _mean(lambda chosen, rejected: F.softplus(rejected - chosen)),
+        _mean(lambda chosen, rejected: torch.logaddexp(chosen, rejected) - chosen),
+        lambda chosen, rejected: F.binary_cross_entropy_with_logits(
+            chosen - rejected, torch.ones_like(chosen - rejected)
+        ),
+    ),
+    hints=(
+        "The probability of what was observed is P(chosen beats rejected). Which loss does "
+        "maximum likelihood make of it?",
+        "−log σ(chosen − rejected), and the mean over pairs. `torch.log(torch.sigmoid(x))` is −∞ "
+        "for x = −1000: torch has one function for both.",
+        "One line:\n\n    return -F.logsigmoid(...).mean()",
+    ),
+)
