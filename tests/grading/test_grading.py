@@ -1,0 +1,203 @@
+"""``rlcourse grade`` on a class: resumed, repeated, complete; and nbgrader's commands after it."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import classroom as room
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.grading import Options, grade
+from rlcourse.grading.gradebook import Course
+
+pytestmark = pytest.mark.slow
+
+SIGN_TURNED = """\
+def reinforce_loss(logprobs, rewards, mask):
+    return (rewards.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
+"""
+
+
+def command(course: Path, *words: str, succeeds: bool = True) -> subprocess.CompletedProcess:
+    """One of the environment's commands, run in the course directory as an instructor would."""
+    scripts = str(Path(sys.executable).parent)
+    environment = os.environ | {
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "RLCOURSE_HOME": str(course.parent / "home"),
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(words, cwd=course, env=environment, capture_output=True, text=True)
+    assert (done.returncode == 0) == succeeds, done.stderr[-3000:]
+    return done
+
+
+@pytest.fixture(scope="module")
+def graded(template, tmp_path_factory):
+    """A course in which four students were graded once, by the command."""
+    root = tmp_path_factory.mktemp("graded") / "repository"
+    shutil.copytree(template.parent, root)
+    course = root / "course"
+    room.submit(course, "ada", room.solved(course))
+    wrong = room.with_answers(room.solved(course), reinforce_loss=SIGN_TURNED)
+    room.submit(course, "bob", wrong)
+    room.submit(course, "cyd", room.released(course))
+    room.submit(course, "dan", b"\xff")
+    done = command(course, "rlcourse", "grade", "02", "--json")
+    return course, json.loads(done.stdout)
+
+
+def rows_of(report: dict) -> dict[str, dict]:
+    return {row["student"]: row for row in report["submissions"]}
+
+
+def test_the_report_has_a_status_and_points_for_everyone(graded):
+    rows = rows_of(graded[1])
+    assert {s: (r["status"], r["score"], r["needs_person"]) for s, r in rows.items()} == {
+        "ada": ("graded", 15.0, True),
+        "bob": ("graded", pytest.approx(8, abs=1), True),
+        "cyd": ("graded", 0.0, False),
+        "dan": ("unreadable file", 0.0, True),
+    }
+    mistake = rows["bob"]["exercises"]["reinforce_loss"]["mistake"]
+    assert mistake == "the objective, not the loss: the sign is missing"
+
+
+def test_a_mistake_in_one_function_is_not_held_against_the_next_without_saying_so(graded):
+    course, _ = graded
+    cell = room.cell_of(room.autograded(course, "bob"), "check_reinforce_step")
+    assert "begin there, check(reinforce_loss)" in cell.outputs[0].data["text/plain"]
+
+
+def test_the_gradebook_waits_for_a_person_where_one_is_needed(graded):
+    course, _ = graded
+    waiting = room.query(course, f"{room.GRADES} where grade.needs_manual_grade")
+    by_student = {student: sum(row[0] == student for row in waiting) for student in
+                  ("ada", "bob", "cyd", "dan")}  # fmt: skip
+    assert by_student == {"ada": 1, "bob": 1, "cyd": 0, "dan": 6}
+    assert room.grades(course, "cyd")["applause"] == 0
+    assert room.grades(course, "ada")["applause"] is None
+
+
+def test_a_second_run_grades_nothing_and_says_the_same(graded):
+    course, before = graded
+    files = {p: p.stat().st_mtime_ns for p in (course / "autograded").rglob("*.ipynb")}
+    again = grade("02", course=course)
+    assert all(row.before for row in again.rows)
+    assert {r.student: (r.status, r.score) for r in again.rows} == {
+        s: (r["status"], r["score"]) for s, r in rows_of(before).items()
+    }
+    assert files == {p: p.stat().st_mtime_ns for p in (course / "autograded").rglob("*.ipynb")}
+
+
+def test_graded_again_by_force_the_points_are_the_same_and_manual_ones_stay(graded):
+    course, _ = graded
+    with_manual = "update grade set manual_score = 1.5 where id in (select grade.id from "
+    room.query(course, with_manual + room.GRADES.split("from", 1)[1]
+               + " where student.id = 'ada' and base_cell.name = 'applause')")  # fmt: skip
+    again = grade("02", student="ada", course=course, options=Options(force=True))
+    assert [(r.student, r.score, r.before) for r in again.rows] == [("ada", 15.0, False)]
+    where = "where student.id = 'ada' and base_cell.name = 'applause'"
+    assert room.query(course, f"{room.GRADES} {where}") == [("ada", "applause", None, 1.5, 1)]
+
+
+def test_a_new_file_from_the_same_student_is_graded_again(graded):
+    course, _ = graded
+    room.submit(course, "cyd", room.solved(course, ["score_function"], answer=""))
+    rows = {row.student: row for row in grade("02", course=course).rows}
+    assert rows["cyd"].score == 2.0 and not rows["cyd"].before and rows["ada"].before
+    room.submit(course, "cyd", room.released(course))
+    assert grade("02", student="cyd", course=course).rows[0].score == 0.0
+
+
+def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
+    course, _ = graded
+    command(course, "nbgrader", "generate_feedback", room.LESSON, "--force")
+    page = (course / "feedback" / "bob" / room.LESSON / f"{room.LESSON}.html").read_text()
+    assert "the objective, not the loss: the sign is missing" in page
+    assert "hidden=True" not in page and "HIDDEN" not in page
+    unread = (course / "feedback" / "dan" / room.LESSON / f"{room.LESSON}.html").read_text()
+    assert "the file is not UTF-8" in unread
+
+
+def test_export_has_everyones_points(graded):
+    course, _ = graded
+    command(course, "nbgrader", "export", "--to", "grades.csv")
+    with open(course / "grades.csv") as file:
+        scores = {row["student_id"]: float(row["raw_score"]) for row in csv.DictReader(file)}
+    assert scores["ada"] >= 15.0 and scores["dan"] == 0.0 and len(scores) == 4
+
+
+def test_nbgraders_own_autograde_is_the_same_grader(graded):
+    course, _ = graded
+    room.submit(course, "eve", room.with_code(room.released(course), "import os; os._exit(0)"))
+    done = command(course, "nbgrader", "autograde", room.LESSON, "--student", "eve")
+    assert "eve: 0 of 15 points, died (cell added-" in done.stderr
+    (course / "submitted" / "eve" / room.LESSON / f"{room.LESSON}.ipynb").unlink()
+
+
+def test_where_the_grader_cannot_take_its_place_nbgraders_own_refuses(course):
+    config = course / "nbgrader_config.py"
+    config.write_text(config.read_text().replace("import install", "import nothing as install"))
+    room.submit(course, "ada", room.solved(course))
+    command(course, "nbgrader", "generate_assignment", room.LESSON)
+    done = command(course, "nbgrader", "autograde", room.LESSON, succeeds=False)
+    assert "switched off in this course" in done.stderr
+    assert not list((course / "autograded").rglob("*.ipynb"))
+
+
+def test_a_late_submission_gets_the_penalty_of_nbgraders_plugin(course):
+    config = course / "nbgrader_config.py"
+    config.write_text(config.read_text() + "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    notebook = room.solved(course, ["score_function"])
+    for student, day in (("early", 1), ("late", 3)):
+        path = room.submit(course, student, notebook)
+        path.with_name("timestamp.txt").write_text(f"2026-10-0{day} 12:00:00 UTC")
+    room.submit(course, "strange", notebook).with_name("timestamp.txt").write_text("\xff soon")
+    (course / "submitted" / "linked" / room.LESSON).mkdir(parents=True)
+    command(course, "nbgrader", "generate_assignment", room.LESSON)
+    command(course, "nbgrader", "db", "assignment", "add", room.LESSON,
+            "--duedate=2026-10-02 00:00:00 UTC")  # fmt: skip
+    report = grade("02", course=course)
+    assert [row.score for row in report.rows] == [2.0, 2.0, 0.0, 2.0]
+    sql = """select student.id, submitted_notebook.late_submission_penalty from submitted_notebook
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+    join student on submitted_assignment.student_id = student.id order by student.id"""
+    assert room.query(course, sql) == [
+        ("early", None), ("late", 2.0), ("linked", None), ("strange", None)
+    ]  # fmt: skip
+
+
+def test_what_the_instructor_can_mend_is_one_sentence(course):
+    with pytest.raises(UserError, match=r"no lesson '99'.*02_policy_gradient"):
+        grade("99", course=course)
+    with pytest.raises(UserError, match="say where with --submitted"):
+        grade("02", course=course)
+    room.submit(course, "ada", room.released(course))
+    with pytest.raises(UserError, match="bob has handed in 02"):
+        grade("02", student="bob", course=course)
+    with pytest.raises(UserError, match=r"--strict refuses: .*seccomp \(switched off\)"):
+        grade("02", course=course, options=Options(strict=True, layers_off=("seccomp",)))
+    assert not (course / "autograded").exists()
+
+
+def test_a_missing_layer_is_said_aloud(course):
+    room.submit(course, "ada", room.solved(course, ["score_function"]))
+    warnings: list[str] = []
+    off = ("pid", "mount", "network", "seccomp")
+    report = grade("02", course=course, options=Options(layers_off=off), on_warning=warnings.append)
+    assert report.rows[0].score == 2.0
+    assert len(warnings) == 1 and "NOT FULLY ISOLATED" in warnings[0]
+    assert all(f"{name} (switched off)" in warnings[0] for name in off)
+
+
+def test_a_course_may_name_its_directories_otherwise(course):
+    config = course / "nbgrader_config.py"
+    config.write_text(config.read_text() + "\nc.CourseDirectory.autograded_directory = 'marked'\n")
+    room.submit(course, "ada", room.released(course))
+    assert grade("02", course=Course.open(course)).rows[0].score == 0
+    assert (course / "marked" / "ada" / room.LESSON / f"{room.LESSON}.ipynb").is_file()

@@ -1,0 +1,228 @@
+"""Each layer does what it says, with others switched off, for root and for an ordinary user."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import classroom as room
+import pytest
+
+from rlcourse.doctor import examine
+from rlcourse.exercises import registry
+from rlcourse.grading import isolation
+from rlcourse.grading.library import write_library
+from rlcourse.grading.sandbox import Cell, Limits, Sandbox
+
+# One line of output for each thing that student code managed to do.
+TRY_EVERYTHING = f"""
+import ctypes, os, socket, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+
+def attempt(name, action):
+    try:
+        if action() is not False: print("did", name)
+    except BaseException as error: pass
+
+def fork():
+    pid = os.fork()
+    if not pid: os._exit(0)
+    os.waitpid(pid, 0)
+
+def bound(n):
+    try: hoard = bytearray(n); return False
+    except MemoryError: pass
+
+attempt("read the repository", lambda: open("{room.REPOSITORY}/pyproject.toml").read())
+attempt("list the repository", lambda: os.listdir("{room.REPOSITORY}/tests"))
+attempt("write to /var/tmp", lambda: open("/var/tmp/rlcourse-attack", "w").close())
+attempt("write to the scratch directory", lambda: open("mine", "w").write("x"))
+attempt("start a process", fork)
+attempt("make a socket", lambda: socket.socket().close())
+attempt("signal others", lambda: os.kill(-1, 0))
+attempt("see other processes", lambda: len(os.listdir("/proc")) > 20)
+attempt("be process 1", lambda: os.getpid() == 1)
+attempt("see a network", lambda: any(n != "lo" for _, n in socket.if_nameindex()))
+attempt("be bounded in memory", lambda: bound(2 * 2**30))
+attempt("be root over files", lambda: open("/etc/shadow").read())
+"""
+ALL = tuple(isolation.LAYERS)
+
+
+@pytest.fixture(scope="module")
+def library(reachable):
+    lesson = [e for e in registry.every() if e.lesson == room.LESSON]
+    write_library(reachable / "library", lesson)
+    return reachable / "library"
+
+
+@pytest.fixture(scope="module")
+def reachable():
+    """A directory that other users may enter; pytest's own they may not."""
+    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
+        os.chmod(directory, 0o755)
+        yield Path(directory)
+
+
+def did(library, off=()):
+    """(what student code managed with these layers off, the layers that stood)."""
+    server = library.parent / f"server-{'-'.join(off)}"
+    with Sandbox(library, server, refuse=off, limits=Limits(step=20)) as sandbox:
+        transcript = sandbox.run([Cell("try", TRY_EVERYTHING)])
+        lines = transcript.cells["try"].printed.splitlines()
+        return {line.removeprefix("did ") for line in lines}, sandbox.layers
+
+
+def needs(layers, *names):
+    for name in names:
+        if name not in layers.standing:
+            pytest.skip(f"no {name} layer here: {layers.missing.get(name)}")
+
+
+WALLED_IN = {"write to the scratch directory", "be bounded in memory", "be process 1"}
+
+
+@pytest.mark.slow
+def test_with_every_layer_nothing_is_possible_but_to_work(library):
+    managed, layers = did(library)
+    needs(layers, *ALL)
+    assert managed == WALLED_IN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("off", ["mount", "landlock", "seccomp", "pid"])
+def test_no_layer_is_the_only_one_that_protects(library, off):
+    managed, layers = did(library, off=(off,))
+    needs(layers, *(name for name in ALL if name != off))
+    assert off not in layers.standing and layers.missing[off] == "switched off"
+    allowed = WALLED_IN | {"start a process", "make a socket"}  # without seccomp, in the namespaces
+    assert managed <= allowed, managed - allowed
+    assert "write to the scratch directory" in managed
+    if off != "seccomp":
+        assert not managed & {"start a process", "make a socket"}
+
+
+@pytest.mark.slow
+def test_without_any_layer_the_attempts_succeed_so_the_tests_above_say_something(library):
+    managed, layers = did(library, off=ALL)
+    assert not layers.standing
+    Path("/var/tmp/rlcourse-attack").unlink(missing_ok=True)
+    assert {
+        "read the repository",
+        "start a process",
+        "make a socket",
+        "signal others",
+    } <= managed
+    assert "be bounded in memory" not in managed
+
+
+@pytest.mark.slow
+def test_the_lessons_functions_are_stubs_in_the_students_library(library):
+    source = "from rlcourse.algorithms import reinforce_loss, masked_mean, completion_mask\n"
+    source += "import torch, rlcourse, sys\n"
+    source += "print(masked_mean(torch.ones(2), torch.ones(2)).item())\n"
+    source += "print([m for m in sys.modules if 'exercises' in m])\n"
+    source += (
+        "for name in ('exercises.exam', 'exercises.registry', 'authoring', 'grading.engine'):\n"
+    )
+    source += "    try: __import__('rlcourse.' + name); print('LEAK', name)\n"
+    source += "    except ImportError: pass\n"
+    source += "reinforce_loss(None, None, None)"
+    with Sandbox(library, library.parent / "stubs") as sandbox:
+        answer = sandbox.run([Cell("x", source)]).cells["x"]
+    assert answer.printed.startswith("1.0\n") and "LEAK" not in answer.printed
+    assert answer.error.type == "NotImplementedError"
+    text = "".join(path.read_text() for path in library.rglob("*.py"))
+    assert "completion_logprobs" not in text and "Mistake(" not in text
+
+
+def test_the_doctor_reports_every_layer():
+    found = {f.name: f for f in examine() if f.group == "isolation"}
+    assert set(found) == set(isolation.LAYERS)
+    layers = isolation.probe()
+    for name, finding in found.items():
+        assert finding.state == ("ok" if name in layers.standing else "absent")
+        assert finding.state == "ok" or finding.advice
+
+
+def test_a_probe_changes_nothing_here_and_names_what_is_off():
+    before = os.listdir("/proc/self/ns"), os.getuid(), os.readlink("/proc/self/ns/mnt")
+    layers = isolation.probe(refuse=("seccomp", "network"))
+    assert {"seccomp", "network"} <= set(layers.missing)
+    assert before == (os.listdir("/proc/self/ns"), os.getuid(), os.readlink("/proc/self/ns/mnt"))
+
+
+def test_hidden_paths_are_cut_out_of_readable_ones(tmp_path):
+    for name in ("a/b/secret", "a/c"):
+        (tmp_path / name).mkdir(parents=True)
+    whole, listed = isolation._without(
+        (str(tmp_path / "a"),), (str(tmp_path / "a/b/secret"), "/nowhere")
+    )
+    assert whole == [str(tmp_path / "a/c")]
+    assert sorted(listed) == [str(tmp_path / "a"), str(tmp_path / "a/b")]
+
+
+# The same as an ordinary user
+
+AS_NOBODY = """
+import json, pathlib, sys, tempfile
+sys.path.insert(0, {tests!r})
+import classroom as room
+from rlcourse.grading import grade
+course = pathlib.Path({course!r})
+report = grade("02", course=course, on_warning=lambda text: print(text, file=sys.stderr))
+from rlcourse.grading import isolation
+json.dump(report.as_json() | {{"layers": sorted(isolation.probe().standing)}}, sys.stdout)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="already an ordinary user: the other tests say it")
+def test_an_ordinary_user_grades_with_the_same_walls(template, reachable):
+    home = reachable / "nobody"
+    shutil.copytree(template.parent, home / "repository")
+    course = home / "repository" / "course"
+    room.submit(course, "honest", room.solved(course, ["score_function"]))
+    room.submit(course, "spy", room.with_code(room.released(course), TRY_EVERYTHING))
+    for path in (home, *home.rglob("*")):
+        os.chown(path, 65534, 65534)
+    program = AS_NOBODY.format(tests=str(Path(__file__).parent), course=str(course))
+    done = subprocess.run(
+        [*_as_nobody(), sys.executable, "-c", program],
+        capture_output=True, text=True, cwd="/", timeout=300,
+        env={"HOME": str(home), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    if "cannot become" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout)
+    scores = {row["student"]: row["score"] for row in report["submissions"]}
+    assert scores == {"honest": 2.0, "spy": 0.0}
+    if set(report["layers"]) != set(ALL):
+        pytest.skip(f"an ordinary user has only {report['layers']} here")
+    text = (course / "autograded" / "spy" / room.LESSON / f"{room.LESSON}.ipynb").read_text()
+    managed = {part.split("\\n")[0] for part in text.split("did ")[1:]}
+    assert managed >= WALLED_IN
+    assert not managed & {"read the repository", "start a process", "make a socket"}
+
+
+def _as_nobody() -> list[str]:
+    """A command prefix that becomes nobody, with this Python in reach.
+
+    Python may stand in a directory that only root enters; then it is shown at the same place in a
+    mount namespace where others enter, too.
+    """
+    base = str(Path(sys.base_prefix).resolve())
+    script = f"""
+drop() {{ exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }}
+if ! setpriv --reuid=65534 --regid=65534 --clear-groups test -x {base}/bin/python3; then
+  top=/$(echo {base} | cut -d/ -f2); kept=$(mktemp -d)
+  mount --bind {base} $kept && mount -t tmpfs -o mode=755 tmpfs $top && mkdir -p {base} &&
+    mount --bind $kept {base} || {{ echo "cannot become nobody here" >&2; exit 1; }}
+fi
+drop "$@"
+"""
+    return ["unshare", "--mount", "sh", "-c", script, "sh"]

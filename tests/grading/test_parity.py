@@ -1,0 +1,112 @@
+"""Honest submissions get the same points by plain nbgrader and by the isolated grader."""
+
+import re
+import shutil
+
+import classroom as room
+import pytest
+from test_grading import command
+
+from rlcourse.authoring import build
+from rlcourse.exercises import registry
+from rlcourse.grading import grade
+
+pytestmark = pytest.mark.slow
+
+HELPERS = """\
+import math
+
+def one_hot(action, size):
+    return F.one_hot(torch.as_tensor(action), size)
+"""
+SUBMISSIONS = {
+    "perfect": {},
+    "unstable": {  # right on most cases, overflows on the extreme ones
+        "score_function": "def score_function(logits, action):\n"
+        "    e = torch.exp(logits)\n    out = -e / e.sum()\n    out[action] += 1\n    return out",
+        "reinforce_loss": "def reinforce_loss(logprobs, rewards, mask):\n"
+        "    lengths = mask.sum(1).clamp(min=1)\n"
+        "    return -(rewards.detach() * (logprobs * mask).sum(1) / lengths).mean()",
+    },
+    "typical": {  # gradient lost, rewards not looked up, sign turned
+        "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
+        "    p = logits.softmax(-1)\n    return p * rewards",
+        "monte_carlo_policy_gradient": "def monte_carlo_policy_gradient(logits, rewards, actions)"
+        ":\n    p = logits.softmax(-1)\n"
+        "    return sum(one_hot(a, len(p)) - p for a in actions) * rewards.mean() / len(actions)",
+        "reinforce_loss": "def reinforce_loss(logprobs, rewards, mask):\n"
+        "    total = 0\n    for i in range(len(rewards)):\n"
+        "        total -= rewards[i] * logprobs[i][mask[i].bool()].sum().item()\n"
+        "    return torch.tensor(total / len(rewards))",
+    },
+    "crashing": {
+        "score_function": "def score_function(logits, action)\n    return logits",
+        "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
+        "    return undefined",
+        "reinforce_step": "def reinforce_step(policy, optimizer, batch, max_grad_norm=1.0):\n"
+        "    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)\n"
+        "    loss.backward()\n    optimizer.step()\n    return loss.item()",
+    },
+    "noisy": {  # prints and warnings cost nothing; nor does a different right way
+        "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
+        "    import warnings\n    warnings.warn('slow')\n    print('working', math.pi)\n"
+        "    leaf = logits.detach().requires_grad_()\n"
+        "    (leaf.softmax(-1) * rewards).sum().backward()\n    return leaf.grad",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The same submissions graded twice: {student: grades} by plain nbgrader and by ours.
+
+    The lesson's own demonstrations are left out, which plain nbgrader would run every time.
+    """
+    root = tmp_path_factory.mktemp("parity")
+    course = room.make_course(root / "ours")
+    text = (course / "lessons" / f"{room.LESSON}.md").read_text()
+    text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)  # seconds in every kernel
+    text = re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL)
+    (course / "lessons" / f"{room.LESSON}.md").write_text(text)
+    exercises = [e for e in registry.every() if e.lesson == room.LESSON]
+    build(root=root / "ours", registry=exercises, progress=False)
+    for student, answers in SUBMISSIONS.items():
+        notebook = room.with_answers(room.solved(course), **answers)
+        room.submit(course, student, room.with_code(notebook, HELPERS))
+    room.submit(course, "half", room.solved(course, room.NAMES[:2]))
+    room.submit(course, "blank", room.released(course))
+    plain = root / "plain" / "course"
+    shutil.copytree(course, plain)
+    config = (plain / "nbgrader_config.py").read_text()
+    (plain / "nbgrader_config.py").write_text(config[: config.index("# Student code runs")])
+    command(plain, "nbgrader", "generate_assignment", room.LESSON)
+    command(plain, "nbgrader", "autograde", room.LESSON)
+    grade("02", course=course)
+    return plain, course
+
+
+@pytest.mark.parametrize("student", [*SUBMISSIONS, "half", "blank"])
+def test_points_are_those_of_plain_nbgrader(both, student):
+    plain, ours = (room.grades(course, student) for course in both)
+    assert plain.keys() == ours.keys()
+    for name, points in plain.items():
+        # Partial credit is a share of random cases, which each of them draws for itself.
+        tolerance = 0.0 if points in (None, 0.0, room.POINTS.get(name[6:])) else 0.5
+        assert ours[name] == (points if points is None else pytest.approx(points, abs=tolerance))
+
+
+def test_comments_on_what_was_not_answered_are_those_of_plain_nbgrader(both):
+    sql = """select student.id, base_cell.name, comment.auto_comment from comment
+    join submitted_notebook on comment.notebook_id = submitted_notebook.id
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+    join student on submitted_assignment.student_id = student.id
+    join base_cell on comment.cell_id = base_cell.id order by student.id, base_cell.name"""
+    plain, ours = (room.query(course, sql) for course in both)
+    assert plain == ours and any(comment for *_, comment in plain)
+
+
+def test_plain_nbgrader_was_really_plain(both):
+    """It ran kernels: the config that replaces its autograde was taken out."""
+    config = (both[0] / "nbgrader_config.py").read_text()
+    assert "Refuse" not in config and "install" not in config
+    assert not list(both[0].rglob(".grading-secret"))
