@@ -4,7 +4,6 @@ Every algorithm of the course runs through this page. What differs between them 
 ``methods.METHODS``; what a run needs around it (checkpoints, evaluation, files) is in ``run.py``.
 """
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,24 +11,20 @@ from functools import partial
 
 import torch
 
-from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.tasks.problem import Problem, Task
+from rlcourse.tasks.problem import Task
 from rlcourse.training.batches import (
     derived_generator,
     derived_seed,
     minibatches,
     problems_of_step,
 )
+from rlcourse.training.descent import arithmetic, descend, set_learning_rate
 from rlcourse.training.forward import row_logprobs, rows_with_gradient
 from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
 from rlcourse.training.metrics import rollout_metrics, update_metrics
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.scoring import score
-
-
-class NonFinite(UserError):
-    """The loss or its gradient is not a finite number; the weights were not touched."""
+from rlcourse.training.scoring import sampled, score
 
 
 def training_steps(
@@ -93,7 +88,6 @@ def training_steps(
 
 def update(policy, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
     """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
-    parameters = [p for p in policy.parameters() if p.requires_grad]
     updates = []
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
@@ -101,30 +95,11 @@ def update(policy, optimizer, rollouts, recipe, method, generator, step) -> dict
         rows = rows_with_gradient(loss_of, batch) if fresh else None
         logprobs = row_logprobs(policy, batch, rows)  # (n, T)
         loss, clip_fraction = loss_of(logprobs)
-        require_finite(loss, "loss", step, recipe)
-        optimizer.zero_grad()
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
-        require_finite(norm, "gradient's length", step, recipe)
-        optimizer.step()
+        norm = descend(loss, optimizer, recipe, step)
         updates.append(update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction))
     if not updates:
         return {}
     return {name: sum(each[name] for each in updates) / len(updates) for name in updates[0]}
-
-
-def sampled(policy, problems: list[Problem], recipe: Recipe, generator) -> Rollouts:
-    """`recipe.group_size` completions of each problem, with the log-probs they were sampled at."""
-    prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
-    return policy.sample(
-        prompts,
-        group_size=recipe.group_size,
-        max_tokens=recipe.max_tokens,
-        temperature=recipe.temperature,
-        top_k=recipe.top_k,
-        top_p=recipe.top_p,
-        generator=generator,
-    )
 
 
 def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
@@ -153,30 +128,3 @@ def batch_loss(logprobs: torch.Tensor, method: Method, batch: Rollouts, recipe: 
         max_tokens=recipe.max_tokens,
         group_size=recipe.group_size,
     )
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, step: int) -> float:
-    """Put this step's learning rate into the optimizer: `warmup` steps of ramp, then the schedule.
-
-    It depends on the step alone, so a resumed run needs no scheduler's state.
-    """
-    lr = recipe.lr * min(1.0, (step + 1) / (recipe.warmup + 1))
-    if recipe.schedule == "linear":
-        lr *= 1 - max(0, step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-    return lr
-
-
-def arithmetic(device: torch.device, dtype: str) -> torch.autocast:
-    """The precision in which a step computes. Weights and optimizer stay in float32."""
-    return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=dtype == "bfloat16")
-
-
-def require_finite(value: torch.Tensor, what: str, step: int, recipe: Recipe) -> None:
-    """Raise ``NonFinite``, before anything is changed, if `value` is NaN or infinite."""
-    if not math.isfinite(value.item()):
-        raise NonFinite(
-            f"the {what} is {value.item()} at step {step + 1}: lower lr (now {recipe.lr:g}) "
-            f"or max_grad_norm (now {recipe.max_grad_norm:g})"
-        )

@@ -7,8 +7,8 @@ function those that its signature names. So one from a notebook can stand in for
 
 import difflib
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -26,7 +26,40 @@ class Method:
     advantages: Callable | None = None  # None: the advantages are the plain rewards
     imitates: bool = False  # learns from demonstrations, samples nothing
     keeps_rewarded: bool = False  # learns from the rewarded completions only
+    compares: bool = False  # learns from pairs of completions, see preferences.py
     step: Callable | None = None  # all updates of a batch; None: the loop's own
+    functions: Mapping[str, Callable] = field(default_factory=dict)  # others it is made of
+
+    def call(self, name: str, **available):
+        """Call the function of that name with those of `available` that it asks for."""
+        return call_by_name(self.functions[name], "the function", **available)
+
+    def using(self, functions: Iterable[Callable], algorithm: str) -> "Method":
+        """The method with these functions in place of its own of the same ``__name__``.
+
+        Raises:
+            UserError: `algorithm`, as the method is called, has no function of that name.
+        """
+        own = {f.__name__: f for f in (self.loss, self.advantages) if f} | dict(self.functions)
+        given = {}
+        for function in functions:
+            name = getattr(function, "__name__", str(function))
+            if name not in own:
+                close = difflib.get_close_matches(name, own, n=1)
+                hint = f": did you mean '{close[0]}'?" if close else f"; it uses {', '.join(own)}"
+                raise UserError(f"{algorithm} uses no function '{name}'{hint}")
+            given[name] = function
+        now = own | given
+        return replace(
+            self,
+            loss=now[self.loss.__name__],
+            advantages=self.advantages and now[self.advantages.__name__],
+            functions={name: now[name] for name in self.functions},
+        )
+
+
+def _functions(*functions: Callable) -> dict[str, Callable]:
+    return {function.__name__: function for function in functions}
 
 
 METHODS = {
@@ -35,6 +68,24 @@ METHODS = {
     "reinforce": Method(algorithms.reinforce_loss),
     "rloo": Method(algorithms.reinforce_loss, algorithms.leave_one_out_advantages),
     "grpo": Method(algorithms.grpo_loss, algorithms.group_normalized_advantages),
+    "dpo": Method(
+        algorithms.dpo_loss,
+        compares=True,
+        functions=_functions(
+            algorithms.preference_pairs,
+            algorithms.sequence_logprobs,
+            algorithms.implicit_rewards,
+        ),
+    ),
+    "reward_model": Method(
+        algorithms.bradley_terry_loss,
+        compares=True,
+        functions=_functions(
+            algorithms.preference_pairs,
+            algorithms.last_token_index,
+            algorithms.reward_accuracy,
+        ),
+    ),
 }
 
 
@@ -64,16 +115,19 @@ def call_by_name(function: Callable, what: str, **available):
         raise UserError(f"{what} {name} is not written yet: finish {name} first") from None
 
 
-def call_loss(loss: Callable, **available) -> tuple[Tensor, Tensor | None]:
-    """The loss as a scalar tensor and, where the function returns it too, the clip fraction."""
+def call_loss(loss: Callable, of: str = "logprobs", **available) -> tuple[Tensor, Tensor | None]:
+    """The loss as a scalar tensor and, where the function returns it too, the clip fraction.
+
+    `of` is the argument that carries its gradient.
+    """
     name = getattr(loss, "__name__", type(loss).__name__)
     value = call_by_name(loss, "the loss", **available)
-    value, clip_fraction = value if isinstance(value, tuple) else (value, None)
+    value, clip_fraction = value[:2] if isinstance(value, tuple) else (value, None)
     if not isinstance(value, Tensor) or value.numel() != 1:
         given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UserError(f"the loss {name} must return one number as a tensor, not {given}")
     if not value.requires_grad:
-        raise UserError(f"the loss {name} carries no gradient: it must be computed from `logprobs`")
+        raise UserError(f"the loss {name} carries no gradient: it must be computed from `{of}`")
     return value.reshape(()), clip_fraction
 
 
@@ -123,6 +177,18 @@ def call_estimator(
     if not value.isfinite().all():
         raise UserError(f"the advantage estimator {name} returned {_first_bad(value)}")
     return value.detach()
+
+
+def call_for_tensor(function: Callable, shape: tuple[int, ...], **available) -> Tensor:
+    """What a function of the lessons returns, if that is a finite tensor of this shape."""
+    value = call_by_name(function, "the function", **available)
+    name = getattr(function, "__name__", type(function).__name__)
+    if not isinstance(value, Tensor) or value.shape != shape:
+        given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise UserError(f"the function {name} must return a tensor of shape {shape}, not {given}")
+    if not value.isfinite().all():
+        raise UserError(f"the function {name} returned {_first_bad(value)}")
+    return value
 
 
 def call_reward(reward: Callable, **available) -> Tensor:

@@ -18,7 +18,11 @@ import yaml
 
 from rlcourse.errors import UserError
 
-ALGORITHMS = ("sft", "rejection_sampling", "reinforce", "rloo", "grpo")
+ALGORITHMS = (
+    *("sft", "rejection_sampling", "reinforce", "rloo", "grpo"),
+    *("dpo", "reward_model"),
+)
+COMPARE_PAIRS = ("dpo", "reward_model")
 SHIPPED = Path(__file__).parent / "recipes"
 
 
@@ -45,7 +49,9 @@ class Recipe:
     seed: int = _setting(0, "the only source of randomness", low=0)
 
     steps: int = _setting(50, "training steps: one batch of rollouts each", low=1)
-    prompts: int = _setting(16, "questions in a step (demonstrations, for sft)", low=1)
+    prompts: int = _setting(
+        16, "questions in a step (demonstrations for sft, pairs for dpo and reward_model)", low=1
+    )
     group_size: int = _setting(8, "completions sampled for each question", low=1)
     max_tokens: int = _setting(64, "longest completion, in tokens", low=1)
     temperature: float = _setting(1.0, "sampling temperature", above=0.0, high=10.0)
@@ -57,6 +63,10 @@ class Recipe:
         {"correctness": 1.0, "format": 0.0}, "weight of each reward function in the reward"
     )
     keep_reward: float = _setting(1.0, "rejection_sampling keeps this reward or more")
+    pairs: str | None = _setting(
+        None, "JSONL of prompt, chosen, rejected; null: pairs of the policy's own completions"
+    )
+    questions: int = _setting(400, "questions whose completions make these pairs", low=1)
 
     updates: int = _setting(1, "μ: passes over each batch of rollouts", low=1)
     minibatches: int = _setting(1, "optimizer steps in each of these passes", low=1)
@@ -68,6 +78,9 @@ class Recipe:
     max_grad_norm: float = _setting(1.0, "longer gradients are shortened to this", above=0.0)
     clip: float = _setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
     beta: float = _setting(0.0, "weight of the KL divergence from the start", low=0.0)
+    label_smoothing: float = _setting(
+        0.0, "share of pairs that dpo takes to be mislabeled", low=0.0, high=0.5
+    )
 
     eval_problems: int = _setting(200, "held-out problems before and after; 0: none", low=0)
     eval_samples: int = _setting(8, "completions of each, for pass@k", low=1)
@@ -86,6 +99,13 @@ class Recipe:
         if self.algorithm in ("rloo", "grpo") and self.group_size < 2:
             raise UserError(
                 f"{self.algorithm} compares the completions of a question: "
+                f"group_size must be at least 2, not {self.group_size}"
+            )
+        if self.algorithm == "dpo" and self.beta == 0:
+            raise UserError("dpo needs a beta greater than 0, such as beta=0.1")
+        if self.algorithm in COMPARE_PAIRS and self.pairs is None and self.group_size < 2:
+            raise UserError(
+                f"{self.algorithm} pairs the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
             )
         rows = self.prompts * (1 if self.algorithm == "sft" else self.group_size)

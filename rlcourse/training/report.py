@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # metric → title, what to read in it, and whether its axis is 0–1
 CURVES = {
     "eval/accuracy": ("Held-out accuracy", "greedy, on problems never trained on", True),
+    "eval/pair_accuracy": ("Held-out pairs", "share put in the right order", True),
     "accuracy": ("Accuracy in training", "share of sampled completions that are right", True),
     "reward/mean": ("Reward", "mean over the step's completions", False),
     "frac_reward_zero_std": (
@@ -26,6 +27,10 @@ CURVES = {
     "entropy": ("Entropy", "nats per token: how undecided the policy is", False),
     "completions/mean_length": ("Completion length", "tokens", False),
     "completions/clipped_ratio": ("Cut off", "share of completions that reached max_tokens", True),
+    "rewards/accuracies": ("Pairs", "share of the step's pairs put in the right order", True),
+    "rewards/margins": ("Margin", "reward of the chosen minus that of the rejected", False),
+    "rewards/chosen": ("Chosen", "reward of the better completions; for dpo, the implicit", False),
+    "rewards/rejected": ("Rejected", "reward of the worse completions", False),
     "kl": ("Distance from the start", "k3 estimate of the KL divergence, nats per token", False),
     "kl_old": ("Distance from the sampler", "nats per token, within the μ updates", False),
     "clip_ratio": ("Clipped", "share of tokens whose gradient the clip stops", False),
@@ -52,7 +57,7 @@ def render_report(run: "Run") -> str:
         curves=_curves(run.metrics),
         transcripts=_transcripts(run),
         settings=run.recipe.to_dict(),
-        machine=versions() | hardware(run.policy.device),
+        machine=versions() | hardware((run.policy or run.reward_model).device),
         date=datetime.now().strftime("%Y-%m-%d %H:%M"),
     )
 

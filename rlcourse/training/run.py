@@ -1,13 +1,14 @@
 """One training run from start to report, and the directory that holds it.
 
 ``recipe.yaml``, ``metrics.jsonl``, ``evaluation_before.json`` and ``evaluation_after.json``,
-``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), and at the end ``policy/``
-(Hugging Face format), ``report.html`` and ``result.json``, whose presence says: finished.
+``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), ``pairs.jsonl`` where pairs
+were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face format), ``report.html``
+and ``result.json``, whose presence says: finished.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -16,13 +17,15 @@ from tqdm.auto import tqdm
 from rlcourse.errors import UserError
 from rlcourse.tasks.problem import Task
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
-from rlcourse.training.evaluation import Evaluation, evaluate_policy, greedy_accuracy
+from rlcourse.training.descent import NonFinite, arithmetic
+from rlcourse.training.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
 from rlcourse.training.files import TEMPORARY, write_errors_explained, write_json, write_text
-from rlcourse.training.loop import NonFinite, arithmetic, training_steps
+from rlcourse.training.learners import Learner, learner_for
 from rlcourse.training.machine import hardware, versions
 from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter, read_metrics
 from rlcourse.training.recipe import Recipe, load_recipe
+from rlcourse.training.scalar_model import RewardModel
 from rlcourse.training.signals import Interrupted, StopRequest
 
 MAY_DIFFER_ON_RESUME = ("device", "checkpoint_every")
@@ -33,11 +36,13 @@ class Run:
     """What training produced."""
 
     recipe: Recipe
-    policy: object
+    policy: object  # None where a reward model was trained
     metrics: list[dict]  # one dict a step
     before: Evaluation | None = None
     after: Evaluation | None = None
     directory: Path | None = None
+    reward_model: RewardModel | None = None
+    pair_accuracy: Interval | None = None  # of the reward model on held-out pairs
 
     @property
     def seconds(self) -> float:
@@ -63,6 +68,8 @@ class Run:
             ):
                 lines.append(f"  {name:17} {old} → {new}")
             lines.append(f"  on {after.problems} held-out problems, 95 % bootstrap intervals")
+        if self.pair_accuracy:
+            lines.append(f"  held-out pairs put in the right order {self.pair_accuracy}")
         if self.directory:
             lines.append(f"  report: {self.directory / 'report.html'}")
         return "\n".join(lines)
@@ -81,6 +88,7 @@ def train(
     advantages: Callable | None = None,
     reward: Callable | None = None,
     step: Callable | None = None,
+    functions: Iterable[Callable] = (),
     resume: bool = False,
     progress: bool = True,
 ) -> Run:
@@ -93,6 +101,8 @@ def train(
         loss, advantages, reward: functions to use in place of the algorithm's own. They are called
             by parameter name (see ``methods.py`` and ``scoring.score``).
         step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
+        functions: functions of yours that replace those of the same ``__name__`` that the
+            algorithm is made of, such as ``[gae, value_loss]`` for ppo.
         resume: go on with the run in `out` from its last checkpoint.
         progress: show a progress bar.
 
@@ -105,7 +115,9 @@ def train(
         recipe = recipe.but(policy="(passed in)", warm_start=None)
     if task is not None:
         recipe = recipe.but(task=task.name)
-    method = METHODS[recipe.algorithm]
+    method = METHODS[recipe.algorithm].using(functions, recipe.algorithm)
+    if step is not None and method.compares:
+        raise UserError(f"{recipe.algorithm} learns from pairs and has no step= to replace")
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
@@ -129,35 +141,29 @@ def train(
 
 
 def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
-    reference = policy.clone(frozen=True) if recipe.beta > 0 else None
     before = _evaluation(policy, recipe, task, out, "before", progress)
-    optimizer = torch.optim.AdamW(
-        [p for p in policy.parameters() if p.requires_grad],
-        lr=recipe.lr,
-        betas=recipe.betas,
-        weight_decay=recipe.weight_decay,
-        fused=True,
-    )
+    learner = learner_for(policy, recipe, task, method, reward, out, progress)
     saved = checkpoints(out / "checkpoints") if out else []
-    done = load_checkpoint(saved[-1], policy, optimizer) if saved else 0
+    done = load_checkpoint(saved[-1], learner.module, learner.optimizer) if saved else 0
     writer = MetricsWriter(out, done)
-    run = Run(recipe, policy, writer.history, before, directory=out)
+    trained = policy if learner.reward_model is None else None
+    run = Run(recipe, trained, writer.history, before, directory=out)
+    run.reward_model = learner.reward_model
     bar = tqdm(
         total=recipe.steps, initial=done, desc=recipe.algorithm, unit="step", disable=not progress
     )
-    steps = training_steps(policy, reference, optimizer, recipe, task, method, reward, done)
     try:
-        for metrics in steps:
+        for metrics in learner.steps(done):
             done = metrics["step"]
             if recipe.eval_every and done % recipe.eval_every == 0:
-                metrics["eval/accuracy"] = _greedy_accuracy(policy, recipe, task)
+                metrics |= _held_out(learner, policy, recipe, task)
             writer.write(metrics)
             bar.set_postfix(_postfix(metrics), refresh=False)
             bar.update()
             last = done == recipe.steps
             due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
             if out and (last or due or stop):
-                save_checkpoint(out / "checkpoints", done, policy, optimizer)
+                save_checkpoint(out / "checkpoints", done, learner.module, learner.optimizer)
             if stop and not last:
                 raise Interrupted(_stopped(run, stop.received), run)
     except NonFinite as error:
@@ -166,6 +172,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         bar.close()
         writer.close()
     run.after = _evaluation(policy, recipe, task, out, "after", progress)
+    run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
     if out:
         _finish(run)
     return run
@@ -183,14 +190,22 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     if not (directory / "result.json").exists():
         raise UserError(f"{directory} holds no finished run")
     recipe = load_recipe(directory / "recipe.yaml")
-    return Run(
+    device = device or recipe.device
+    run = Run(
         recipe,
-        Policy.load(str(directory / "policy"), device=device or recipe.device),
+        None,
         read_metrics(directory / "metrics.jsonl"),
         _read_evaluation(directory, "before"),
         _read_evaluation(directory, "after"),
         directory,
     )
+    if recipe.algorithm == "reward_model":
+        run.reward_model = RewardModel.load(directory / "reward_model", device)
+        accuracy = json.loads((directory / "result.json").read_text()).get("pair_accuracy")
+        run.pair_accuracy = accuracy and Interval(**accuracy)
+    else:
+        run.policy = Policy.load(str(directory / "policy"), device=device)
+    return run
 
 
 def _open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
@@ -241,7 +256,7 @@ def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool,
 
 def _evaluation(policy, recipe, task, out, when: str, progress: bool) -> Evaluation | None:
     """The evaluation before or after training; read back where an earlier attempt wrote it."""
-    if recipe.eval_problems == 0:
+    if recipe.eval_problems == 0 or recipe.algorithm == "reward_model":
         return None
     if out and (out / f"evaluation_{when}.json").exists():
         return _read_evaluation(out, when)
@@ -271,13 +286,19 @@ def _read_evaluation(out: Path, when: str) -> Evaluation | None:
         raise UserError(f"{path} cannot be read ({error}): delete it and resume") from None
 
 
-def _greedy_accuracy(policy, recipe: Recipe, task: Task) -> float:
+def _held_out(learner: Learner, policy, recipe: Recipe, task: Task) -> dict[str, float]:
+    """How good what is trained is by now, as a metric."""
+    if learner.pair_accuracy is not None:
+        accuracy = learner.pair_accuracy()
+        return {"eval/pair_accuracy": accuracy.value} if accuracy else {}
     problems = task.evaluation[: recipe.eval_problems or 200]
-    return greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
+    accuracy = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
+    return {"eval/accuracy": accuracy}
 
 
 def _postfix(metrics: dict) -> dict[str, str]:
-    shown = {"reward/mean": "reward", "accuracy": "accuracy", "eval/accuracy": "held-out"}
+    shown = {"reward/mean": "reward", "accuracy": "accuracy", "rewards/accuracies": "pairs right"}
+    shown |= {"eval/accuracy": "held-out", "eval/pair_accuracy": "held-out"}
     named = {label: f"{metrics[key]:.2f}" for key, label in shown.items() if key in metrics}
     return named or {"loss": f"{metrics['loss']:.3f}"}
 
@@ -299,8 +320,9 @@ def _finish(run: Run) -> None:
     """Write the policy, the report and, last of all, ``result.json``."""
     from rlcourse.training.report import render_report
 
-    with write_errors_explained(run.directory / "policy"):
-        run.policy.save(run.directory / "policy")
+    name, model = ("policy", run.policy) if run.policy else ("reward_model", run.reward_model)
+    with write_errors_explained(run.directory / name):
+        model.save(run.directory / name)
     write_text(run.directory / "report.html", render_report(run))
     write_json(run.directory / "result.json", result(run))
 
@@ -312,6 +334,7 @@ def result(run: Run) -> dict:
         "algorithm": run.recipe.algorithm,
         "steps": len(run.metrics),
         **{name: e and e.to_dict(transcripts=False) for name, e in evaluations.items()},
+        **({"pair_accuracy": asdict(run.pair_accuracy)} if run.pair_accuracy else {}),
         "seconds": {
             "training": run.seconds,
             "evaluation": sum(e.seconds for e in evaluations.values() if e),
@@ -321,5 +344,5 @@ def result(run: Run) -> dict:
             "evaluation": sum(e.tokens for e in evaluations.values() if e),
         },
         "versions": versions(),
-        "hardware": hardware(run.policy.device),
+        "hardware": hardware((run.policy or run.reward_model).device),
     }

@@ -1,4 +1,4 @@
-"""Rewards of sampled completions: the recipe's weighted sum, or a function that was passed in."""
+"""Completions and their rewards: the recipe's weighted sum, or a function that was passed in."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +13,20 @@ from rlcourse.training.methods import call_reward
 from rlcourse.training.recipe import Recipe
 
 
+def sampled(policy, problems: list[Problem], recipe: Recipe, generator) -> Rollouts:
+    """`recipe.group_size` completions of each problem, with the log-probs they were sampled at."""
+    prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
+    return policy.sample(
+        prompts,
+        group_size=recipe.group_size,
+        max_tokens=recipe.max_tokens,
+        temperature=recipe.temperature,
+        top_k=recipe.top_k,
+        top_p=recipe.top_p,
+        generator=generator,
+    )
+
+
 def score(
     policy,
     rollouts: Rollouts,
@@ -25,7 +39,8 @@ def score(
 
     A `reward` that is passed in takes the place of the recipe's weighted sum; it may name
     ``completions``, ``answers`` (reference solutions), ``questions`` (lists of N strings),
-    ``extract`` and ``mask``. Correctness is measured either way, to compare a proxy with it.
+    ``system``, ``extract`` and ``mask``. Correctness is measured either way, to compare a proxy
+    with it.
     """
     completions = policy.decode(rollouts)
     repeated = [problem for problem in problems for _ in range(rollouts.group_size)]
@@ -37,6 +52,7 @@ def score(
             completions=completions,
             answers=answers,
             questions=[problem.question for problem in repeated],
+            system=recipe.system,
             extract=task.extract,
             mask=rollouts.mask,
         ).cpu()

@@ -7,7 +7,7 @@ from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import train
 from rlcourse.training.batches import minibatches, problems_of_step
-from rlcourse.training.loop import NonFinite, arithmetic, set_learning_rate
+from rlcourse.training.descent import NonFinite, arithmetic, set_learning_rate
 
 
 def weights(policy):
