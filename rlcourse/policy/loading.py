@@ -20,6 +20,8 @@ from transformers.utils import logging as progress
 from rlcourse.errors import UserError
 
 TINY = Path(__file__).parent / "tiny"
+SMALL = 2_000_000  # parameters
+ALL_THREADS = torch.get_num_threads()
 
 
 def load_model_and_tokenizer(
@@ -50,6 +52,7 @@ def load_model_and_tokenizer(
             f"In the model {source}, {len(wrong)} weights are missing or of the wrong size "
             f"(the first is {wrong[0]}): download or save it again."
         )
+    use_threads_for(model)
     try:
         return model.to(device).eval(), tokenizer
     except torch.OutOfMemoryError as error:
@@ -57,6 +60,17 @@ def load_model_and_tokenizer(
             f"The model {source} does not fit on {device}: "
             'choose a smaller one, or load it with dtype="bfloat16".'
         ) from error
+
+
+def use_threads_for(model: nn.Module) -> None:
+    """Compute with a small model on one thread, with a larger one on all cores.
+
+    The matrices of the embedded model are too small to share: a second thread hardly helps on an
+    idle machine, and on a busy one each operation waits for it. OMP_NUM_THREADS is respected.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        is_small = sum(p.numel() for p in model.parameters()) < SMALL
+        torch.set_num_threads(1 if is_small else ALL_THREADS)
 
 
 @contextmanager
