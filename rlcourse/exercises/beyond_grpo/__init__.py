@@ -11,8 +11,8 @@ from rlcourse.exercises.beyond_grpo.targets import TARGET_LOGPROBS
 EXERCISES = (
     AGGREGATE,
     DR_GRPO_LOSS,
-    INFORMATIVE_GROUPS,
     DAPO_LOSS,
+    INFORMATIVE_GROUPS,
     OVERLONG_PENALTY,
     SEQUENCE_LEVEL_LOSS,
     SIGN_ADVANTAGES,
