@@ -1,0 +1,93 @@
+"""Lesson 04: its worked numbers, and which estimator's gradient is which, by enumeration."""
+
+import math
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+from rlcourse.policy.toy import ToyPolicy
+
+P, Q = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.2, 0.3, 0.5]).double()
+
+
+def mean_and_std(k):
+    mean = P @ k
+    return mean.item(), (P @ (k - mean) ** 2).sqrt().item()
+
+
+def test_weights_move_an_average_from_one_policy_to_another():
+    new, old, f = torch.tensor([0.7, 0.1, 0.2]), torch.tensor([0.5, 0.3, 0.2]), torch.arange(3.0)
+    ones = torch.ones(3, 1).bool()
+    weights = A.importance_weights(new.log()[:, None], old.log()[:, None], ones)[:, 0]
+    torch.testing.assert_close(weights, torch.tensor([1.4, 1 / 3, 1.0]))
+    assert (old * weights) @ f == pytest.approx((new @ f).item())
+
+
+def test_two_unequal_samples_are_worth_one_and_a_half():
+    assert A.effective_sample_size(torch.tensor([1.4, 1 / 3])).item() == pytest.approx(
+        1.45, abs=0.01
+    )
+
+
+def test_effective_share_falls_exponentially_with_length():
+    generator = torch.Generator().manual_seed(0)
+    log_ratio = 0.1 * torch.randn(4000, 64, generator=generator, dtype=torch.float64) - 0.005
+    weights = A.importance_weights(log_ratio, 0 * log_ratio, log_ratio < 9, level="sequence")
+    share = A.effective_sample_size(weights) / 4000
+    assert share.item() == pytest.approx(math.exp(-0.64), rel=0.1)
+
+
+def test_means_and_noise_of_the_three_estimators():
+    k = {n: A.kl_estimates(P.log()[None], Q.log()[None], n)[0] for n in ("k1", "k2", "k3")}
+    assert A.kl_divergence(P.log(), Q.log()).item() == pytest.approx(0.2749, abs=5e-5)
+    assert mean_and_std(k["k1"]) == pytest.approx((0.2749, 0.7156), abs=1e-4)
+    assert mean_and_std(k["k2"]) == pytest.approx((0.2939, 0.1924), abs=1e-4)
+    assert mean_and_std(k["k3"]) == pytest.approx((0.2749, 0.2064), abs=1e-4)
+
+
+def test_k3_with_policy_and_reference_exchanged_reports_355():
+    swapped = A.kl_estimates(Q.log()[None], P.log()[None], "k3")[0]
+    assert (P @ swapped).item() == pytest.approx(0.355, abs=5e-4)
+
+
+def test_which_gradient_each_estimator_has_in_the_loss_and_in_the_reward():
+    logits = P.log().requires_grad_()
+    ref = torch.tensor([0.3, 0.1, 0.6]).double().log()
+    logprobs, probabilities = logits.log_softmax(0), logits.softmax(0).detach()
+
+    def grad(scalar):
+        return torch.autograd.grad(scalar, logits, retain_graph=True)[0]
+
+    k = {n: A.kl_estimates(logprobs[None], ref[None], n)[0] for n in ("k1", "k2", "k3")}
+    in_loss = {n: grad(probabilities @ value) for n, value in k.items()}
+    in_reward = {n: grad(probabilities @ (value.detach() * logprobs)) for n, value in k.items()}
+    reverse = grad(A.kl_divergence(logits, ref))
+    forward = grad(A.kl_divergence(ref, logits))
+    torch.testing.assert_close(in_loss["k1"], torch.zeros(3).double())
+    torch.testing.assert_close(in_loss["k2"], reverse)
+    torch.testing.assert_close(in_loss["k3"], forward)
+    torch.testing.assert_close(in_reward["k1"], reverse)
+    torch.testing.assert_close(in_reward["k3"], reverse - forward)
+
+
+def test_completion_ratio_has_no_bias_and_the_token_ratio_less_than_none():
+    old = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
+    everything = old.trajectories()
+    rewards = (((everything.tokens == 2) & everything.mask).sum(1) == 1).double()
+    weight = len(everything) * old.probabilities().detach() * (rewards - 0.5)
+    moved = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
+    generator = torch.Generator().manual_seed(1)
+    moved.logits.data += 0.4 * torch.randn(moved.logits.shape, generator=generator).double()
+    new, before, mask = moved.logprobs(everything), everything.old_logprobs, everything.mask
+
+    def gradient(scalar):
+        return torch.autograd.grad(scalar, [moved.logits], retain_graph=True)[0]
+
+    exact = gradient(moved.expected_reward(rewards))
+    ratio = A.importance_weights(new, before, mask, "sequence").detach()
+    by_completion = (gradient(-A.reinforce_loss(new, ratio * weight, mask)) - exact).norm()
+    by_token = (gradient(-A.off_policy_loss(new, before, weight, mask)) - exact).norm()
+    by_none = (gradient(-A.reinforce_loss(new, weight, mask)) - exact).norm()
+    assert by_completion < 1e-10 * exact.norm()
+    assert 0.1 * exact.norm() < by_token < by_none
