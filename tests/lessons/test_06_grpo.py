@@ -1,0 +1,99 @@
+"""Lesson 06: what its text says about numbers, and the direction of its contrasts."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from rlcourse import algorithms as A
+from rlcourse import check
+from rlcourse.policy import ToyPolicy
+
+
+def toy_batch(policy):
+    """32 sentences, right when token 2 occurs in them exactly once."""
+    batch = policy.sample(32, generator=torch.Generator().manual_seed(0))
+    advantages = A.group_normalized_advantages(right(batch), 32)
+    return replace(batch, advantages=advantages, ref_logprobs=batch.old_logprobs)
+
+
+def right(batch) -> Tensor:
+    return (((batch.tokens == 2) & batch.mask).sum(dim=1) == 1).double()
+
+
+def test_offset_and_unit_of_the_reward_do_not_matter():
+    rewards = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0])
+    advantages = A.group_normalized_advantages(rewards, 5, eps=0.0)
+    for other in (10 * rewards, rewards + 100):
+        torch.testing.assert_close(A.group_normalized_advantages(other, 5, eps=0.0), advantages)
+
+
+def test_the_only_right_answer_of_eight_gets_two_and_a_half():
+    advantages = A.group_normalized_advantages(torch.tensor([1.0] + [0.0] * 7), 8)
+    assert advantages[0].item() == pytest.approx(2.474, abs=1e-3)
+    assert advantages[1:].sum().item() == pytest.approx(-advantages[0].item(), abs=1e-5)
+
+
+def test_blame_and_leash_balance_where_the_text_says_and_praise_is_never_balanced():
+    moved = torch.logspace(-2, 6, 400, dtype=torch.float64)
+
+    def coefficient(advantage, log_moved):
+        return A.grpo_gradient_coefficient(
+            torch.tensor([advantage]), log_moved, torch.zeros_like(log_moved), beta=0.04
+        )
+
+    rarer = -torch.tensor([[1 + 1.095 / 0.04]], dtype=torch.float64).log()
+    assert rarer.exp().reciprocal().item() == pytest.approx(28.4, abs=0.1)
+    assert coefficient(-1.095, rarer).item() == pytest.approx(0.0, abs=1e-6)
+    assert coefficient(0.73, moved.log()[None]).min() > 0.73 - 0.04 - 1e-6
+
+
+def test_renewed_old_logprobs_let_the_policy_run_away_on_one_batch():
+    distance = {}
+    for renew in (False, True):
+        toy, start = (ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0) for _ in range(2))
+        optimizer, batch = torch.optim.Adam(toy.parameters(), lr=0.03), toy_batch(toy)
+        for _ in range(100):
+            if renew:
+                batch = replace(batch, old_logprobs=toy.logprobs(batch).detach())
+            A.grpo_step(toy, optimizer, batch, updates=1, beta=0.0)
+        distance[renew] = toy.kl(start).item()
+    assert distance[False] < 0.4 < 1.5 < distance[True]
+
+
+def test_four_updates_learn_more_from_the_same_samples_than_one():
+    reached = {}
+    for updates in (1, 4):
+        toy = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
+        optimizer = torch.optim.Adam(toy.parameters(), lr=0.03)
+        for _ in range(10):
+            A.grpo_step(toy, optimizer, toy_batch(toy), updates, beta=0.0)
+        reached[updates] = toy.expected_reward(right).item()
+    assert reached[4] > reached[1] + 0.1
+
+
+def group_normalized_advantages(rewards, group_size, eps=1e-4):
+    groups = rewards.view(group_size, -1)
+    return ((groups - groups.mean(0)) / (groups.std(0) + eps)).reshape(-1)
+
+
+def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
+    if advantages.dim() == 1:
+        advantages = advantages.unsqueeze(1)
+    ratio = torch.exp(logprobs - old_logprobs.detach())
+    first, second = ratio * advantages, torch.clip(ratio, 1 - clip, 1 + clip) * advantages
+    log_ratio = ref_logprobs.detach() - logprobs
+    per_token = torch.min(first, second) - beta * (log_ratio.exp() - log_ratio - 1)
+    return -(per_token * mask).sum() / mask.sum()
+
+
+def test_a_students_wrong_answers_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+    expected = {
+        group_normalized_advantages: "groups of every B-th row",
+        grpo_loss: "a mean over all real tokens of the batch",
+    }
+    for function, mistake in expected.items():
+        for seed in range(3):
+            assert check(function, seed=seed).mistake == mistake

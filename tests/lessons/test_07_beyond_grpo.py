@@ -1,0 +1,115 @@
+"""Lesson 07: what its text says about numbers, and the direction of its exact contrasts."""
+
+import math
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+from rlcourse import check
+from rlcourse.policy import ToyPolicy
+
+
+def train_exactly(how, steps=200):
+    """Expected lengths of right and wrong answers, first and last, under exact updates."""
+    toy = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
+    optimizer = torch.optim.SGD(toy.parameters(), lr=1.0)
+    everything = toy.trajectories()
+    first, lengths = everything.tokens[:, 0], everything.mask.sum(dim=1).double()
+    right, path = (first == 1).double(), []
+    for _ in range(steps):
+        p = toy.probabilities().detach()
+        path.append([((p * (first == a)) @ lengths / p[first == a].sum()).item() for a in (1, 2)])
+        per_token = (len(p) * p * (right - p @ right))[:, None] * toy.logprobs(everything)
+        optimizer.zero_grad()
+        (-A.aggregate(per_token, everything.mask, how, toy.length)).backward()
+        optimizer.step()
+    return path[0], path[-1]
+
+
+def test_a_mean_per_completion_shortens_right_answers_and_lengthens_wrong_ones():
+    (right, wrong), (right_after, wrong_after) = train_exactly("sequence")
+    assert right_after < right - 0.2 and wrong_after > wrong + 0.05
+
+
+def test_a_constant_leaves_lengths_where_they_were():
+    before, after = train_exactly("constant")
+    assert after == pytest.approx(before, abs=1e-9)
+
+
+def weight(advantages, p, G):
+    """Factor of ∇p in the expected gradient of a question, by summation over groups."""
+    total = 0.0
+    for k in range(G + 1):
+        chance = math.comb(G, k) * p**k * (1 - p) ** (G - k)
+        a = advantages(torch.tensor([1.0] * k + [0.0] * (G - k), dtype=torch.float64), G)
+        total += chance * (a[:k].sum() / p - a[k:].sum() / (1 - p)).item() / G
+    return total
+
+
+@pytest.mark.parametrize("G, most", [(8, 1.51), (64, 4.01)])
+def test_the_standard_deviation_over_weights_by_a_factor_that_the_group_size_bounds(G, most):
+    middle = weight(A.group_normalized_advantages, 0.5, G) / weight(A.group_mean_advantages, 0.5, G)
+    factors = [
+        weight(A.group_normalized_advantages, p, G) / weight(A.group_mean_advantages, p, G) / middle
+        for p in (1e-4, 0.01, 0.1, 0.3)
+    ]
+    assert factors == sorted(factors, reverse=True)
+    assert most / 1.1 < factors[0] < most * 1.05
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.9])
+def test_the_group_mean_keeps_the_objective(p):
+    assert weight(A.group_mean_advantages, p, 8) == pytest.approx(7 / 8)
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.9])
+def test_signs_weigh_a_question_by_a_factor_between_one_and_two(p):
+    expected = 2 - p**7 - (1 - p) ** 7
+    assert weight(A.sign_advantages, p, 8) == pytest.approx(expected)
+    assert 1 <= expected <= 2
+
+
+def test_smallest_advantage_of_a_group_of_eight_against_the_leash():
+    groups = [torch.tensor([1.0] * k + [0.0] * (8 - k)) for k in range(1, 8)]
+    smallest = min(A.group_normalized_advantages(g, 8).abs().min().item() for g in groups)
+    assert smallest == pytest.approx(0.354, abs=1e-3)
+    assert 1 + smallest / 0.04 == pytest.approx(9.8, abs=0.1)
+
+
+def test_an_unlikely_token_may_gain_two_or_nearly_three_thousandths():
+    for high, limit in ((0.2, 0.012), (0.28, 0.0128)):
+        old = torch.tensor([[0.01]], dtype=torch.float64).log()
+        for p, flows in ((limit - 1e-6, True), (limit + 1e-6, False)):
+            new = torch.tensor([[p]], dtype=torch.float64).log().requires_grad_()
+            loss = A.dapo_loss(new, old, torch.ones(1), torch.ones(1, 1), clip_high=high)
+            (gradient,) = torch.autograd.grad(loss, new)
+            assert bool(gradient.any()) == flows
+
+
+def sequence_level_loss(logprobs, old_logprobs, advantages, mask, clip=0.2):
+    ratio = ((logprobs - old_logprobs.detach()) * mask).sum(-1).exp()
+    a = advantages.detach() * (mask.sum(-1) > 0)
+    return -torch.min(ratio * a, ratio.clip(1 - clip, 1 + clip) * a).mean()
+
+
+def target_logprobs(old_logprobs, advantages):
+    return torch.where(
+        advantages.reshape(len(advantages), -1) >= 0, old_logprobs / 2, old_logprobs * 2
+    )
+
+
+def overlong_penalty(lengths, max_tokens, buffer):
+    return (-(lengths - max_tokens) / buffer).clamp(-1, 0)
+
+
+def test_a_students_wrong_answers_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+    expected = {
+        sequence_level_loss: "the product of the token ratios, from a *sum* of log-ratios",
+        target_logprobs: "a token without advantage treated as good",
+        overlong_penalty: "a penalty that starts at the limit",
+    }
+    for function, mistake in expected.items():
+        for seed in range(3):
+            assert check(function, seed=seed).mistake == mistake
