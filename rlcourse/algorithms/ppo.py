@@ -47,8 +47,8 @@ def conjugate_gradient(
 ) -> Tensor:
     """Solve A x = b for a symmetric positive definite A known only through x ↦ A x.
 
-    (D,) → (D,). Stops after `iterations` or when the squared residual falls below
-    `tolerance`.
+    (D,) → (D,). Starts from x = 0 and stops after `iterations`, or when the squared
+    residual falls below `tolerance`.
     Source: Hestenes and Stiefel 1952.
     """
     x = torch.zeros_like(b)

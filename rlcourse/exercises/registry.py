@@ -14,6 +14,7 @@ LESSONS = (
     "policy_gradient",
     "baselines",
     "importance_sampling",
+    "ppo",
     "grpo",
     "beyond_grpo",
     "reward_models",

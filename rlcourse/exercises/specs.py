@@ -65,6 +65,44 @@ def _last_word(built):
     return lambda text: text.split()[-1] if text.strip() else None
 
 
+def _softmax_parameters(built, **tensors):
+    """Parameters of a linear softmax policy: a weight (S, A) and, maybe, a bias (A,)."""
+    return [value.requires_grad_() for value in tensors.values()]
+
+
+def _values_and_gradients(parameters: list[Tensor]) -> dict[str, Any]:
+    values = {f"[{i}]": p.detach().clone() for i, p in enumerate(parameters)}
+    gradients = {  # none at all counts as 0
+        f"[{i}].grad": torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
+        for i, p in enumerate(parameters)
+    }
+    return values | gradients
+
+
+def _action_logprobs(parameters: list[Tensor], states: Tensor) -> Tensor:
+    bias = parameters[1] if len(parameters) > 1 else 0
+    return (states @ parameters[0] + bias).log_softmax(-1)
+
+
+def _mean_kl(built, states, away=None):
+    """() -> KL(πold‖πθ), the mean over states; πold is where the parameters start, or `away`."""
+    parameters = built["parameters"]
+    old = _action_logprobs(parameters, states).detach()
+    if away is not None:
+        old = (old + away).log_softmax(-1)
+    return lambda: (old.exp() * (old - _action_logprobs(parameters, states))).sum(-1).mean()
+
+
+def _mean_reward(built, states, rewards):
+    """() -> E[R] of a linear softmax policy, the mean over states; `rewards` is (S, A)."""
+    parameters = built["parameters"]
+    return lambda: (_action_logprobs(parameters, states).exp() * rewards).sum(-1).mean()
+
+
+def _matrix(built, entries):
+    return lambda vector: entries @ vector
+
+
 KINDS: dict[str, Kind] = {
     "toy_policy": Kind(_toy_policy, _parameters),
     "rollouts": Kind(_rollouts),
@@ -72,6 +110,10 @@ KINDS: dict[str, Kind] = {
     "adamw": Kind(_adamw),
     "generator": Kind(_generator),
     "last_word": Kind(_last_word),  # another way to read a completion, (text) -> str | None
+    "softmax_parameters": Kind(_softmax_parameters, _values_and_gradients),
+    "mean_kl": Kind(_mean_kl),
+    "mean_reward": Kind(_mean_reward),
+    "matrix": Kind(_matrix),  # known through x ↦ A x only
 }
 
 
