@@ -58,6 +58,15 @@ def _tiled(rewards, group_size):
     return rewards - grouped(rewards, group_size).mean(1).repeat(group_size)
 
 
+def _one_mean_a_group(rewards, group_size):
+    return rewards - grouped(rewards, group_size).mean(1)
+
+
+def _without_keepdim(rewards, group_size):
+    groups = grouped(rewards, group_size)
+    return (groups - groups.mean(1)).flatten()
+
+
 def _regrouped(rewards, group_size):
     return group_mean_advantages(rewards, len(rewards) // group_size)
 
@@ -155,6 +164,18 @@ GROUP_MEAN_ADVANTAGES = Exercise(
             _tiled,
             "`repeat` writes a, b, a, b, where the rows are a, a, b, b: the means end up at "
             "other questions' completions.",
+        ),
+        Mistake(
+            "one mean a group where one a completion is needed",
+            _one_mean_a_group,
+            "(N,) minus (B,) does not line up: give each completion its group's mean, for "
+            "instance by subtracting in the shape (B, G).",
+        ),
+        Mistake(
+            "group means laid along the completions, for want of `keepdim`",
+            _without_keepdim,
+            "(B, G) minus (B,) lines the means up with the *columns*: `keepdim=True` makes them "
+            "(B, 1), one a row.",
         ),
         Mistake(
             "groups whose number is `group_size`",

@@ -235,6 +235,14 @@ OPTIMAL_BASELINE = Exercise(
             "A weighted mean is divided by the sum of its weights.",
         ),
         Mistake(
+            "the weighted mean, divided by n once more",
+            lambda rewards, score_norms_squared: (
+                _weighted_mean(rewards, score_norms_squared) / len(rewards)
+            ),
+            "The weights already sum to 1 once they are divided by their sum: add up, do not "
+            "average again.",
+        ),
+        Mistake(
             "rewards weighted by the inverse of the squared norms",
             lambda rewards, score_norms_squared: _weighted_mean(
                 rewards, score_norms_squared.clamp(min=1e-12).reciprocal()

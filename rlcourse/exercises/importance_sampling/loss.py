@@ -107,6 +107,15 @@ def _sequence_mean(terms, mask):
     return (terms.sum(1) / mask.sum(1).clamp(min=1)).mean()
 
 
+def _without_looking_at_the_shape(logprobs, old_logprobs, advantages, mask):
+    ratio = importance_weights(logprobs, old_logprobs, mask)
+    return -(ratio * advantages.detach()[:, None]).sum(1).mean()
+
+
+def _surrogate(logprobs, old_logprobs, mask):
+    return importance_weights(logprobs, old_logprobs, mask).detach() * logprobs
+
+
 def _loss_by_loop(logprobs, old_logprobs, advantages, mask):
     total = logprobs.new_zeros(())
     for i in range(len(logprobs)):
@@ -147,6 +156,19 @@ OFF_POLICY_LOSS = Exercise(
             _with(_logprob_times_ratio),
             "∇ratio = ratio · ∇ log π already: with a log-prob beside a live ratio the product "
             "rule brings in a second term that does not belong.",
+        ),
+        Mistake(
+            "a constant ratio times the log-prob",
+            _with(_surrogate),
+            "The gradient is the right one, but the value is not that of the objective, the "
+            "reweighted advantage, which lesson 05 clips: let the ratio itself carry the "
+            "gradient.",
+        ),
+        Mistake(
+            "advantages that get one more dimension even where each token has its own",
+            _without_looking_at_the_shape,
+            "Advantages of shape (N, T) fit the ratios as they are; only (N,) needs a column, "
+            "`advantages[:, None]`.",
         ),
         Mistake(
             "a ratio that carries no gradient",

@@ -130,6 +130,12 @@ EFFECTIVE_SAMPLE_SIZE = Exercise(
             "largest weight first, then a guard at 1 does no harm.",
         ),
         Mistake(
+            "the plain formula, without any guard",
+            lambda weights: weights.sum().square() / weights.square().sum(),
+            "Right on friendly weights. Where all are 0 it is 0/0, and huge ones overflow when "
+            "squared: divide by the largest weight first.",
+        ),
+        Mistake(
             "squares that overflow in float32",
             lambda weights: _safe(weights.sum().square(), weights.square().sum()),
             "Weights are exponentials and can be huge: scale them by the largest first, which "

@@ -132,6 +132,11 @@ def _cut_off(logprobs, old_logprobs, mask, level="token"):
     return importance_weights(logprobs, old_logprobs, mask, level).detach()
 
 
+def _zeroed_by_padding(logprobs, old_logprobs, mask, level="token"):
+    ratio = importance_weights(logprobs, old_logprobs, mask)
+    return ratio if level == "token" else ratio.prod(1)
+
+
 def _by_loop(logprobs, old_logprobs, mask, level="token"):
     old, rows = old_logprobs.detach(), []
     for new_row, old_row, kept in zip(logprobs, old, mask, strict=True):
@@ -222,6 +227,12 @@ IMPORTANCE_WEIGHTS = Exercise(
             "the sum of a completion's token ratios",
             _aggregated(_summed),
             "The exponential comes after the sum: exp of a sum is a product, a sum of exps is not.",
+        ),
+        Mistake(
+            "a product that one padded token makes 0",
+            _zeroed_by_padding,
+            "Padding weighs 0 as a token, but in a product it must count as 1: sum the masked "
+            "log-ratios and take exp of the sum.",
         ),
         Mistake(
             "the logarithm of the ratio",
