@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -63,7 +62,7 @@ class Ran:
     notebook: NotebookNode
     transcript: Transcript
     rejected: Rejected | None
-    timestamp: datetime | None
+    notes: dict[str, str]
     seconds: float
 
 
@@ -238,7 +237,7 @@ class _Batch:
         start = time.perf_counter()
         fingerprint, data, rejected = self._read(student)
         notebook, transcript = from_dict(self.release), Transcript()
-        timestamp = nbgrader_side.read_timestamp(self.directory, student, self.lesson)
+        notes = nbgrader_side.read_notes(self.directory, student, self.lesson)
         if rejected is None:
             try:
                 notebook = rebuild(self.release, parse(data))
@@ -246,7 +245,7 @@ class _Batch:
             except Rejected as error:
                 rejected = error
         seconds = time.perf_counter() - start
-        return Ran(student, fingerprint, notebook, transcript, rejected, timestamp, seconds)
+        return Ran(student, fingerprint, notebook, transcript, rejected, notes, seconds)
 
     def _record(self, ran: Ran) -> Row:
         start = time.perf_counter()
@@ -261,7 +260,11 @@ class _Batch:
         writable = clean(ran.student) == ran.student and ran.student.isprintable()
         if writable:
             score, needs_person = self.grades.write(
-                ran.student, ran.notebook, marks, ran.rejected is not None, ran.timestamp
+                ran.student,
+                ran.notebook,
+                marks,
+                ran.rejected is not None,
+                ran.notes.get(nbgrader_side.TIMESTAMP),
             )
         row = Row(
             student=clean(ran.student) if ran.student.isprintable() else ascii(ran.student),
@@ -279,6 +282,7 @@ class _Batch:
         if writable:
             path = self._autograded(ran.student)
             receipt = {"fingerprint": ran.fingerprint, "row": row.as_json()}
+            nbgrader_side.write_notes(path.parent, ran.notes)
             nbgrader_side.write_receipt(path, ran.notebook, receipt, self.secret)
             nbgrader_side.remove_leftovers(path)
         return row

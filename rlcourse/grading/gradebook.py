@@ -12,7 +12,6 @@ import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -30,6 +29,8 @@ from rlcourse.grading.judging import Mark
 from rlcourse.grading.sandbox import Incident, Transcript
 from rlcourse.grading.submission import Rejected, read_bytes
 
+TIMESTAMP = "timestamp.txt"
+NOTES = (TIMESTAMP, "submission_secret.txt")
 KEY = "rlcourse_grading"  # of the receipt in a notebook's metadata
 
 
@@ -97,14 +98,14 @@ class Grades:
         notebook: NotebookNode,
         marks: dict[str, Mark],
         failed: bool,
-        timestamp: datetime | None,
+        timestamp: str | None,
     ) -> tuple[float, bool]:
         """Write a submission's grades, manual ones left as they are: (score, needs a person).
 
         With `failed`, everything that a program grades is 0 and marked for a person to look at.
         """
         self.gradebook.update_or_create_student(student)
-        kwargs = {"timestamp": timestamp} if timestamp else {}
+        kwargs = {"timestamp": timestamp.strip()} if timestamp else {}
         submission = self.gradebook.update_or_create_submission(self.lesson, student, **kwargs)
         submitted = next(n for n in submission.notebooks if n.name == self.lesson)
         cells = {
@@ -182,13 +183,16 @@ def _register(course: Course, lesson: str, source: NotebookNode, gradebook: Grad
         notebook, resources = step(config=course.config).preprocess(notebook, resources)
 
 
-def read_timestamp(submitted: Path, student: str, lesson: str) -> datetime | None:
-    """When it was handed in, where nbgrader left a note of that; a strange note counts as none."""
-    try:
-        text = read_bytes(submitted, student, lesson, "timestamp.txt", largest=1000)
-        return utils.parse_utc(text.decode().strip())
-    except (Rejected, ValueError, OverflowError):
-        return None
+def read_notes(submitted: Path, student: str, lesson: str) -> dict[str, str]:
+    """What nbgrader's exchange left beside the notebook; a strange note counts as none."""
+    found = {}
+    for name in NOTES:
+        with suppress(Rejected, ValueError, OverflowError):
+            text = read_bytes(submitted, student, lesson, name, largest=1000).decode()
+            if name == TIMESTAMP:
+                utils.parse_utc(text.strip())
+            found[name] = text
+    return found
 
 
 # Autograded notebooks
@@ -245,11 +249,24 @@ def _plain(text: str) -> str:
 def write_receipt(path: Path, notebook: NotebookNode, receipt: dict, secret: bytes) -> None:
     """Write the autograded notebook in one step, with the sealed receipt of what was graded."""
     notebook.metadata[KEY] = {**receipt, "seal": _seal(receipt, secret)}
+    _write(path, nbformat.writes(notebook))
+
+
+def write_notes(directory: Path, notes: dict[str, str]) -> None:
+    """Pass the exchange's notes on: by them, released feedback finds its way to the student."""
+    for name in NOTES:
+        if name in notes:
+            _write(directory / name, notes[name])
+        else:
+            (directory / name).unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", dir=path.parent, prefix=".", suffix=".part", delete=False
     ) as part:
-        part.write(nbformat.writes(notebook))
+        part.write(text)
         part.flush()
         os.fsync(part.fileno())
     Path(part.name).chmod(0o644)

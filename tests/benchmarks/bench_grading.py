@@ -1,0 +1,176 @@
+"""Seconds per submission of `rlcourse grade` and of plain `nbgrader autograde`, interleaved.
+
+    python tests/benchmarks/bench_grading.py                # 3 rounds, a class of 100
+    python tests/benchmarks/bench_grading.py --rounds 5 --plain 4 --students 40
+
+Both grade the same submissions of lesson 02: perfect, half solved, blank and wrong ones in turn. In
+each round plain nbgrader grades `--plain` of them, in a process that is warm (so that only the
+submissions count), then ours grades the class on one core and on all. Marginal seconds are from the
+first finished submission to the last; a class is timed from nothing, with the start of the server.
+"""
+
+import argparse
+import logging
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "grading"))
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import classroom as room
+from nbgrader.converters import Autograde
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import PyFileConfigLoader
+
+from rlcourse.grading import Options, grade
+
+WRONG = """\
+def reinforce_loss(logprobs, rewards, mask):
+    return (rewards.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
+"""
+
+
+def make_class(root: Path, students: int) -> tuple[Path, Path]:
+    """(course for us, the same course for plain nbgrader)."""
+    ours = room.make_course(root / "ours")
+    kinds = [
+        room.solved(ours),
+        room.solved(ours, room.NAMES[:2]),
+        room.released(ours),
+        room.with_answers(room.solved(ours), reinforce_loss=WRONG),
+    ]
+    for number in range(students):
+        room.submit(ours, f"s{number:03}", kinds[number % len(kinds)])
+    plain = root / "plain" / "course"
+    shutil.copytree(ours, plain)
+    config = (plain / "nbgrader_config.py").read_text()
+    config = config[: config.index("# Student code runs")] + "c.Execute.timeout = 120\n"
+    (plain / "nbgrader_config.py").write_text(config)
+    grade("02", student="s000", course=plain)  # enters the assignment into its gradebook
+    shutil.rmtree(plain / "autograded")
+    return ours, plain
+
+
+def plain_seconds(course: Path, student: str) -> float:
+    """Plain nbgrader on one submission."""
+    config = PyFileConfigLoader("nbgrader_config.py", str(course)).load_config()
+    config.CourseDirectory.root = str(course)
+    config.CourseDirectory.student_id = student
+    config.CourseDirectory.assignment_id = room.LESSON
+    config.Autograde.force = True
+    converter = Autograde(coursedir=CourseDirectory(config=config), config=config)
+    converter.log.setLevel(logging.CRITICAL)
+    start = time.perf_counter()
+    converter.start()
+    return time.perf_counter() - start
+
+
+def our_seconds(course: Path, jobs: int) -> tuple[float, float]:
+    """(the whole class, one more submission) with that many at a time."""
+    start, done = time.perf_counter(), []
+    grade(
+        "02",
+        course=course,
+        options=Options(force=True, jobs=jobs),
+        on_row=lambda row, count: done.append(time.perf_counter()),
+    )
+    return time.perf_counter() - start, (done[-1] - done[0]) / (len(done) - 1)
+
+
+class Memory(threading.Thread):
+    """Watches untrusted processes: bytes of the server, and what each worker has for itself."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.server, self.workers, self.stop = 0, [], False
+
+    def run(self):
+        while not self.stop:
+            found = sorted(map(self._memory, self._processes()))
+            if found and found[-1][0]:
+                self.server = max(self.server, found[-1][0])
+            self.workers += [private for total, private in found[:-1] if total > 50 * 2**20]
+            time.sleep(0.02)
+
+    @staticmethod
+    def _processes():
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and b"grading.server" in (entry / "cmdline").read_bytes():
+                    yield entry
+            except OSError:
+                continue
+
+    @staticmethod
+    def _memory(entry: Path) -> tuple[int, int]:
+        fields = {"Rss": 0, "Private_Clean": 0, "Private_Dirty": 0}
+        try:
+            for line in (entry / "smaps_rollup").read_text().splitlines():
+                name, _, rest = line.partition(":")
+                if name in fields:
+                    fields[name] = int(rest.split()[0]) * 1024
+        except (OSError, ValueError, IndexError):
+            pass
+        return fields["Rss"], fields["Private_Clean"] + fields["Private_Dirty"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--students", type=int, default=100)
+    parser.add_argument("--plain", type=int, default=4, help="submissions per round for nbgrader")
+    args = parser.parse_args()
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="bench-grading-") as root:
+        ours, plain = make_class(Path(root), args.students)
+        plain_seconds(plain, "s000")  # imports, the database, the kernel's files in the cache
+        memory = Memory()
+        memory.start()
+        measured: dict[str, list[float]] = {"plain": [], "class": []}
+        for number in range(args.rounds):
+            for k in range(args.plain):
+                student = f"s{(number * args.plain + k) % args.students:03}"
+                measured["plain"].append(plain_seconds(plain, student))
+            for jobs in dict.fromkeys((1, cores)):
+                whole, marginal = our_seconds(ours, jobs)
+                measured.setdefault(f"ours, {jobs} at a time", []).append(marginal)
+            measured["class"].append(whole)
+            print(f"round {number + 1}: {whole:.1f} s for the class", flush=True)
+        memory.stop = True
+    report(measured, memory, args.students, cores)
+
+
+def report(measured, memory, students: int, cores: int) -> None:
+    plain = statistics.median(measured["plain"])
+    rows = [("plain nbgrader, one at a time", measured["plain"])]
+    rows += [(name, seconds) for name, seconds in measured.items() if name.startswith("ours")]
+    print(f"\nmarginal seconds per submission ({cores} cores, load {os.getloadavg()[0]:.1f})")
+    for name, seconds in rows:
+        middle = statistics.median(seconds)
+        spread = f"{min(seconds):.3f} to {max(seconds):.3f}"
+        print(f"  {name:32} {middle:8.3f}   ({spread})   {plain / middle:6.1f}×")
+    whole = statistics.median(measured["class"])
+    print(
+        f"class of {students}: {whole:.1f} s from nothing; plain nbgrader {students * plain:.0f} s"
+    )
+    print("  (that many times its marginal seconds)")
+    server = memory.server / 2**20
+    print(f"memory: server {server:.0f} MiB once", end="")
+    if memory.workers:
+        private = [size / 2**20 for size in memory.workers]
+        middle, most = statistics.median(private), max(private)
+        print(
+            f"; each worker {middle:.0f} MiB of its own at the median, {most:.0f} at most", end=""
+        )
+    print()
+
+
+if __name__ == "__main__":
+    main()
