@@ -24,6 +24,8 @@ class Rollouts:
     rewards: Tensor | None = None  # (N,)
     advantages: Tensor | None = None  # (N,) or (N, T)
     ref_logprobs: Tensor | None = None  # (N, T) nats, under the frozen reference policy
+    values: Tensor | None = None  # (N, T), the critic's, when these were sampled
+    returns: Tensor | None = None  # (N, T), the critic's targets
 
     def __len__(self) -> int:
         return len(self.tokens)

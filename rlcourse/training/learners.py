@@ -22,7 +22,7 @@ from rlcourse.training.preferences import (
     training_pairs,
 )
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.scalar_model import RewardModel
+from rlcourse.training.scalar_model import RewardModel, scalar_model
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,14 @@ def learner_for(
     """
     if not method.compares:
         reference = policy.clone(frozen=True) if recipe.beta > 0 else None
-        optimizer = adamw(recipe, policy)
-        steps = partial(training_steps, policy, reference, optimizer, recipe, task, method, reward)
-        return Learner(policy, optimizer, steps)
+        critic = scalar_model(policy) if method.critic else None
+        optimizer = adamw(recipe, policy, critic)
+        steps = partial(
+            *(training_steps, policy, reference, optimizer, recipe, task, method, reward),
+            critic=critic,
+        )
+        both = nn.ModuleDict({"policy": policy, "critic": critic}) if critic else policy
+        return Learner(both, optimizer, steps)
     pairs = training_pairs(policy, recipe, task, method, reward, out, progress)
     if recipe.algorithm == "dpo":
         module, extras = policy, {}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 import torch
+from torch import nn
 
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks.problem import Task
@@ -19,6 +20,7 @@ from rlcourse.training.batches import (
     minibatches,
     problems_of_step,
 )
+from rlcourse.training.critic import critic_loss, judged
 from rlcourse.training.descent import arithmetic, descend, set_learning_rate
 from rlcourse.training.forward import row_logprobs, rows_with_gradient
 from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
@@ -36,10 +38,12 @@ def training_steps(
     method: Method,
     reward: Callable | None = None,
     first_step: int = 0,
+    critic: nn.Module | None = None,
 ) -> Iterator[dict[str, float]]:
     """Train `policy` in place and yield the metrics of each step, from `first_step` on.
 
-    `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0.
+    `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0; `critic`
+    is ppo's.
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
     for step in range(first_step, recipe.steps):
@@ -56,6 +60,15 @@ def training_steps(
                 problems = problems_of_step(task.train, recipe.prompts, step, recipe.seed)
                 rollouts = sampled(policy, problems, recipe, generator)
                 rollouts, rewards = score(policy, rollouts, problems, recipe, task, reward)
+            metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
+
+            if reference is not None:
+                with torch.no_grad():
+                    rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
+            if critic is not None:
+                rollouts, foresight = judged(critic, rollouts, recipe, method)
+                metrics |= foresight
+            elif not method.imitates:
                 advantages = call_estimator(
                     method.advantages,
                     rollouts.rewards,
@@ -63,19 +76,15 @@ def training_steps(
                     group_size=recipe.group_size,
                 )
                 rollouts = replace(rollouts, advantages=advantages)
-            metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
-
             if method.keeps_rewarded:
                 rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
                 metrics["kept"] = len(rollouts)
-            if reference is not None:
-                with torch.no_grad():
-                    rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
 
             if method.step is not None:
                 metrics["loss"] = call_step(method.step, policy, optimizer, rollouts, recipe)
             else:
-                metrics |= update(policy, optimizer, rollouts, recipe, method, generator, step)
+                networks = (policy, critic)
+                metrics |= update(networks, optimizer, rollouts, recipe, method, generator, step)
         seconds = time.perf_counter() - started
         metrics |= {
             "step": step + 1,
@@ -86,8 +95,9 @@ def training_steps(
         yield metrics
 
 
-def update(policy, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
+def update(networks, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
     """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
+    policy, critic = networks
     updates = []
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
@@ -95,8 +105,13 @@ def update(policy, optimizer, rollouts, recipe, method, generator, step) -> dict
         rows = rows_with_gradient(loss_of, batch) if fresh else None
         logprobs = row_logprobs(policy, batch, rows)  # (n, T)
         loss, clip_fraction = loss_of(logprobs)
-        norm = descend(loss, optimizer, recipe, step)
-        updates.append(update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction))
+        facts, error = {}, 0
+        if critic is not None:
+            error = critic_loss(critic, batch, recipe, method)
+            facts["value_loss"] = error.item()
+        norm = descend(loss + error, optimizer, recipe, step)
+        facts |= update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction)
+        updates.append(facts)
     if not updates:
         return {}
     return {name: sum(each[name] for each in updates) / len(updates) for name in updates[0]}

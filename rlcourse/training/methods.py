@@ -26,6 +26,7 @@ class Method:
     advantages: Callable | None = None  # None: the advantages are the plain rewards
     imitates: bool = False  # learns from demonstrations, samples nothing
     keeps_rewarded: bool = False  # learns from the rewarded completions only
+    critic: bool = False  # has a critic, see critic.py
     compares: bool = False  # learns from pairs of completions, see preferences.py
     step: Callable | None = None  # all updates of a batch; None: the loop's own
     functions: Mapping[str, Callable] = field(default_factory=dict)  # others it is made of
@@ -67,6 +68,14 @@ METHODS = {
     "rejection_sampling": Method(algorithms.sft_loss, keeps_rewarded=True),
     "reinforce": Method(algorithms.reinforce_loss),
     "rloo": Method(algorithms.reinforce_loss, algorithms.leave_one_out_advantages),
+    "ppo": Method(
+        algorithms.ppo_clip_loss,
+        algorithms.gae,
+        critic=True,
+        functions=_functions(
+            algorithms.kl_shaped_rewards, algorithms.whiten, algorithms.value_loss
+        ),
+    ),
     "grpo": Method(algorithms.grpo_loss, algorithms.group_normalized_advantages),
     "dpo": Method(
         algorithms.dpo_loss,

@@ -58,15 +58,17 @@ def update_metrics(
     metrics = {"loss": loss.item(), "grad_norm": norm.item()}
     if recipe.algorithm == "sft":
         return metrics
-    if clip_fraction is None and recipe.updates * recipe.minibatches > 1:
-        advantages = batch.advantages if batch.advantages.ndim == 2 else batch.advantages[:, None]
-        ratio = (logprobs - batch.old_logprobs).exp()
-        above = (advantages > 0) & (ratio > 1 + recipe.clip)
-        below = (advantages < 0) & (ratio < 1 - recipe.clip)
-        clip_fraction = masked_mean((above | below).to(ratio.dtype), batch.mask)
-        metrics["kl_old"] = masked_mean(
-            kl_estimates(logprobs, batch.old_logprobs, "k3"), batch.mask
-        ).item()
+    if recipe.updates * recipe.minibatches > 1:
+        # The tokens were sampled by πold, so it stands in the first place: KL(πold‖πθ).
+        moved = kl_estimates(batch.old_logprobs, logprobs, "k3")
+        metrics["kl_old"] = masked_mean(moved, batch.mask).item()
+        if clip_fraction is None:
+            advantages = batch.advantages
+            advantages = advantages if advantages.ndim == 2 else advantages[:, None]
+            ratio = (logprobs - batch.old_logprobs).exp()
+            above = (advantages > 0) & (ratio > 1 + recipe.clip)
+            below = (advantages < 0) & (ratio < 1 - recipe.clip)
+            clip_fraction = masked_mean((above | below).to(ratio.dtype), batch.mask)
     metrics["clip_ratio"] = float(clip_fraction or 0.0)
     if batch.ref_logprobs is not None:
         metrics["kl"] = masked_mean(

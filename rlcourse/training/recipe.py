@@ -19,7 +19,7 @@ import yaml
 from rlcourse.errors import UserError
 
 ALGORITHMS = (
-    *("sft", "rejection_sampling", "reinforce", "rloo", "grpo"),
+    *("sft", "rejection_sampling", "reinforce", "rloo", "ppo", "grpo"),
     *("dpo", "reward_model"),
 )
 COMPARE_PAIRS = ("dpo", "reward_model")
@@ -78,6 +78,11 @@ class Recipe:
     max_grad_norm: float = _setting(1.0, "longer gradients are shortened to this", above=0.0)
     clip: float = _setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
     beta: float = _setting(0.0, "weight of the KL divergence from the start", low=0.0)
+    gamma: float = _setting(1.0, "ppo's discount of a reward one token later", low=0.0, high=1.0)
+    lam: float = _setting(
+        0.95, "ppo's λ: 0 trusts the critic, 1 the rewards alone", low=0.0, high=1.0
+    )
+    critic_lr: float = _setting(1e-3, "learning rate of ppo's critic", above=0.0, high=1.0)
     label_smoothing: float = _setting(
         0.0, "share of pairs that dpo takes to be mislabeled", low=0.0, high=0.5
     )

@@ -34,6 +34,12 @@ CURVES = {
     "kl": ("Distance from the start", "k3 estimate of the KL divergence, nats per token", False),
     "kl_old": ("Distance from the sampler", "nats per token, within the μ updates", False),
     "clip_ratio": ("Clipped", "share of tokens whose gradient the clip stops", False),
+    "explained_variance": (
+        "Explained by the critic",
+        "share of the variance of the returns that it foresaw; below 0 it does harm",
+        False,
+    ),
+    "value_loss": ("Critic's loss", "half its squared error, per token", False),
     "kept": ("Kept", "completions rewarded, and so imitated", False),
     "loss": ("Loss", "in policy gradients only its gradient means something", False),
     "grad_norm": ("Gradient norm", "before it is shortened to max_grad_norm", False),

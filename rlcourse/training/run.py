@@ -116,8 +116,9 @@ def train(
     if task is not None:
         recipe = recipe.but(task=task.name)
     method = METHODS[recipe.algorithm].using(functions, recipe.algorithm)
-    if step is not None and method.compares:
-        raise UserError(f"{recipe.algorithm} learns from pairs and has no step= to replace")
+    if step is not None and (method.compares or method.critic):
+        reason = "learns from pairs" if method.compares else "also trains a critic"
+        raise UserError(f"{recipe.algorithm} {reason}: step= cannot take the place of its update")
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )

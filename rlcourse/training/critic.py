@@ -1,0 +1,90 @@
+"""PPO's critic: what return the model expects from each token on, and the advantages it implies.
+
+The critic is a copy of the starting policy's body with a scalar head. It and the policy are two
+networks with two learning rates and one optimizer; neither's gradient reaches the other.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from rlcourse.algorithms import returns_to_go
+from rlcourse.errors import UserError
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training.methods import Method, call_by_name, call_for_tensor, call_loss
+from rlcourse.training.recipe import Recipe
+from rlcourse.training.scalar_model import token_scores
+
+
+def state_values(critic: nn.Module, rollouts: Rollouts) -> Tensor:
+    """V (N, T) of the text *before* each completion token, 0 on padding. Differentiable."""
+    return token_scores(critic, rollouts)[:, :-1].masked_fill(~rollouts.mask, 0.0)
+
+
+@torch.no_grad()
+def judged(
+    critic: nn.Module, rollouts: Rollouts, recipe: Recipe, method: Method
+) -> tuple[Rollouts, dict[str, float]]:
+    """The rollouts with the critic's values, whitened advantages and returns, (N, T) each.
+
+    The KL penalty is in the rewards. ``explained_variance`` is 1 − Var(return − V) / Var(return)
+    over real tokens, of what the tokens did earn from there on.
+    """
+    mask, shape = rollouts.mask, tuple(rollouts.mask.shape)
+    ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
+    values = state_values(critic, rollouts)
+    rewards = call_for_tensor(
+        method.functions["kl_shaped_rewards"],
+        shape,
+        scores=rollouts.rewards,
+        logprobs=rollouts.old_logprobs,
+        ref_logprobs=ref_logprobs,
+        mask=mask,
+        beta=recipe.beta,
+    )
+    advantages, returns = estimates(method.advantages, rewards, values, mask, recipe)
+    advantages = call_for_tensor(method.functions["whiten"], shape, x=advantages, mask=mask)
+    earned = returns_to_go(rewards, mask, recipe.gamma)[mask]
+    surprise = (earned - values[mask]).var(correction=0)
+    explained = 1 - surprise / earned.var(correction=0).clamp(min=1e-8)
+    rollouts = replace(rollouts, values=values, returns=returns, advantages=advantages)
+    return rollouts, {"explained_variance": explained.item()}
+
+
+def estimates(
+    estimator, rewards: Tensor, values: Tensor, mask: Tensor, recipe: Recipe
+) -> tuple[Tensor, Tensor]:
+    """Advantages and returns (N, T) of an estimator such as ``gae``."""
+    pair = call_by_name(
+        estimator,
+        "the advantage estimator",
+        rewards=rewards,
+        values=values,
+        mask=mask,
+        gamma=recipe.gamma,
+        lam=recipe.lam,
+    )
+    fits = isinstance(pair, tuple) and len(pair) == 2
+    if not fits or not all(isinstance(x, Tensor) and x.shape == mask.shape for x in pair):
+        raise UserError(
+            f"the advantage estimator {estimator.__name__} must return (advantages, returns), "
+            f"two tensors of shape {tuple(mask.shape)}"
+        )
+    if not all(bool(x.isfinite().all()) for x in pair):
+        raise UserError(f"the advantage estimator {estimator.__name__} returned NaN or infinity")
+    return pair
+
+
+def critic_loss(critic: nn.Module, batch: Rollouts, recipe: Recipe, method: Method) -> Tensor:
+    """The critic's loss on a minibatch, a scalar."""
+    loss, _ = call_loss(
+        method.functions["value_loss"],
+        of="values",
+        values=state_values(critic, batch),
+        returns=batch.returns,
+        old_values=batch.values,
+        mask=batch.mask,
+        clip=recipe.clip,
+    )
+    return loss

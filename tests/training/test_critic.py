@@ -1,0 +1,194 @@
+"""PPO: its critic sees what it should and learns; lesson 05's functions are those that train."""
+
+import inspect
+
+import pytest
+import torch
+
+from rlcourse import algorithms
+from rlcourse.errors import UserError
+from rlcourse.training import train
+from rlcourse.training.checkpoint import checkpoints, load_checkpoint
+from rlcourse.training.critic import state_values
+from rlcourse.training.scalar_model import scalar_model, token_scores
+
+
+def quiet(recipe, *out, **options):
+    return train(recipe, *out, progress=False, **options)
+
+
+def weights(module):
+    return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+
+def likes_sevens(completions):
+    return torch.tensor([float("7" in text) for text in completions])
+
+
+@pytest.fixture
+def warm(policy, task, recipe):
+    """Half taught: it knows the format and guesses the digit."""
+    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    return quiet(lesson, policy=policy, task=task).policy
+
+
+@pytest.fixture
+def ppo(recipe):
+    settings = {"prompts": 10, "group_size": 4, "eval_problems": 0, "lr": 5e-3, "critic_lr": 1e-2}
+    return lambda **changes: recipe("ppo", **settings | changes)
+
+
+def test_ppo_raises_the_reward_and_its_critic_learns(warm, task, ppo):
+    run = quiet(ppo(steps=30, updates=2, beta=0.01), policy=warm, task=task, reward=likes_sevens)
+    rewards = [m["reward/mean"] for m in run.metrics]
+    assert sum(rewards[:3]) / 3 < 0.3
+    assert sum(rewards[-3:]) / 3 > 0.8
+    assert run.metrics[0]["explained_variance"] == pytest.approx(0, abs=1e-6)  # V = 0
+    assert max(m["explained_variance"] for m in run.metrics) > 0.3
+    assert run.metrics[-1]["value_loss"] < run.metrics[0]["value_loss"]
+    assert run.metrics[-1]["kl"] > 0
+
+
+def test_a_new_critic_values_everything_at_zero_and_is_the_policys_body(warm):
+    rollouts = warm.sample(["1?", "2 2?"], group_size=2, max_tokens=6)
+    critic = scalar_model(warm)
+    assert torch.equal(state_values(critic, rollouts), torch.zeros(rollouts.mask.shape))
+    body, own = warm.model.base_model.state_dict(), critic.base_model.state_dict()
+    assert all(torch.equal(body[name], own[name]) for name in own)
+
+
+def test_a_value_depends_on_the_text_before_its_token_only(warm):
+    rollouts = warm.sample(["1?", "2 2?"], group_size=2, max_tokens=6)
+    critic = scalar_model(warm)
+    torch.nn.init.normal_(critic.score.weight)
+    values = state_values(critic, rollouts)
+    for t in range(rollouts.tokens.shape[1]):
+        changed = rollouts.tokens.clone()
+        changed[:, t:] = 5
+        other = state_values(critic, rollouts.__class__(**vars(rollouts) | {"tokens": changed}))
+        torch.testing.assert_close(other[:, : t + 1], values[:, : t + 1])
+    assert (values[~rollouts.mask] == 0).all()
+
+
+def test_scores_are_those_of_hugging_faces_own_forward(warm):
+    rollouts = warm.sample(["1?", "2?"], group_size=2, max_tokens=6)
+    critic = scalar_model(warm)
+    torch.nn.init.normal_(critic.score.weight)
+    alone = rollouts.rows(slice(0, 1))
+    n = int(alone.mask.sum())
+    ids = torch.cat([alone.prompt_tokens, alone.tokens[:, :n]], dim=1)
+    expected = critic(input_ids=ids).logits.squeeze()  # pools the last token
+    torch.testing.assert_close(token_scores(critic, alone)[0, n], expected)
+
+
+NAMES = ["ppo_clip_loss", "gae", "value_loss", "kl_shaped_rewards", "whiten"]
+
+
+def test_a_students_functions_are_those_that_ppo_trains_with(warm, task, ppo):
+    called = set()
+
+    def spied(function):
+        def spy(*args, **kwargs):
+            called.add(function.__name__)
+            return function(*args, **kwargs)
+
+        spy.__name__ = function.__name__
+        spy.__signature__ = inspect.signature(function)
+        return spy
+
+    plain = quiet(ppo(beta=0.1), policy=warm, task=task)
+    mine = [spied(getattr(algorithms, name)) for name in NAMES]
+    same = quiet(ppo(beta=0.1), policy=warm, task=task, functions=mine)
+    assert called == set(NAMES)
+    assert torch.equal(weights(plain.policy), weights(same.policy))
+
+
+def whiten(x, mask):
+    return x
+
+
+def gae(rewards, values, mask):
+    returns = algorithms.returns_to_go(rewards, mask)
+    return returns, returns
+
+
+def kl_shaped_rewards(scores, mask):
+    return scores[:, None] * mask / mask.sum(1, keepdim=True)
+
+
+def value_loss(values, returns, mask):
+    return 9 * ((values - returns) * mask).square().sum()
+
+
+@pytest.mark.parametrize("function", [whiten, gae, kl_shaped_rewards, value_loss])
+def test_another_function_trains_other_weights(warm, task, ppo, function):
+    settings = ppo(beta=0.1, steps=3)
+    plain = quiet(settings, policy=warm, task=task)
+    other = quiet(settings, policy=warm, task=task, functions=[function])
+    assert not torch.equal(weights(plain.policy), weights(other.policy))
+
+
+def unfinished(name):
+    def function(mask):
+        raise NotImplementedError
+
+    function.__name__ = name
+    return function
+
+
+def returning(name, value):
+    def function(mask):
+        return value(mask)
+
+    function.__name__ = name
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        *[(unfinished(name), f"finish {name} first") for name in NAMES],
+        (returning("gae", lambda mask: mask * 1.0), "must return (advantages, returns)"),
+        (returning("gae", lambda mask: (mask / 0, mask * 1.0)), "gae returned NaN or infinity"),
+        (returning("whiten", lambda mask: mask[0] * 1.0), "whiten must return a tensor of shape"),
+        (returning("value_loss", lambda mask: mask.sum() * 1.0), "must be computed from `values`"),
+        (returning("kl_shaped_reward", None), "did you mean 'kl_shaped_rewards'"),
+    ],
+)
+def test_a_function_that_cannot_be_used_is_told_why(warm, task, ppo, function, sentence):
+    with pytest.raises(UserError) as error:
+        quiet(ppo(beta=0.1), policy=warm, task=task, functions=[function])
+    assert sentence in str(error.value)
+
+
+def test_a_step_cannot_replace_an_update_that_trains_two_networks(warm, task, ppo):
+    with pytest.raises(UserError, match="ppo also trains a critic: step= cannot"):
+        quiet(ppo(), policy=warm, task=task, step=algorithms.grpo_step)
+
+
+def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
+    tmp_path, warm, task, ppo
+):
+    settings = ppo(steps=6, updates=2, minibatches=2, beta=0.05)
+    options = {"policy": warm, "task": task}
+    plain = quiet(settings, tmp_path / "plain", **options)
+    out = tmp_path / "run"
+    quiet(settings, out, **options)
+    (out / "result.json").unlink()
+    last = checkpoints(out / "checkpoints")[-1]
+    last.rename(last.with_name("gone"))  # as if killed between steps 4 and 6
+    resumed = quiet(settings, out, resume=True, **options)
+    assert torch.equal(weights(resumed.policy), weights(plain.policy))
+    timings = ("seconds", "tokens_per_second")
+    for one, two in zip(resumed.metrics, plain.metrics, strict=True):
+        assert {k: v for k, v in one.items() if k not in timings} == {
+            k: v for k, v in two.items() if k not in timings
+        }
+
+    def last_weights(run):
+        module = torch.nn.ModuleDict({"policy": warm.clone(), "critic": scalar_model(warm)})
+        assert load_checkpoint(checkpoints(run / "checkpoints")[-1], module) == 6
+        return weights(module["critic"])
+
+    assert torch.equal(last_weights(out), last_weights(tmp_path / "plain"))
+    assert last_weights(out).abs().sum() > 0
