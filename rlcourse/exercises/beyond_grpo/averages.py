@@ -182,6 +182,11 @@ AGGREGATE = Exercise(
             "Three averages, three branches: read `how`.",
         ),
         Mistake(
+            "the mean over all N·T positions, whatever `how` says",
+            lambda per_token, mask, how="sequence", max_tokens=None: (per_token * mask).mean(),
+            "That counts padding as tokens, and it is none of the three: read `how`.",
+        ),
+        Mistake(
             "“token” as the default",
             _constant_by_default,
             "Where `how` is not given it is “sequence”, as in the signature.",

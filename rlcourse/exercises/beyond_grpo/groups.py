@@ -87,6 +87,11 @@ INFORMATIVE_GROUPS = Exercise(
             "A group that is all right has no more to say than one that is all wrong.",
         ),
         Mistake(
+            "groups whose rewards sum to more than 0",
+            lambda rewards, group_size: _rows(rewards, group_size).sum(1) > 0,
+            "A group that is all right has no more to say than one that is all wrong.",
+        ),
+        Mistake(
             "groups that are not all right",
             lambda rewards, group_size: (_rows(rewards, group_size) != 1).any(1),
             "A group that is all wrong has advantage 0 everywhere, too.",

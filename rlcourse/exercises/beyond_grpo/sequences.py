@@ -79,6 +79,11 @@ def _token_ratios(logprobs, old_logprobs, advantages, mask, clip=0.2):
     return -masked_mean(objective, mask, dim=1).mean()
 
 
+def _ppo(logprobs, old_logprobs, advantages, mask, clip=0.2):
+    ratio, a = (logprobs - old_logprobs.detach()).exp(), advantages.detach()[:, None]
+    return -masked_mean(torch.minimum(ratio * a, ratio.clamp(1 - clip, 1 + clip) * a), mask)
+
+
 def _over_padding(logprobs, old_logprobs, advantages, mask, clip=0.2):
     ratio = ((logprobs - old_logprobs.detach()) * mask).mean(1).exp()
     return _loss_of(ratio, advantages, mask, clip)
@@ -164,6 +169,11 @@ SEQUENCE_LEVEL_LOSS = Exercise(
             "a ratio for each token",
             _token_ratios,
             "That is GRPO: here the whole completion has one ratio, and is clipped as a whole.",
+        ),
+        Mistake(
+            "PPO's loss: a ratio for each token, and a mean over all tokens",
+            _ppo,
+            "The whole completion has one ratio here, and every completion counts once.",
         ),
         Mistake(
             "a mean over T positions, padding included",

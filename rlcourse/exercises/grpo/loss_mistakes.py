@@ -278,6 +278,12 @@ MISTAKES = (
         "The ratio *is* where the gradient comes from: detach the old log-probs, not the ratio.",
     ),
     Mistake(
+        "a ratio of the policy to itself, which is always 1",
+        variant(ratio=lambda new, old: (new - new.detach()).exp()),
+        "The ratio is to the policy that *sampled*, `old_logprobs`; from the second update on the "
+        "two differ, and the clip has something to do.",
+    ),
+    Mistake(
         "log-probs in place of the ratio",
         _no_ratio,
         "That is REINFORCE: right at the first update, uncorrected at every later one.",

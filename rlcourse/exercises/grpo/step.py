@@ -161,6 +161,10 @@ def _one_step(policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_gra
     return losses
 
 
+def _old_at_the_start(policy, optimizer, rollouts, updates, **options):
+    return grpo_step(policy, optimizer, _old_anew(policy, rollouts), updates, **options)
+
+
 def _once(policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_grad_norm=1.0):
     return grpo_step(policy, optimizer, rollouts, 1, clip, beta, max_grad_norm)
 
@@ -247,6 +251,12 @@ GRPO_STEP = Exercise(
             _step_as(change=_old_anew),
             "Then the ratio is always 1 and nothing is ever clipped: `rollouts.old_logprobs` were "
             "stored when the batch was sampled, and stay.",
+        ),
+        Mistake(
+            "a step whose old log-probs are computed when the updates begin",
+            _old_at_the_start,
+            "Only a batch that this very policy has sampled makes that right: the ratio corrects "
+            "for who sampled, and `rollouts.old_logprobs` remembers.",
         ),
         Mistake(
             "a step that samples again before every update",
