@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
+from rlcourse.policy import Policy
 from rlcourse.policy.toy import ToyPolicy
+from rlcourse.tasks import load_task
 
 PI, REWARDS = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.0, 1.0, 0.0]).double()
 SCORES = torch.stack([A.score_function(PI.log(), action) for action in range(3)])
@@ -78,3 +80,22 @@ def test_group_mean_shortens_the_expected_gradient_and_leave_one_out_does_not(gr
 def test_baselines_do_not_notice_an_offset(estimator):
     rewards = torch.tensor([1.0, 0, 0, 1, 0, 0, 0, 1]).double()
     torch.testing.assert_close(estimator(rewards + 4, 4), estimator(rewards, 4))
+
+
+def test_on_the_language_model_an_offset_drowns_the_gradient_without_a_baseline():
+    policy = Policy.load("tiny", device="cpu")
+    generator, gradients = torch.Generator().manual_seed(0), {"R + 4": [], "leave one out": []}
+    for i in range(6):
+        problems = load_task("word_problems").train[2 * i : 2 * i + 2]
+        prompts = [policy.format_prompt(problem.question) for problem in problems]
+        batch = policy.sample(prompts, group_size=4, max_tokens=32, generator=generator)
+        rewards = torch.randint(2, (8,), generator=generator).float() + 4
+        for name, weights in (
+            ("R + 4", rewards),
+            ("leave one out", A.leave_one_out_advantages(rewards, 4)),
+        ):
+            loss = A.reinforce_loss(policy.logprobs(batch), weights, batch.mask)
+            parts = torch.autograd.grad(loss, list(policy.parameters()))
+            gradients[name].append(torch.cat([part.flatten() for part in parts]))
+    noise = {name: A.gradient_variance(torch.stack(g)) for name, g in gradients.items()}
+    assert noise["R + 4"] > 10 * noise["leave one out"]

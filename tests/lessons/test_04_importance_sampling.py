@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
+from rlcourse.policy import Policy
 from rlcourse.policy.toy import ToyPolicy
+from rlcourse.tasks import load_task
 
 P, Q = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.2, 0.3, 0.5]).double()
 
@@ -91,3 +93,24 @@ def test_completion_ratio_has_no_bias_and_the_token_ratio_less_than_none():
     by_none = (gradient(-A.reinforce_loss(new, weight, mask)) - exact).norm()
     assert by_completion < 1e-10 * exact.norm()
     assert 0.1 * exact.norm() < by_token < by_none
+
+
+def test_a_batch_used_again_is_worth_less_as_completions_than_as_tokens():
+    policy = Policy.load("tiny", device="cpu")
+    prompts = [policy.format_prompt(p.question) for p in load_task("word_problems").train[:4]]
+    generator = torch.Generator().manual_seed(0)
+    batch = policy.sample(prompts, group_size=4, max_tokens=32, generator=generator)
+    advantages = torch.tensor([1.0, -1.0]).repeat(8)
+    optimizer, worth = torch.optim.AdamW(policy.parameters(), lr=1e-4), []
+    for _ in range(6):
+        logprobs = policy.logprobs(batch)
+        args = (logprobs.detach(), batch.old_logprobs, batch.mask)
+        sequence = A.effective_sample_size(A.importance_weights(*args, "sequence")) / 16
+        token = A.effective_sample_size(A.importance_weights(*args)[batch.mask]) / batch.mask.sum()
+        worth.append((sequence.item(), token.item()))
+        optimizer.zero_grad()
+        A.off_policy_loss(logprobs, batch.old_logprobs, advantages, batch.mask).backward()
+        optimizer.step()
+    assert worth[0] == pytest.approx((1.0, 1.0), abs=1e-4)
+    assert worth[-1][0] < worth[2][0] < 0.999
+    assert worth[-1][0] < worth[-1][1] < 1
