@@ -103,7 +103,7 @@ def overlong_penalty(lengths: Tensor, max_tokens: int, buffer: int) -> Tensor:
     Source: Yu et al. 2025 (DAPO), eq. 13.
     """
     excess = lengths - (max_tokens - buffer)
-    return -(excess / buffer).clamp(0, 1)
+    return (-excess / buffer).clamp(-1, 0)
 
 
 def sequence_level_loss(
@@ -129,7 +129,7 @@ def sequence_level_loss(
 def sign_advantages(rewards: Tensor, group_size: int, margin: float = 0.0) -> Tensor:
     """+1 above the group's mean, −1 below, 0 within `margin` of it: (N,) → (N,)."""
     advantages = group_mean_advantages(rewards, group_size)
-    return advantages.sign() * (advantages.abs() > margin)
+    return advantages.sign().masked_fill(advantages.abs() <= margin, 0)
 
 
 def target_logprobs(old_logprobs: Tensor, advantages: Tensor) -> Tensor:

@@ -321,8 +321,8 @@ SIGN_ADVANTAGES = Exercise(
         "You have had the difference from the group's mean since lesson 03.",
         "`group_mean_advantages`, then its sign, then 0 wherever its absolute value is not larger "
         "than the margin.",
-        "A bool tensor multiplies like 0 and 1:\n\n"
+        "`masked_fill` replaces where its first argument is True:\n\n"
         "    advantages = group_mean_advantages(rewards, group_size)\n"
-        "    return advantages.sign() * (... > margin)",
+        "    return advantages.sign().masked_fill(... <= margin, 0)",
     ),
 )

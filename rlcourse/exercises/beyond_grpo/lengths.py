@@ -135,10 +135,10 @@ OVERLONG_PENALTY = Exercise(
     alternatives=(by_where, by_loop),
     hints=(
         "How many tokens of the buffer has a completion used up?",
-        "lengths − (max_tokens − buffer) is how far it is into the buffer; divide by `buffer` and "
-        "keep the result between 0 and 1. Then the minus.",
+        "lengths − (max_tokens − buffer) is how far it is into the buffer. Divide its negative by "
+        "`buffer` and keep the result between −1 and 0.",
         "`clamp` takes both ends:\n\n"
         "    excess = lengths - (max_tokens - buffer)\n"
-        "    return -(excess / ...).clamp(..., ...)",
+        "    return (-excess / ...).clamp(..., ...)",
     ),
 )
