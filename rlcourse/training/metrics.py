@@ -65,8 +65,11 @@ def update_metrics(
         if clip_fraction is None:
             advantages = batch.advantages
             advantages = advantages if advantages.ndim == 2 else advantages[:, None]
-            ratio = (logprobs - batch.old_logprobs).exp()
-            above = (advantages > 0) & (ratio > 1 + recipe.clip)
+            log_ratio = logprobs - batch.old_logprobs
+            if recipe.algorithm == "gspo":  # one ratio for all tokens of a completion
+                log_ratio = masked_mean(log_ratio, batch.mask, dim=1)[:, None].expand_as(log_ratio)
+            ratio = log_ratio.exp()
+            above = (advantages > 0) & (ratio > 1 + (recipe.clip_high or recipe.clip))
             below = (advantages < 0) & (ratio < 1 - recipe.clip)
             clip_fraction = masked_mean((above | below).to(ratio.dtype), batch.mask)
     metrics["clip_ratio"] = float(clip_fraction or 0.0)
