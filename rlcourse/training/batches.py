@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
@@ -67,3 +67,20 @@ def trimmed(rollouts: Rollouts) -> Rollouts:
             is_prompt = f.name in ("prompt_tokens", "prompt_mask")
             narrow[f.name] = value[:, skip:] if is_prompt else value[:, :width]
     return replace(rollouts, **narrow)
+
+
+def joined(batches: Sequence[Rollouts]) -> Rollouts:
+    """The rows of several batches as one: prompts padded on the left, completions on the right."""
+    joint = {}
+    for f in fields(Rollouts):
+        values = [getattr(batch, f.name) for batch in batches]
+        if not isinstance(values[0], Tensor):
+            continue
+        if values[0].ndim == 2:
+            width = max(value.shape[1] for value in values)
+            is_prompt = f.name in ("prompt_tokens", "prompt_mask")
+            gaps = [width - value.shape[1] for value in values]
+            sides = [(gap, 0) if is_prompt else (0, gap) for gap in gaps]
+            values = [nn.functional.pad(v, side) for v, side in zip(values, sides, strict=True)]
+        joint[f.name] = torch.cat(values)
+    return replace(batches[0], **joint)

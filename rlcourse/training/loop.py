@@ -22,6 +22,7 @@ from rlcourse.training.batches import (
 )
 from rlcourse.training.critic import critic_loss, judged
 from rlcourse.training.descent import arithmetic, descend, set_learning_rate
+from rlcourse.training.dynamic_sampling import draw_enough, with_signal
 from rlcourse.training.forward import row_logprobs, rows_with_gradient
 from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
 from rlcourse.training.metrics import rollout_metrics, update_metrics
@@ -57,17 +58,21 @@ def training_steps(
                 rollouts = demonstrated(policy, task, recipe, step)
                 rewards = {}
             else:
-                problems = problems_of_step(task.train, recipe.prompts, step, recipe.seed)
-                rollouts = sampled(policy, problems, recipe, generator)
-                rollouts, rewards = score(policy, rollouts, problems, recipe, task, reward)
+                draw = partial(drawn, policy, recipe, task, reward, generator, step)
+                rollouts, rewards = (
+                    draw_enough(draw, recipe, method) if method.resamples else draw()
+                )
             metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
 
+            if method.resamples:
+                rollouts, facts = with_signal(rollouts, recipe, method)
+                metrics |= facts
             if reference is not None:
                 with torch.no_grad():
                     rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
             if critic is not None:
-                rollouts, foresight = judged(critic, rollouts, recipe, method)
-                metrics |= foresight
+                rollouts, facts = judged(critic, rollouts, recipe, method)
+                metrics |= facts
             elif not method.imitates:
                 advantages = call_estimator(
                     method.advantages,
@@ -93,6 +98,14 @@ def training_steps(
             "tokens_per_second": metrics["tokens"] / seconds,
         }
         yield metrics
+
+
+def drawn(policy, recipe, task, reward, generator, step, attempt=0):
+    """Completions of this step's problems (or of others, at another attempt), and their rewards."""
+    place = step + attempt * recipe.steps
+    problems = problems_of_step(task.train, recipe.prompts, place, recipe.seed)
+    rollouts = sampled(policy, problems, recipe, generator)
+    return score(policy, rollouts, problems, recipe, task, reward)
 
 
 def update(networks, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
@@ -139,6 +152,8 @@ def batch_loss(logprobs: torch.Tensor, method: Method, batch: Rollouts, recipe: 
         rewards=batch.advantages,  # REINFORCE's loss calls them so
         mask=batch.mask,
         clip=recipe.clip,
+        clip_low=recipe.clip,
+        clip_high=recipe.clip_high or recipe.clip,
         beta=recipe.beta,
         max_tokens=recipe.max_tokens,
         group_size=recipe.group_size,

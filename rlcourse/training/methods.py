@@ -26,6 +26,7 @@ class Method:
     advantages: Callable | None = None  # None: the advantages are the plain rewards
     imitates: bool = False  # learns from demonstrations, samples nothing
     keeps_rewarded: bool = False  # learns from the rewarded completions only
+    resamples: bool = False  # asks until enough groups have a signal, see dynamic_sampling.py
     critic: bool = False  # has a critic, see critic.py
     compares: bool = False  # learns from pairs of completions, see preferences.py
     step: Callable | None = None  # all updates of a batch; None: the loop's own
@@ -77,6 +78,14 @@ METHODS = {
         ),
     ),
     "grpo": Method(algorithms.grpo_loss, algorithms.group_normalized_advantages),
+    "dr_grpo": Method(algorithms.dr_grpo_loss, algorithms.group_mean_advantages),
+    "dapo": Method(
+        algorithms.dapo_loss,
+        algorithms.group_normalized_advantages,
+        resamples=True,
+        functions=_functions(algorithms.informative_groups, algorithms.overlong_penalty),
+    ),
+    "gspo": Method(algorithms.sequence_level_loss, algorithms.group_normalized_advantages),
     "dpo": Method(
         algorithms.dpo_loss,
         compares=True,

@@ -8,6 +8,7 @@ nearest right one.
 import dataclasses
 import difflib
 import math
+import os
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -19,11 +20,13 @@ import yaml
 from rlcourse.errors import UserError
 
 ALGORITHMS = (
-    *("sft", "rejection_sampling", "reinforce", "rloo", "ppo", "grpo"),
-    *("dpo", "reward_model"),
+    *("sft", "rejection_sampling", "reinforce", "rloo", "ppo"),
+    *("grpo", "dr_grpo", "dapo", "gspo", "dpo", "reward_model"),
 )
+COMPARE_GROUPS = ("rloo", "grpo", "dr_grpo", "dapo", "gspo")
 COMPARE_PAIRS = ("dpo", "reward_model")
 SHIPPED = Path(__file__).parent / "recipes"
+POLICY_VARIABLE = "RLCOURSE_POLICY"
 
 
 def _setting(default, help, low=None, high=None, choices=None, above=None):
@@ -77,6 +80,13 @@ class Recipe:
     weight_decay: float = _setting(0.0, "AdamW's weight decay", low=0.0, high=1.0)
     max_grad_norm: float = _setting(1.0, "longer gradients are shortened to this", above=0.0)
     clip: float = _setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
+    clip_high: float | None = _setting(None, "dapo's ε upward; null: the same as clip", above=0.0)
+    resample: int = _setting(
+        2, "dapo: batches more at most, until enough groups hold right and wrong answers", low=0
+    )
+    overlong_buffer: int = _setting(
+        0, "dapo: tokens before max_tokens in which the reward falls by 1; 0: none", low=0
+    )
     beta: float = _setting(0.0, "weight of the KL divergence from the start", low=0.0)
     gamma: float = _setting(1.0, "ppo's discount of a reward one token later", low=0.0, high=1.0)
     lam: float = _setting(
@@ -101,7 +111,7 @@ class Recipe:
     def __post_init__(self):
         for name in _TYPES:
             object.__setattr__(self, name, _checked(name, getattr(self, name)))
-        if self.algorithm in ("rloo", "grpo") and self.group_size < 2:
+        if self.algorithm in COMPARE_GROUPS and self.group_size < 2:
             raise UserError(
                 f"{self.algorithm} compares the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
@@ -112,6 +122,11 @@ class Recipe:
             raise UserError(
                 f"{self.algorithm} pairs the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
+            )
+        if self.overlong_buffer > self.max_tokens:
+            raise UserError(
+                f"overlong_buffer must be at most max_tokens, {self.max_tokens}, "
+                f"not {self.overlong_buffer}"
             )
         rows = self.prompts * (1 if self.algorithm == "sft" else self.group_size)
         if self.minibatches > rows:
@@ -154,6 +169,9 @@ _DEFAULT_REWARDS = {"correctness": 1.0, "format": 0.0}
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
     """The recipe of that name (``sft``, ``grpo``, …) or file, with some values overridden.
 
+    Where neither says which policy, it is the environment's ``RLCOURSE_POLICY``, a Hugging Face
+    model's name or path, or else the embedded one.
+
     Raises:
         UserError: no such recipe, unreadable YAML, or a wrong key or value.
     """
@@ -168,6 +186,8 @@ def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
         ) from None
     if not isinstance(values, dict):
         raise UserError(f"the recipe {path} must hold lines such as 'algorithm: grpo'")
+    if chosen := os.environ.get(POLICY_VARIABLE):
+        values = {"policy": chosen} | values
     recipe = Recipe(**_known(values, str(path)))
     return recipe.but(**overrides) if overrides else recipe
 
@@ -223,8 +243,9 @@ def _known(values: Mapping, where: str) -> dict:
 
 
 def _nearest(word: str, choices: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
-    return f": did you mean '{close[0]}'?" if close else ""
+    close = difflib.get_close_matches(word, list(choices), cutoff=0.6)
+    swapped = [choice for choice in close if sorted(choice) == sorted(word)]
+    return f": did you mean '{(swapped + close)[0]}'?" if close else ""
 
 
 def _checked(name: str, value):

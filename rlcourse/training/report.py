@@ -40,6 +40,7 @@ CURVES = {
         False,
     ),
     "value_loss": ("Critic's loss", "half its squared error, per token", False),
+    "groups_drawn": ("Questions asked", "until enough groups held right and wrong", False),
     "kept": ("Kept", "completions rewarded, and so imitated", False),
     "loss": ("Loss", "in policy gradients only its gradient means something", False),
     "grad_norm": ("Gradient norm", "before it is shortened to max_grad_norm", False),

@@ -1,0 +1,74 @@
+"""DAPO's care for its batch: no groups without a signal, and a soft limit on length.
+
+Source: Yu et al. 2025 (DAPO), sections 3.2 and 3.4.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rlcourse.errors import UserError
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training.batches import joined
+from rlcourse.training.methods import Method, call_for_tensor
+from rlcourse.training.recipe import Recipe
+
+
+def draw_enough(
+    draw: Callable[[int], tuple[Rollouts, dict[str, Tensor]]], recipe: Recipe, method: Method
+) -> tuple[Rollouts, dict[str, Tensor]]:
+    """All rows of ``draw(0)``, ``draw(1)``, … until ``recipe.prompts`` groups have a signal.
+
+    After ``recipe.resample`` more draws it is content with what there is.
+    """
+    batches, parts, found = [], [], 0
+    for attempt in range(1 + recipe.resample):
+        rollouts, rewards = draw(attempt)
+        batches.append(rollouts)
+        parts.append(rewards)
+        found += int(informative(rollouts, recipe, method).sum())
+        if found >= recipe.prompts:
+            break
+    return joined(batches), {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+
+
+def with_signal(
+    rollouts: Rollouts, recipe: Recipe, method: Method
+) -> tuple[Rollouts, dict[str, float]]:
+    """The first ``recipe.prompts`` groups with a signal, overlong completions penalized.
+
+    Where no group has one, the first groups as they are: their advantages are 0.
+    """
+    groups = informative(rollouts, recipe, method)
+    facts = {"groups_drawn": len(groups)}
+    chosen = groups.nonzero().squeeze(1) if groups.any() else torch.arange(len(groups))
+    chosen = chosen[: recipe.prompts].to(rollouts.tokens.device)
+    place = torch.arange(recipe.group_size, device=chosen.device)
+    rollouts = rollouts.rows((chosen[:, None] * recipe.group_size + place).flatten())
+    if recipe.overlong_buffer:
+        penalty = call_for_tensor(
+            method.functions["overlong_penalty"],
+            (len(rollouts),),
+            lengths=rollouts.mask.sum(1),
+            max_tokens=recipe.max_tokens,
+            buffer=recipe.overlong_buffer,
+        )
+        rollouts = replace(rollouts, rewards=rollouts.rewards + penalty)
+        facts["rewards/overlong/mean"] = penalty.mean().item()
+    return rollouts, facts
+
+
+def informative(rollouts: Rollouts, recipe: Recipe, method: Method) -> Tensor:
+    """Which groups have a signal, (groups,) bool, as ``informative_groups`` says."""
+    size = recipe.group_size
+    value = method.call("informative_groups", rewards=rollouts.rewards, group_size=size)
+    n_groups = len(rollouts) // size
+    fits = isinstance(value, Tensor) and value.shape == (n_groups,) and value.dtype == torch.bool
+    if not fits:
+        raise UserError(
+            f"the function informative_groups must return one truth value a group, ({n_groups},) "
+            "bool"
+        )
+    return value

@@ -1,0 +1,156 @@
+"""Dr. GRPO, DAPO and GSPO learn, with a student's functions, from groups that say something."""
+
+import pytest
+import torch
+
+from rlcourse import algorithms
+from rlcourse.errors import UserError
+from rlcourse.training import load_recipe, train
+from rlcourse.training.batches import joined
+from rlcourse.training.dynamic_sampling import draw_enough, with_signal
+from rlcourse.training.methods import METHODS
+
+
+def quiet(recipe, *out, **options):
+    return train(recipe, *out, progress=False, **options)
+
+
+def weights(module):
+    return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+
+def likes_sevens(completions):
+    return torch.tensor([float("7" in text) for text in completions])
+
+
+@pytest.fixture
+def warm(policy, task, recipe):
+    """Half taught: it knows the format and guesses the digit."""
+    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    return quiet(lesson, policy=policy, task=task).policy
+
+
+@pytest.mark.parametrize("algorithm", ["dr_grpo", "dapo", "gspo"])
+def test_every_variant_raises_the_reward_it_is_given(warm, task, recipe, algorithm):
+    changes = {"steps": 25, "prompts": 10, "group_size": 8, "eval_problems": 0, "updates": 2}
+    # The constant that Dr. GRPO divides by is the limit on length, which nothing here reaches.
+    changes |= {"lr": 5e-3, "overlong_buffer": 2 if algorithm == "dapo" else 0}
+    run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
+    rewards = [m["reward/mean"] for m in run.metrics]
+    assert sum(rewards[:3]) / 3 < 0.3
+    assert sum(rewards[-3:]) / 3 > 0.7
+
+
+def batch(policy, rewards, seed):
+    generator = torch.Generator().manual_seed(seed)
+    prompts = [f"{seed}{'1' * i}?" for i in range(len(rewards) // 4)]
+    rollouts = policy.sample(prompts, group_size=4, max_tokens=4 + seed, generator=generator)
+    rewards = torch.tensor(rewards)
+    return rollouts.__class__(**vars(rollouts) | {"rewards": rewards}), {"correctness": rewards}
+
+
+EQUAL, MIXED = [0.0] * 4, [1.0, 0.0, 0.0, 1.0]
+
+
+def test_joined_batches_keep_every_row_as_it_was(policy):
+    one, two = batch(policy, MIXED, 1)[0], batch(policy, EQUAL + MIXED, 3)[0]
+    both = joined([one, two])
+    assert len(both) == 12 and both.rewards.tolist() == MIXED + EQUAL + MIXED
+    torch.testing.assert_close(policy.logprobs(both), both.old_logprobs)
+    assert policy.decode(both) == policy.decode(one) + policy.decode(two)
+
+
+def test_it_asks_until_enough_groups_have_a_signal(policy, recipe):
+    asked = []
+    rewards = {0: EQUAL + MIXED, 1: EQUAL + EQUAL, 2: MIXED + MIXED, 3: MIXED + MIXED}
+
+    def draw(attempt):
+        asked.append(attempt)
+        return batch(policy, rewards[attempt], attempt)
+
+    settings = recipe("dapo", prompts=2, group_size=4, resample=9)
+    rollouts, parts = draw_enough(draw, settings, METHODS["dapo"])
+    assert asked == [0, 1, 2]  # one, none, two: three of the two that are wanted
+    assert len(rollouts) == len(parts["correctness"]) == 24
+    kept, facts = with_signal(rollouts, settings, METHODS["dapo"])
+    assert kept.rewards.tolist() == MIXED + MIXED and facts["groups_drawn"] == 6
+    expected = rollouts.rows([*range(4, 8), *range(16, 20)])  # the first two with a signal
+    assert torch.equal(kept.tokens, expected.tokens)
+
+
+def test_it_stops_asking_after_so_many_attempts(policy, recipe):
+    settings = recipe("dapo", prompts=2, group_size=4, resample=1)
+    drawn, _ = draw_enough(lambda k: batch(policy, EQUAL * 2, k), settings, METHODS["dapo"])
+    kept, _ = with_signal(drawn, settings, METHODS["dapo"])
+    assert len(drawn) == 16 and len(kept) == 8
+
+
+def test_overlong_completions_lose_reward_after_the_groups_are_chosen(policy, recipe):
+    rollouts, _ = batch(policy, MIXED + EQUAL, 4)
+    settings = recipe("dapo", prompts=2, group_size=4, max_tokens=8, overlong_buffer=8)
+    kept, facts = with_signal(rollouts, settings, METHODS["dapo"])
+    lengths = rollouts.mask.sum(1)[:4]
+    assert kept.rewards.tolist() == pytest.approx((torch.tensor(MIXED) - lengths / 8).tolist())
+    assert facts["rewards/overlong/mean"] == pytest.approx(-lengths.float().mean().item() / 8)
+
+
+def test_a_run_where_nothing_has_a_signal_changes_nothing(warm, task, recipe):
+    settings = recipe("dapo", steps=2, eval_problems=0)
+    run = quiet(
+        settings, policy=warm, task=task, reward=lambda completions: torch.ones(len(completions))
+    )
+    assert torch.equal(weights(run.policy), weights(warm))
+    assert run.metrics[0]["groups_drawn"] == 5 * 3  # prompts, and two attempts more
+
+
+def test_the_loss_gets_both_clips(warm, task, recipe):
+    seen = []
+
+    def dapo_loss(logprobs, old_logprobs, advantages, mask, clip_low, clip_high):
+        seen.append((clip_low, clip_high))
+        return algorithms.dapo_loss(logprobs, old_logprobs, advantages, mask)
+
+    changes = {"steps": 1, "eval_problems": 0}
+    for clips in ({"clip": 0.1}, {"clip": 0.1, "clip_high": 0.3}):
+        quiet(recipe("dapo", **changes, **clips), policy=warm, task=task, functions=[dapo_loss])
+    assert set(seen) == {(0.1, 0.1), (0.1, 0.3)}
+
+
+def test_bad_functions_and_settings_are_named(warm, task, recipe):
+    def informative_groups(rewards, group_size):
+        return rewards.reshape(-1, group_size).std(1)
+
+    with pytest.raises(UserError, match="informative_groups must return one truth value a group"):
+        quiet(recipe("dapo"), policy=warm, task=task, functions=[informative_groups])
+
+    def overlong_penalty(lengths, max_tokens, buffer):
+        raise NotImplementedError
+
+    settings = recipe("dapo", overlong_buffer=2)
+    with pytest.raises(UserError, match="finish overlong_penalty first"):
+        quiet(settings, policy=warm, task=task, functions=[overlong_penalty])
+    with pytest.raises(UserError, match="overlong_buffer must be at most max_tokens, 8, not 9"):
+        recipe("dapo", overlong_buffer=9)
+    for algorithm in ("dr_grpo", "dapo", "gspo"):
+        with pytest.raises(UserError, match="group_size must be at least 2"):
+            recipe(algorithm, group_size=1)
+
+
+def test_a_resumed_dapo_run_asks_the_same_questions(tmp_path, warm, task, recipe):
+    settings = recipe("dapo", steps=4, overlong_buffer=2)
+    options = {"policy": warm, "task": task}
+    plain = quiet(settings, **options)
+    quiet(settings, tmp_path / "run", **options)
+    (tmp_path / "run" / "result.json").unlink()
+    last = max((tmp_path / "run" / "checkpoints").glob("step-*"))
+    last.rename(last.with_name("gone"))
+    resumed = quiet(settings, tmp_path / "run", resume=True, **options)
+    assert torch.equal(weights(resumed.policy), weights(plain.policy))
+    assert [m["groups_drawn"] for m in resumed.metrics] == [
+        m["groups_drawn"] for m in plain.metrics
+    ]
+
+
+def test_the_recipes_name_what_makes_them_different():
+    assert load_recipe("dapo").clip_high == 0.28 and load_recipe("dapo").resample > 0
+    assert load_recipe("gspo").clip < 0.1

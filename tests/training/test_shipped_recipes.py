@@ -1,0 +1,34 @@
+"""The recipes that come with the package, and the environment's choice of a policy."""
+
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.training import load_recipe, shipped_recipes
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_loads_and_is_named_for_what_it_does(name):
+    recipe = load_recipe(name)
+    assert recipe.algorithm == name.removeprefix("gsm8k_")
+    if name.startswith("gsm8k_"):
+        assert recipe.task == "gsm8k" and recipe.policy != "tiny" and "####" in recipe.system
+    else:
+        assert recipe.task == "word_problems" and recipe.policy == "tiny"
+
+
+def test_the_environment_names_the_policy_where_nothing_else_does(monkeypatch, tmp_path):
+    monkeypatch.setenv("RLCOURSE_POLICY", "some/model")
+    assert load_recipe("grpo").policy == "some/model"
+    assert load_recipe("grpo").warm_start == "sft"
+    assert load_recipe("grpo", policy="tiny").policy == "tiny"
+    assert load_recipe("gsm8k_grpo").policy == "Qwen/Qwen2.5-0.5B-Instruct"
+    saved = tmp_path / "recipe.yaml"  # as a run directory holds it
+    saved.write_text(load_recipe("grpo", policy="tiny").to_yaml())
+    assert load_recipe(saved).policy == "tiny"
+    monkeypatch.setenv("RLCOURSE_POLICY", "")
+    assert load_recipe("grpo").policy == "tiny"
+
+
+def test_swapped_letters_are_recognized():
+    with pytest.raises(UserError, match=r"no recipe 'gsop': did you mean 'gspo'\?"):
+        load_recipe("gsop")
