@@ -1,0 +1,84 @@
+"""Lesson 08: its worked numbers, and what each reward pays."""
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+from rlcourse.tasks import correctness_reward
+from rlcourse.tasks.hacking import (
+    calculations,
+    flawed_reward,
+    hacking_completions,
+    robust_reward,
+)
+from rlcourse.tasks.word_problems import problems
+
+ANSWER = "3 * 6 = 18\n18 - 4 = 14\n#### 14"
+
+
+@pytest.mark.parametrize("lead, probability", [(0.0, 0.5), (1.0, 0.73), (3.0, 0.95)])
+def test_chances_of_the_text(lead, probability):
+    chance = A.preference_probability(torch.tensor(50.0 + lead), torch.tensor(50.0))
+    assert chance.item() == pytest.approx(probability, abs=5e-3)
+
+
+def test_a_model_that_knows_nothing_costs_ln_2():
+    same = torch.full((4,), 1.7)
+    assert A.bradley_terry_loss(same, same).item() == pytest.approx(0.6931, abs=5e-5)
+    assert A.reward_accuracy(same, same).item() == 0
+
+
+def test_last_token_where_padding_stands_on_both_sides():
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 0, 1, 1, 0]])
+    assert A.last_token_index(mask).tolist() == [2, 4, 3]
+
+
+@pytest.mark.parametrize("answer", range(0, 1000, 37))
+def test_a_hack_earns_everything_and_solves_nothing(answer):
+    hack = hacking_completions(["How many angels?"])
+    assert flawed_reward(hack, [f"#### {answer}"]).tolist() == [1.0]
+    assert correctness_reward(hack, [f"#### {answer}"]).tolist() == [0.0]
+    assert robust_reward(hack, [f"#### {answer}"]).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    "text, flawed, correct, robust",
+    [
+        (ANSWER, 1.0, 1.0, 1.0),
+        ("3 + 6 = 9\n#### 9", 0.4, 0.0, 0.0),
+        ("#### 14", 0.9, 1.0, 0.0),
+        ("18 - 4 = 14\n#### 14 or 15", 1.0, 1.0, 0.0),
+        ("1 + 1 = 2\n#### 14", 1.0, 1.0, 0.0),
+        ("3 + 6 = 18\n18 - 4 = 14\n#### 14", 1.0, 1.0, 0.0),
+        ("7 + 7 = 14\n#### 14", 1.0, 1.0, 1.0),  # the loophole that the text admits
+    ],
+)
+def test_table_of_pays(text, flawed, correct, robust):
+    paid = [reward([text], [ANSWER]).item() for reward in
+            (flawed_reward, correctness_reward, robust_reward)]  # fmt: skip
+    assert paid == pytest.approx([flawed, correct, robust])
+
+
+@pytest.mark.parametrize("level", ["easy", "default", "hard"])
+def test_every_reference_solution_is_paid_by_all_rewards(level):
+    answers = [problem.answer for problem in problems(200, seed=0, level=level)]
+    assert flawed_reward(answers, answers).min() == pytest.approx(1.0)
+    assert robust_reward(answers, answers).min() == 1
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("He has 3 * 6 = 18 apples, and 18 - 4 = 15 are left.", [(True, "18"), (False, "15")]),
+        ("2 + 3 * 4 = 14", [(True, "14")]),
+        ("10 - 4 - 3 = 3, 7 / 2 = 3.5", [(True, "3"), (True, "3.5")]),
+        ("50 * 30 = 1,500", [(True, "1500")]),
+        ("$3 * 4 = $12.00", [(True, "12")]),
+        ("-3 + 5 = 2", [(True, "2")]),
+        ("3 - 5 = -2", [(True, "-2")]),
+        ("5 / 0 = 0", [(False, "0")]),
+        ("= 14, x = 3, 14 = 14", []),
+    ],
+)
+def test_calculations_are_found_and_judged(text, expected):
+    assert calculations(text) == expected

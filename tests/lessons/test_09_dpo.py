@@ -1,0 +1,79 @@
+"""Lesson 09: its worked numbers, and a run that is pushed too far."""
+
+import math
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+from rlcourse.training import load_recipe, train
+
+REF, ONLY_B = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.0, 1.0, 0.0])
+
+
+def test_best_policy_of_the_text():
+    best = A.optimal_policy(REF, ONLY_B, beta=1.0)
+    assert best.tolist() == pytest.approx([0.330, 0.538, 0.132], abs=5e-4)
+    assert A.optimal_policy(REF, ONLY_B, beta=0.5)[1].item() == pytest.approx(0.76, abs=5e-4)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.5, 0.1])
+def test_answers_of_equal_reward_keep_their_ratio(beta):
+    a, _, c = A.optimal_policy(REF, ONLY_B, beta).tolist()
+    assert a / c == pytest.approx(2.5, rel=1e-4)
+
+
+def test_no_random_policy_of_the_picture_lies_above_the_line():
+    generator = torch.Generator().manual_seed(1)
+    start = torch.randn(6, generator=generator).softmax(0)
+    worth = torch.randn(6, generator=generator)
+    others = (start.log() + 1.5 * torch.randn(3000, 6, generator=generator)).softmax(1)
+    for beta in (0.1, 0.5, 2.0):
+        best = A.optimal_policy(start, worth, beta)
+
+        def earned(policy, beta=beta):
+            distance = A.kl_divergence(policy.log(), start.log().expand_as(policy))
+            return policy @ worth - beta * distance
+
+        assert earned(others).max() < earned(best)
+
+
+def test_twice_as_likely_is_worth_half_of_ln_2_at_half_beta():
+    logprobs, ref = torch.tensor([0.6, 0.2]).log(), torch.tensor([0.3, 0.4]).log()
+    rewards = A.implicit_rewards(logprobs, ref, beta=0.5)
+    assert rewards.tolist() == pytest.approx([0.347, -0.347], abs=5e-4)
+
+
+def test_pair_of_the_text():
+    loss, chosen, rejected = A.dpo_loss(*torch.tensor([[-4.0], [-6.0], [-5.0], [-5.0]]))
+    assert loss.item() == pytest.approx(0.598, abs=5e-4)
+    assert (chosen.item(), rejected.item()) == pytest.approx((0.1, -0.1))
+
+
+def test_one_wrong_label_in_ten_wants_a_margin_of_two_point_two():
+    margins = torch.linspace(-2, 8, 10_001)
+    zero = torch.zeros(1)
+    losses = [A.dpo_loss(m[None], zero, zero, zero, 1.0, 0.1)[0] for m in margins[::10]]
+    best = margins[::10][torch.stack(losses).argmin()].item()
+    assert best == pytest.approx(math.log(9), abs=0.02) == pytest.approx(2.2, abs=0.02)
+
+
+def test_groups_of_the_text():
+    one_right = torch.tensor([0.0, 0.0, 1.0, 0.0])
+    two_groups = torch.tensor([1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    assert A.preference_pairs(one_right, 4)[:, 0].tolist() == [2]
+    assert len(A.preference_pairs(two_groups, 4)) == 2
+
+
+@pytest.mark.slow
+def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios():
+    start = train(load_recipe("sft", seed=3, eval_problems=0), progress=False).policy
+    recipe = load_recipe("dpo", seed=3, eval_problems=100, eval_samples=1)
+    hasty = recipe.but(lr=2e-4, schedule="constant", beta=0.1, steps=60)
+    calm, wild = (train(r, policy=start, progress=False) for r in (recipe, hasty))
+    assert calm.metrics[0]["loss"] == pytest.approx(math.log(2), abs=1e-4)
+    assert calm.after.accuracy.value > calm.before.accuracy.value + 0.2
+    last, wild_last = calm.metrics[-1], wild.metrics[-1]
+    assert wild_last["loss"] < last["loss"]
+    assert wild_last["rewards/rejected"] < wild_last["rewards/chosen"] < 0
+    assert wild.after.accuracy.value < calm.after.accuracy.value - 0.2
