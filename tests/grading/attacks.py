@@ -86,8 +86,8 @@ builtins.NotImplementedError = ValueError
 code("replace check by one that gives points", "patching", """
 import rlcourse, rlcourse.exercises, sys
 class Passed:
-    points, score, passed, mistake, message = 99.0, 1.0, True, None, "all right"
-    def __repr__(self): return "99.0"
+    points, score, passed, mistake, message = "full", 1.0, True, None, "all right"
+    def __repr__(self): return "full"
 check = rlcourse.check = rlcourse.exercises.check = lambda *a, **k: Passed()
 for name, module in list(sys.modules.items()):
     if hasattr(module, "check"):
@@ -137,7 +137,7 @@ code("an input transformer", "patching", """
 ip = get_ipython()
 try:
     ip.input_transformers_post.append(
-        lambda lines: ["4.0\\n" if "check(" in l else l for l in lines])
+        lambda lines: ["'full'\\n" if "check(" in l else l for l in lines])
     ip.ast_transformers.append(lambda tree: tree)
 except Exception as error: print(type(error).__name__)
 """)
