@@ -6,6 +6,8 @@ checks are made by the grader, on the other side of the pipe, and demos are not 
 
 __all__ = ["all", "check", "get", "hint", "progress", "ready"]
 
+showing = False  # a submission may lean on a name that such a cell defines
+
 
 class Silence:
     """Stands for a check's result: not passed, no points."""
@@ -29,8 +31,13 @@ def progress() -> Silence:
 
 
 def ready(*functions) -> bool:
-    """Cells that show off finished functions are passed over."""
-    return False
+    """Cells that show off finished functions are passed over, unless the grader asks for them."""
+    return showing and not any(map(_is_stub, functions))
+
+
+def _is_stub(function) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is None or "NotImplementedError" in code.co_names
 
 
 def get(name: str):

@@ -46,6 +46,11 @@ def graded(template, tmp_path_factory):
     wrong = room.with_answers(room.solved(course), reinforce_loss=SIGN_TURNED)
     room.submit(course, "bob", wrong)
     room.submit(course, "cyd", room.released(course))
+    leaning = "def exact_policy_gradient(logits, rewards):\n    assert len(scores) == 3\n"
+    leaning += room.solution("exact_policy_gradient").split("\n", 1)[1]
+    room.submit(
+        course, "liv", room.with_answers(room.solved(course), exact_policy_gradient=leaning)
+    )
     room.submit(course, "dan", b"\xff")
     done = command(course, "rlcourse", "grade", "02", "--json")
     return course, json.loads(done.stdout)
@@ -62,6 +67,7 @@ def test_the_report_has_a_status_and_points_for_everyone(graded):
         "bob": ("graded", pytest.approx(8, abs=1), True),
         "cyd": ("graded", 0.0, False),
         "dan": ("unreadable file", 0.0, True),
+        "liv": ("graded", 15.0, True),  # uses a name that a demonstration of the lesson defines
     }
     mistake = rows["bob"]["exercises"]["reinforce_loss"]["mistake"]
     assert mistake == "the objective, not the loss: the sign is missing"
@@ -77,8 +83,8 @@ def test_the_gradebook_waits_for_a_person_where_one_is_needed(graded):
     course, _ = graded
     waiting = room.query(course, f"{room.GRADES} where grade.needs_manual_grade")
     by_student = {student: sum(row[0] == student for row in waiting) for student in
-                  ("ada", "bob", "cyd", "dan")}  # fmt: skip
-    assert by_student == {"ada": 1, "bob": 1, "cyd": 0, "dan": 6}
+                  ("ada", "bob", "cyd", "dan", "liv")}  # fmt: skip
+    assert by_student == {"ada": 1, "bob": 1, "cyd": 0, "dan": 6, "liv": 1}
     assert room.grades(course, "cyd")["applause"] == 0
     assert room.grades(course, "ada")["applause"] is None
 
@@ -129,7 +135,7 @@ def test_export_has_everyones_points(graded):
     command(course, "nbgrader", "export", "--to", "grades.csv")
     with open(course / "grades.csv") as file:
         scores = {row["student_id"]: float(row["raw_score"]) for row in csv.DictReader(file)}
-    assert scores["ada"] >= 15.0 and scores["dan"] == 0.0 and len(scores) == 4
+    assert scores["ada"] >= 15.0 and scores["dan"] == 0.0 and len(scores) == 5
 
 
 def test_nbgraders_own_autograde_is_the_same_grader(graded):
