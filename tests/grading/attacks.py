@@ -203,7 +203,7 @@ code("sources, solutions and the gradebook, by their paths", "spying", """
 import glob, os, sqlite3
 paths = ["SECRET", "COURSE/gradebook.db", "COURSE/.grading-secret", "COURSE/nbgrader_config.py",
          "REPOSITORY/rlcourse/algorithms/policy_gradient.py", "REPOSITORY/README.md",
-         "REPOSITORY/rlcourse/exercises/exam.py", "/etc/passwd", "/etc/hostname", os.path.expanduser("~root/.bashrc")]
+         "REPOSITORY/rlcourse/exercises/exam.py", "/etc/passwd", "/etc/hostname"]
 paths += glob.glob("COURSE/**", recursive=True) + glob.glob("REPOSITORY/solutions/*")
 for path in paths:
     try: print("LEAK", path, open(path, "rb").read(80))
