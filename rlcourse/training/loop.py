@@ -70,17 +70,9 @@ def training_steps(
             if reference is not None:
                 with torch.no_grad():
                     rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
-            if critic is not None:
-                rollouts, facts = judged(critic, rollouts, recipe, method)
+            if not method.imitates:
+                rollouts, facts = with_advantages(rollouts, critic, recipe, method)
                 metrics |= facts
-            elif not method.imitates:
-                advantages = call_estimator(
-                    method.advantages,
-                    rollouts.rewards,
-                    rollouts.mask,
-                    group_size=recipe.group_size,
-                )
-                rollouts = replace(rollouts, advantages=advantages)
             if method.keeps_rewarded:
                 rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
                 metrics["kept"] = len(rollouts)
@@ -106,6 +98,16 @@ def drawn(policy, recipe, task, reward, generator, step, attempt=0):
     problems = problems_of_step(task.train, recipe.prompts, place, recipe.seed)
     rollouts = sampled(policy, problems, recipe, generator)
     return score(policy, rollouts, problems, recipe, task, reward)
+
+
+def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[str, float]]:
+    """The rollouts with their advantages: by the method's estimator, or by the critic."""
+    if critic is not None:
+        return judged(critic, rollouts, recipe, method)
+    advantages = call_estimator(
+        method.advantages, rollouts.rewards, rollouts.mask, group_size=recipe.group_size
+    )
+    return replace(rollouts, advantages=advantages), {}
 
 
 def update(networks, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
