@@ -124,7 +124,7 @@ class Sandbox:
         self._sending = threading.Lock()
         self._ended: dict[int, dict] = {}
         self._number = 0
-        self._alive = False
+        self._alive = self._closed = False
         readable = (*isolation.system_paths(), str(library))
         self._wanted = isolation.Confinement(
             readable=readable,
@@ -174,7 +174,7 @@ class Sandbox:
             except (OSError, ValueError):
                 found = {}
             if not found.get("ready"):
-                self.close()
+                self._stop()
                 complaints.seek(0)
                 said = complaints.read().decode(errors="replace").strip().splitlines()
                 reason = said[-1] if said else "it gave no reason"
@@ -201,7 +201,11 @@ class Sandbox:
                 self._state.notify_all()
 
     def close(self) -> None:
-        """End the server and everything that it started."""
+        """End the server and everything that it started, for good."""
+        self._closed = True
+        self._stop()
+
+    def _stop(self) -> None:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._control.close()
@@ -231,8 +235,10 @@ class Sandbox:
     def _attempt(self, steps, transcript: Transcript, end: float) -> str | None:
         """Run the steps in one process; the name of the step that it was lost in, or None."""
         with self._state:
+            if self._closed:
+                raise RuntimeError("the sandbox is closed")
             if not self._alive:
-                self.close()
+                self._stop()
                 self._start()
             self._number += 1
             number = self._number
