@@ -7,6 +7,7 @@ both with ``policy.logprobs`` in value and gradient.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -48,20 +49,42 @@ def row_logprobs(policy, batch: Rollouts, rows: Tensor | None = None) -> Tensor:
 
 def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
     """``policy.logprobs(batch)`` (n, T), reading each prompt once for all of its rows."""
+    own_way = getattr(type(policy), "logprobs", None) is not Policy.logprobs
+    prompts = None if own_way else shared_prompts(batch)
+    if prompts is None:
+        return policy.logprobs(batch)
+    logits = read_once(partial(next_token_logits, policy.model), policy.model, prompts, batch)
+    tokens = torch.cat([batch.prompt_tokens[:, -1:], batch.tokens], dim=1)
+    logprobs = policy.token_logprobs(logits, tokens, batch.temperature)
+    return logprobs.masked_fill(~batch.mask, 0.0)
+
+
+def shared_prompts(batch: Rollouts) -> tuple[Tensor, Tensor, Tensor] | None:
+    """The different prompts' tokens and masks, and which of them each row has.
+
+    None where there are so many that reading them apart from the completions does not pay.
+    """
     width = batch.prompt_tokens.shape[1]
     prompts, group = torch.unique(
         torch.cat([batch.prompt_mask.long(), batch.prompt_tokens], dim=1),
         dim=0,
         return_inverse=True,
     )
-    own_way = getattr(type(policy), "logprobs", None) is not Policy.logprobs
-    if own_way or 2 * len(prompts) > len(batch):
-        return policy.logprobs(batch)
-    prompt_mask, prompt_tokens = prompts[:, :width], prompts[:, width:]
+    if 2 * len(prompts) > len(batch):
+        return None
+    return prompts[:, width:], prompts[:, :width], group
+
+
+def read_once(read: Callable, model, prompts: tuple[Tensor, Tensor, Tensor], batch: Rollouts):
+    """What `read` sees at each row's prompt's last token and at its completion (n, T+1, …).
+
+    ``read(keep=, input_ids=, …)`` returns the last `keep` positions of `model`'s output.
+    """
+    prompt_tokens, prompt_mask, group = prompts
+    width = batch.prompt_tokens.shape[1]
     mask = torch.cat([batch.prompt_mask, batch.mask], dim=1)
-    cache = DynamicCache(config=policy.model.config)
-    first = next_token_logits(
-        policy.model,
+    cache = DynamicCache(config=model.config)
+    first = read(
         keep=1,
         input_ids=prompt_tokens,
         attention_mask=prompt_mask,
@@ -70,8 +93,7 @@ def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
         use_cache=True,
     )
     cache.reorder_cache(group)
-    rest = next_token_logits(
-        policy.model,
+    rest = read(
         keep=batch.mask.shape[1],
         input_ids=batch.tokens,
         attention_mask=mask.long(),
@@ -79,7 +101,4 @@ def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
         past_key_values=cache,
         use_cache=True,
     )
-    logits = torch.cat([first[group], rest], dim=1)  # (n, T+1, V), from the prompt's last token on
-    tokens = torch.cat([batch.prompt_tokens[:, -1:], batch.tokens], dim=1)
-    logprobs = policy.token_logprobs(logits, tokens, batch.temperature)
-    return logprobs.masked_fill(~batch.mask, 0.0)
+    return torch.cat([first[group], rest], dim=1)  # from the prompt's last token on

@@ -71,6 +71,8 @@ def render_report(run: "Run") -> str:
 
 def _comparisons(run: "Run") -> list[dict]:
     """Each accuracy before and after, for the numbers at the top."""
+    if run.pair_accuracy is not None:
+        return [{"name": "Held-out pairs", "before": None, "after": run.pair_accuracy}]
     if run.after is None:
         return []
     best = max(run.after.pass_at)

@@ -8,6 +8,7 @@ of reward models.
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from rlcourse.policy import Policy
 from rlcourse.policy.decoding import token_positions
 from rlcourse.policy.loading import choose_device, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training.forward import read_once, shared_prompts
 from rlcourse.training.methods import call_for_tensor
 
 ROWS = 256  # completions read at once where no gradient is wanted
@@ -47,13 +49,27 @@ def scalar_model(policy: Policy) -> nn.Module:
 
 def token_scores(model: nn.Module, rollouts: Rollouts) -> Tensor:
     """The head's numbers (N, T+1), from the prompt's last token to the completion's end."""
-    tokens = torch.cat([rollouts.prompt_tokens, rollouts.tokens], dim=1)
-    mask = torch.cat([rollouts.prompt_mask, rollouts.mask], dim=1)
-    inputs = {"input_ids": tokens, "attention_mask": mask.long(), "use_cache": False}
-    if "position_ids" in inspect.signature(model.base_model.forward).parameters:
-        inputs["position_ids"] = token_positions(mask)
-    hidden = model.base_model(**inputs).last_hidden_state[:, -rollouts.tokens.shape[1] - 1 :]
+    read = partial(hidden_states, model.base_model)
+    prompts = shared_prompts(rollouts)
+    if prompts is not None:
+        hidden = read_once(read, model, prompts, rollouts)
+    else:
+        mask = torch.cat([rollouts.prompt_mask, rollouts.mask], dim=1)
+        hidden = read(
+            keep=rollouts.tokens.shape[1] + 1,
+            input_ids=torch.cat([rollouts.prompt_tokens, rollouts.tokens], dim=1),
+            attention_mask=mask.long(),
+            position_ids=token_positions(mask),
+            use_cache=False,
+        )
     return model.score(hidden).squeeze(-1).float()
+
+
+def hidden_states(body: nn.Module, keep: int, **inputs) -> Tensor:
+    """The body's last layer (N, keep, D) at the last `keep` positions."""
+    if "position_ids" not in inspect.signature(body.forward).parameters:
+        del inputs["position_ids"]
+    return body(**inputs).last_hidden_state[:, -keep:]
 
 
 class RewardModel:

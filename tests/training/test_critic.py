@@ -192,3 +192,19 @@ def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
 
     assert torch.equal(last_weights(out), last_weights(tmp_path / "plain"))
     assert last_weights(out).abs().sum() > 0
+
+
+def test_prompts_read_once_give_the_same_scores_and_gradients(warm):
+    rollouts = warm.sample(["1?", "2 2 2?"], group_size=4, max_tokens=6)
+    critic = scalar_model(warm)
+    torch.nn.init.normal_(critic.score.weight)
+    together = token_scores(critic, rollouts)
+    rows = [token_scores(critic, rollouts.rows(slice(i, i + 1))) for i in range(8)]
+    real = torch.nn.functional.pad(rollouts.mask, (1, 0), value=True)
+    torch.testing.assert_close(together[real], torch.cat(rows)[real])
+    gradients = []
+    for scores in (together, torch.cat(rows)):
+        critic.zero_grad()
+        scores[real].square().sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in critic.parameters()]))
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)

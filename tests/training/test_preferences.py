@@ -231,6 +231,8 @@ def test_a_reward_model_learns_who_is_right_and_can_be_saved_and_loaded(
     assert run.metrics[-1]["eval/pair_accuracy"] == pytest.approx(run.pair_accuracy.value, abs=1e-4)
     assert "held-out pairs put in the right order" in run.summary()
 
+    assert "Held-out pairs" in (tmp_path / "run" / "report.html").read_text()
+
     loaded = load_run(tmp_path / "run", device="cpu")
     assert loaded.pair_accuracy == run.pair_accuracy
     saved = RewardModel.load(tmp_path / "run" / "reward_model", device="cpu")
