@@ -57,7 +57,7 @@ class Slop:
 
 
 CLEAN = Slop(add=0.0, stop=0.0, format=0.0, slip=0.0)
-BASE_SLOP = Slop(add=0.35, stop=0.1, format=0.1, slip=0.0)
+BASE_SLOP = Slop(add=0.5, stop=0.15, format=0.1, slip=0.01)
 SFT_SLOP = Slop(add=0.55, stop=0.2, format=0.15, slip=0.01)
 TEACHERS = {"sloppy": SFT_SLOP, "clean": CLEAN}
 

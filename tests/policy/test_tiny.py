@@ -87,7 +87,7 @@ def test_a_chat_prompt_has_one_bos_however_it_is_encoded(tokenizer, add_special_
 def test_chat_template_ends_an_answer_with_eos_and_marks_only_it_for_the_loss(tokenizer):
     messages = [
         {"role": "system", "content": "The answer is 1."},
-        {"role": "user", "content": "How many?"},
+        {"role": "user", "content": "There are 5 apples."},
         {"role": "assistant", "content": "#### 14"},
     ]
     encoded = tokenizer.apply_chat_template(
@@ -95,7 +95,7 @@ def test_chat_template_ends_an_answer_with_eos_and_marks_only_it_for_the_loss(to
     )
     ids, mask = encoded["input_ids"], encoded["assistant_masks"]
     assert tokenizer.decode(ids) == (
-        "<s><|system|>The answer is 1.<|user|>How many?<|assistant|>#### 14</s>"
+        "<s><|system|>The answer is 1.<|user|>There are 5 apples.<|assistant|>#### 14</s>"
     )
     assert [i for i, m in zip(ids, mask, strict=True) if m] == (
         tokenizer("#### 14")["input_ids"] + [tokenizer.eos_token_id]
