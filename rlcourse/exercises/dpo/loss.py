@@ -213,6 +213,11 @@ DPO_LOSS = Exercise(
             "The loss is the mean over pairs: as a sum, twice the batch would be twice the step.",
         ),
         Mistake(
+            "one loss a pair",
+            _dpo(reduce=lambda per_pair: per_pair),
+            "A scalar is asked for: the mean over the pairs.",
+        ),
+        Mistake(
             "one sigmoid of the mean margin",
             _dpo(before_margin=lambda margin: margin.mean()),
             "Each pair has its own sigmoid; then the mean is taken.",
@@ -226,6 +231,16 @@ DPO_LOSS = Exercise(
             "the given order left at full weight under label smoothing",
             _dpo(smooth=lambda share, right, flipped: right + share * flipped),
             "The two weights are probabilities and sum to 1: 1 − ε and ε.",
+        ),
+        Mistake(
+            "the logarithm of a mixed probability",
+            _dpo(
+                smooth=lambda share, right, flipped: torch.logaddexp(
+                    right + torch.tensor(1 - share).log(), flipped + torch.tensor(share).log()
+                )
+            ),
+            "That is the likelihood of a noisy label, and fair; cDPO mixes the two *losses*: "
+            "(1 − ε) log σ(Δ) + ε log σ(−Δ).",
         ),
         Mistake(
             "the “robust” loss, with −ε and a division by 1 − 2ε",
@@ -262,6 +277,15 @@ DPO_LOSS = Exercise(
             "a loss through which gradient flows into the reference",
             _dpo(reward_of=lambda logprobs, ref, beta: beta * (logprobs - ref)),
             "The reference is frozen: use `detach()` on its log-probs.",
+        ),
+        Mistake(
+            "a loss in which nothing is detached",
+            _dpo(
+                reward_of=lambda logprobs, ref, beta: beta * (logprobs - ref),
+                returned=lambda rewards, *_: rewards,
+            ),
+            "The reference is frozen, and the rewards are returned to be looked at: both need "
+            "`detach()`.",
         ),
         Mistake(
             "a loss that no gradient leaves",

@@ -86,6 +86,12 @@ OPTIMAL_POLICY = Exercise(
             "A factor πref in front of the exponential is log πref inside it.",
         ),
         Mistake(
+            "the softmax of πref times r/β",
+            lambda ref_probs, rewards, beta: (ref_probs * rewards / beta).softmax(-1),
+            "πref stands in front of the exponential, not in the exponent: there it becomes a sum, "
+            "log πref + r/β.",
+        ),
+        Mistake(
             "πref · exp(r/β), not normalized",
             lambda ref_probs, rewards, beta: ref_probs * torch.exp(rewards / beta),
             "Probabilities sum to 1: divide by the sum Z.",

@@ -89,6 +89,11 @@ def _best_against_rest(group):
     return [(best, i) for i in range(len(group)) if group[i] < group[best]]
 
 
+def _both_ways(group):
+    pairs = _outside_in(group)
+    return pairs + [(b, a) for a, b in pairs]
+
+
 def _in_order(group):
     pairs = [(a, a + 1) for a in range(0, len(group) - 1, 2)]
     return [(a, b) if group[a] > group[b] else (b, a) for a, b in pairs if group[a] != group[b]]
@@ -173,6 +178,20 @@ PREFERENCE_PAIRS = Exercise(
             "Go on with the second best against the second worst, and so on, while they differ.",
         ),
         Mistake(
+            "the best against the worst only, equal or not",
+            lambda rewards, group_size: _made(
+                rewards, group_size, lambda group: _outside_in(group, ties=True)[:1]
+            ),
+            "A group whose rewards are all equal has no better and no worse; and where it has, the "
+            "second best and the second worst make a pair, too.",
+        ),
+        Mistake(
+            "every pair twice, both ways round",
+            lambda rewards, group_size: _made(rewards, group_size, _both_ways),
+            "Halfway through the ranking the worse ones come first: stop at G/2, and ask for >, "
+            "not for ≠.",
+        ),
+        Mistake(
             "every better completion with every worse one",
             lambda rewards, group_size: _made(rewards, group_size, _every),
             "No completion may be in two pairs: a group with many ties broken would count more "
@@ -209,6 +228,13 @@ PREFERENCE_PAIRS = Exercise(
             _no_shape_when_empty,
             "A batch without any pair happens: return a long tensor of shape (0, 2), "
             "with `dtype=torch.long` and `.reshape(-1, 2)`.",
+        ),
+        Mistake(
+            "a result that is float when there is no pair",
+            lambda rewards, group_size: torch.tensor(
+                preference_pairs(rewards, group_size).tolist()
+            ).reshape(-1, 2),
+            "An empty list becomes a float tensor, and rows are indices: say `dtype=torch.long`.",
         ),
     ),
     alternatives=(_by_topk, _by_two_pointers),

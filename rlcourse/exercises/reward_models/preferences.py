@@ -161,6 +161,12 @@ BRADLEY_TERRY_LOSS = Exercise(
             "computes both at once.",
         ),
         Mistake(
+            "a quotient of exponentials that overflows",
+            _mean(lambda chosen, rejected: -_by_exponentials(chosen, rejected).log()),
+            "exp(1000) is infinite: divide by it above and below, and log σ(chosen − rejected) "
+            "remains.",
+        ),
+        Mistake(
             "a small number added inside the logarithm",
             _mean(lambda chosen, rejected: -((chosen - rejected).sigmoid() + 1e-8).log()),
             "That caps the loss, and just the pairs that are most wrong get no gradient: use "
