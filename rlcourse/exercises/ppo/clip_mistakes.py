@@ -55,6 +55,12 @@ def _nan_mean(x, mask):
     return (x * mask).sum() / mask.sum()
 
 
+def _one_number_a_row(logprobs, old_logprobs, advantages, mask, clip=0.2):
+    ratio, a = _ratio(logprobs, old_logprobs), advantages.detach()[:, None]
+    marked = _stopped(ratio, a, clip).to(ratio.dtype)
+    return -masked_mean(_min(ratio, a, clip), mask), masked_mean(marked, mask).detach()
+
+
 def _half_inside(ratio, a, clip):
     """The clipped term from a detached ratio: inside the band the min shares the gradient."""
     return torch.minimum(ratio * a, _clamp(ratio.detach(), clip) * a)
@@ -246,6 +252,12 @@ MISTAKES = (
         "a sum over the tokens",
         variant(average=lambda x, m: (x * m).sum()),
         "As a sum, twice the batch would mean twice the step: divide by the number of real tokens.",
+    ),
+    Mistake(
+        "advantages that are always taken for one number a row",
+        _one_number_a_row,
+        "With a critic there is an advantage for each token, (N, T): add the column only where "
+        "`advantages.dim() == 1`.",
     ),
     Mistake(
         "advantages laid along the tokens",

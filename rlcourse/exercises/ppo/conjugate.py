@@ -86,6 +86,47 @@ def _in_place(matvec, b, iterations=10, tolerance=1e-10):
     return x
 
 
+def _one_tensor_for_three(matvec, b, iterations=10, tolerance=1e-10):
+    """Residual, direction and b are three names of one tensor, and `-=` changes them all."""
+    x = torch.zeros_like(b)
+    residual = direction = b
+    squared = residual @ residual
+    for _ in range(iterations):
+        if squared < tolerance:
+            break
+        image = matvec(direction)
+        step = squared / (direction @ image)
+        x += step * direction
+        residual -= step * image
+        previous, squared = squared, residual @ residual
+        direction = residual + (squared / previous) * direction
+    return x
+
+
+def _first_squared_residual(matvec, b, iterations=10, tolerance=1e-10):
+    x, residual, direction, squared = torch.zeros_like(b), b.clone(), b.clone(), b @ b
+    for _ in range(iterations):
+        if squared < tolerance:
+            break
+        image = matvec(direction)
+        step = squared / (direction @ image)
+        x, residual = x + step * direction, residual - step * image
+        direction = residual + (residual @ residual) / squared * direction
+    return x
+
+
+def _guarded_step(matvec, b, iterations=10, tolerance=1e-10):
+    """As in a well-known library: no tolerance, but a little something in one of the divisors."""
+    x, residual, direction, squared = torch.zeros_like(b), b.clone(), b.clone(), b @ b
+    for _ in range(iterations):
+        image = matvec(direction)
+        step = squared / (direction @ image + 1e-8)
+        x, residual = x + step * direction, residual - step * image
+        previous, squared = squared, residual @ residual
+        direction = residual + (squared / previous) * direction
+    return x
+
+
 def _matrix_of(matvec, b: Tensor) -> Tensor:
     unit = torch.eye(len(b), dtype=b.dtype)
     return torch.stack([matvec(unit[i]) for i in range(len(b))], dim=1)
@@ -278,6 +319,24 @@ CONJUGATE_GRADIENT = Exercise(
             _in_place,
             "`b -= …` changes the caller's vector, also where `residual = b` is but another name "
             "for it: start from `b.clone()`, or make new tensors.",
+        ),
+        Mistake(
+            "a solution in which residual, direction and b are one tensor",
+            _one_tensor_for_three,
+            "`residual = b` makes a second name, not a copy, and `-=` then changes all of them: "
+            "start from `b.clone()`.",
+        ),
+        Mistake(
+            "steps that use the first squared residual all along",
+            _first_squared_residual,
+            "The squared residual of this turn is the old one of the next: renew it at the end of "
+            "each turn.",
+        ),
+        Mistake(
+            "iterations without a tolerance, and 1e−8 in the divisor of the step",
+            _guarded_step,
+            "The small number saves the step but not the share of the old direction, which is 0/0 "
+            "as well: stop when the squared residual falls below `tolerance`.",
         ),
     ),
     alternatives=(_by_true_residual, _by_recursion, _by_krylov_space),

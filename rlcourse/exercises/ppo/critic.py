@@ -63,6 +63,13 @@ def _halved_inside(a, b):
     return torch.maximum(a, b.detach())
 
 
+def _larger_mean(values, returns, old_values, mask, clip=0.2):
+    old, target = old_values.detach(), returns.detach()
+    near = old + (values - old).clamp(-clip, clip)
+    own, bounded = (masked_mean((v - target) ** 2, mask) for v in (values, near))
+    return torch.maximum(own, bounded) / 2
+
+
 def _unclipped_without_gradient(values, returns, old_values, mask, clip=0.2):
     return 0 * values.sum() + value_loss(values.detach(), returns, old_values, mask, clip)
 
@@ -126,6 +133,11 @@ VALUE_LOSS = Exercise(
             "the plain squared error, without a band",
             _loss(pick=lambda own, near: own),
             "The second error is that of the value held within ±clip of `old_values`.",
+        ),
+        Mistake(
+            "the larger of the two means",
+            _larger_mean,
+            "The larger error is taken for each token, and then the mean.",
         ),
         Mistake(
             "the mean of the two errors",

@@ -130,6 +130,10 @@ def _only_result_is_masked(rewards, values, mask, gamma=1.0, lam=0.95):
     return _padding_rewards(rewards * mask, values, mask, gamma, lam)
 
 
+def _maskless(rewards, values, mask, gamma=1.0, lam=0.95):
+    return gae(rewards, values, torch.ones_like(mask), gamma, lam)
+
+
 def _across_rows(rewards, values, mask, gamma=1.0, lam=0.95):
     advantages, returns = gae(rewards.T, values.T, mask.T, gamma, lam)
     return advantages.T, returns.T
@@ -213,6 +217,12 @@ GAE = Exercise(
             _padding_rewards,
             "What stands on padding leaks back into real tokens: set rewards and values there to "
             "0 first, not only the results.",
+        ),
+        Mistake(
+            "an estimate that does not know the mask",
+            _maskless,
+            "What stands on padding is no reward and no value: set both to 0 there, and the "
+            "results, too.",
         ),
         Mistake(
             "a recursion in which only the values on padding are left in",

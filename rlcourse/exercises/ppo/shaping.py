@@ -244,6 +244,16 @@ KL_SHAPED_REWARDS = Exercise(
             "critic tell tokens apart.",
         ),
         Mistake(
+            "the mean log-ratio of the completion, at the last token",
+            _shaped(
+                spread=lambda kl, mask: (
+                    (kl.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1))
+                    * _is_last(mask)
+                )
+            ),
+            "A completion's KL is a *sum* over its tokens, and each token pays where it stands.",
+        ),
+        Mistake(
             "a score divided by the length",
             _score_over_length,
             "The score is paid once and in full, at the last token.",

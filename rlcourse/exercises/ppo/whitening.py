@@ -69,6 +69,11 @@ def _by_torch_std(x, mask):
     return (x - x.mean()) / (x.std() + 1e-8) * mask
 
 
+def _root_mean_square(x, mask):
+    square = masked_mean(x.square(), mask)
+    return ((x - masked_mean(x, mask)) * (square + 1e-8).rsqrt()).masked_fill(~mask.bool(), 0)
+
+
 def _keeps_mean(x, mask):
     return _whitening()(x, mask) + masked_mean(x, mask) * mask
 
@@ -143,6 +148,11 @@ WHITEN = Exercise(
             "moments divided by the number of positions, padding included",
             _whitening(mean=_over_all_positions, variance=_over_all_positions),
             "Divide by how many tokens are real.",
+        ),
+        Mistake(
+            "a division by the root mean square of x itself",
+            _root_mean_square,
+            "The variance is the mean square of the *centered* values.",
         ),
         Mistake(
             "a right mean, and a variance in which padding takes part",

@@ -1,0 +1,143 @@
+"""Lesson 05: the numbers of its text, and the direction of each of its contrasts."""
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+from rlcourse.policy import Policy, ToyPolicy
+from rlcourse.training import load_recipe, train
+
+
+def tensor(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_a_step_of_one_in_the_logit_costs_less_and_less():
+    kls = [A.kl_divergence(tensor(z, 0), tensor(z + 1, 0)).item() for z in (0.0, 3.0, 6.0)]
+    assert kls[0] == pytest.approx(0.1201, abs=5e-5)
+    assert kls[0] / kls[2] > 100
+    assert kls[0] == pytest.approx(0.5 * 0.25, rel=0.05), "the quadratic model, F = p(1 − p)"
+
+
+def test_conjugate_gradient_by_hand():
+    matrix, b = tensor([4.0, 1.0], [1.0, 3.0]), tensor(1.0, 2.0)
+    one, two = (A.conjugate_gradient(lambda v: matrix @ v, b, iterations=n) for n in (1, 2))
+    torch.testing.assert_close(one, tensor(0.25, 0.5))
+    torch.testing.assert_close(two, tensor(1 / 11, 7 / 11))
+
+
+def trpo_step(logits, rewards, delta):
+    old, logits = logits.clone(), logits.clone().requires_grad_()
+
+    def kl():
+        return A.kl_divergence(old, logits)
+
+    g = A.exact_policy_gradient(old, rewards)
+    natural = A.conjugate_gradient(lambda v: A.fisher_vector_product(kl, [logits], v, 1e-6), g)
+    step = (2 * delta / (g @ natural)).sqrt() * natural
+    A.backtracking_line_search(
+        lambda: logits.softmax(-1) @ rewards, kl, [logits], step, delta, shrink=0.8
+    )
+    return logits.detach()
+
+
+def test_trust_region_steps_alike_where_gradient_steps_differ_by_orders_of_magnitude():
+    rewards, starts = tensor(0, 1, 0), [tensor(z, 0, 0) for z in (0.0, 3.0, 6.0)]
+    plain = [A.kl_divergence(s, s + 4 * A.exact_policy_gradient(s, rewards)) for s in starts]
+    trusted = [A.kl_divergence(s, trpo_step(s, rewards, 0.01)) for s in starts]
+    assert plain[0] / plain[2] > 1e4
+    assert all(0.005 < kl <= 0.01 for kl in trusted)
+
+
+def toy_reward(batch):
+    return (((batch.tokens == 2) & batch.mask).sum(1) == 1).double()
+
+
+def many_updates(clip, updates):
+    old, toy = (ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0) for _ in range(2))
+    batch = toy.sample(64, generator=torch.Generator().manual_seed(0))
+    old_logprobs, rewards = toy.logprobs(batch).detach(), toy_reward(batch)
+    optimizer = torch.optim.Adam(toy.parameters(), lr=0.05)
+    for _ in range(updates):
+        logprobs = toy.logprobs(batch)
+        loss, stopped = A.ppo_clip_loss(
+            logprobs, old_logprobs, rewards - rewards.mean(), batch.mask, clip
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    outside = ((logprobs.detach() - old_logprobs).exp() - 1).abs() > 0.2
+    return old.kl(toy).item(), outside[batch.mask].double().mean().item(), float(stopped)
+
+
+def test_the_clip_ends_the_drift_but_does_not_hold_the_ratio_in_its_band():
+    kl, outside, stopped = many_updates(0.2, updates=60)
+    assert kl < 0.3 and many_updates(1e6, updates=60)[0] > 3
+    assert outside > 0.5
+    assert outside > stopped, "some are outside on the side from which they may return"
+
+
+def test_three_tokens_with_a_critic():
+    rewards, values, mask = tensor([0, 0, 1]), tensor([0.5, 0.6, 0.9]), torch.ones(1, 3)
+    for lam, expected in (
+        (0.0, [0.1, 0.3, 0.1]), (0.5, [0.275, 0.35, 0.1]), (1.0, [0.5, 0.4, 0.1]),
+    ):  # fmt: skip
+        advantages, returns = A.gae(rewards, values, mask, lam=lam)
+        torch.testing.assert_close(advantages, tensor(expected))
+        torch.testing.assert_close(returns, advantages + values)
+
+
+def test_bias_of_a_wrong_critic_vanishes_at_lambda_one_and_its_noise_grows():
+    toy = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
+    rows, p = toy.trajectories(), toy.probabilities().detach()
+    R = toy_reward(rows)
+    (exact,) = torch.autograd.grad(toy.expected_reward(R), toy.logits)
+    falsified = R + torch.randn(len(p), generator=torch.Generator().manual_seed(0))
+    values = torch.zeros(rows.tokens.shape).double()
+    for t in range(values.shape[1]):
+        begin = rows.tokens[:, :t]
+        weights = (begin[:, None] == begin[None]).all(-1) * p
+        values[:, t] = weights @ falsified / weights.sum(1)
+    last = rows.mask & (rows.mask.flip(1).cumsum(1).flip(1) == 1)
+    bias = {}
+    for lam in (0.0, 0.5, 1.0):
+        advantages, _ = A.gae(last * R[:, None], values, rows.mask, lam=lam)
+        J = (p * (advantages * toy.logprobs(rows)).sum(1)).sum()
+        bias[lam] = (torch.autograd.grad(J, toy.logits)[0] - exact).norm() / exact.norm()
+    assert bias[0.0] > bias[0.5] > 0.1
+    assert bias[1.0] < 1e-12
+
+
+def test_value_loss_by_hand():
+    old, target, one = tensor([0.5]), tensor([1.0]), torch.ones(1, 1)
+    for now, loss, slope in ((0.6, 0.08, -0.4), (0.9, 0.045, 0.0), (0.1, 0.405, -0.9)):
+        value = tensor([now]).requires_grad_()
+        result = A.value_loss(value, target, old, one)
+        assert result.item() == pytest.approx(loss)
+        assert torch.autograd.grad(result, value)[0].item() == pytest.approx(slope)
+
+
+def test_shaped_rewards_and_whitening_of_the_text():
+    logprobs, reference = tensor([-0.5, -1.0, -0.2, -9.0]), tensor([-0.7, -0.6, -0.2, -1.0])
+    mask = torch.tensor([[1, 1, 1, 0]])
+    shaped = A.kl_shaped_rewards(torch.ones(1).double(), logprobs, reference, mask, beta=0.1)
+    torch.testing.assert_close(shaped, tensor([-0.02, 0.04, 1.0, 0.0]))
+    white = A.whiten(tensor([1.0, 3.0], [5.0, 100.0]), torch.tensor([[1, 1], [1, 0]]))
+    torch.testing.assert_close(white, tensor([-(1.5**0.5), 0.0], [1.5**0.5, 0.0]))
+
+
+@pytest.mark.slow
+def test_with_the_clip_the_policy_moves_less_from_the_one_that_sampled():
+    options = {"steps": 4, "prompts": 4, "updates": 4, "minibatches": 4, "eval_problems": 0}
+    base, moved = Policy.load("tiny", device="cpu"), {}
+    for clip in (0.2, 1e6):
+        recipe = load_recipe("grpo", clip=clip, lr=4e-4, warmup=0, device="cpu", **options)
+        run = train(
+            recipe,
+            policy=base,
+            loss=A.ppo_clip_loss,
+            advantages=A.group_normalized_advantages,
+            progress=False,
+        )
+        moved[clip] = sum(m["kl_old"] for m in run.metrics[1:])
+    assert moved[1e6] > 1.3 * moved[0.2]
