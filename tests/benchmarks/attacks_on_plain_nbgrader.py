@@ -10,6 +10,7 @@ use up the machine are not run.
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,9 @@ import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
 import classroom as room
 from attacks import ATTACKS, TOTAL, Attack, Field
+
+from rlcourse.authoring import build
+from rlcourse.exercises import registry
 
 KINDS = ("patching", "lying", "spying", "writing", "files", "metadata", "signaling", "honest")
 ENDLESS = ("a device that never ends", "links and pages beside the notebook", "a named pipe")
@@ -43,6 +47,12 @@ exit $status
 def prepare(root: Path) -> Field:
     """A course with nbgrader's own settings, the lesson entered, a secret to be found."""
     course = room.make_course(root / "repository")
+    lesson = course / "lessons" / f"{room.LESSON}.md"
+    text = lesson.read_text()  # without what costs every kernel seconds: the trainer, the demos
+    text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)
+    lesson.write_text(re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL))
+    exercises = [e for e in registry.every() if e.lesson == room.LESSON]
+    build(root=root / "repository", registry=exercises, progress=False)
     (course / "nbgrader_config.py").write_text(
         "c = get_config()\nc.CourseDirectory.course_id = 'rlcourse'\n"
         "c.ClearSolutions.code_stub = {'python': 'raise NotImplementedError'}\n"

@@ -1,0 +1,43 @@
+"""Every lesson is graded from its declarations alone: solved gives all points, blank gives none."""
+
+import copy
+import json
+
+import nbformat
+import pytest
+from classroom import REPOSITORY
+
+from rlcourse.authoring import build, stubs
+from rlcourse.exercises import registry
+from rlcourse.grading import grade
+
+pytestmark = pytest.mark.slow
+LESSONS = sorted(path.stem for path in (REPOSITORY / "course" / "lessons").glob("*.md"))
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_solved_lesson_gets_all_points_and_a_blank_one_none(lesson, tmp_path):
+    lessons = tmp_path / "course" / "lessons"
+    lessons.mkdir(parents=True)
+    text = (REPOSITORY / "course" / "lessons" / f"{lesson}.md").read_text()
+    (lessons / f"{lesson}.md").write_text(text)
+    (tmp_path / "course" / "nbgrader_config.py").touch()
+    exercises = {e.name: e for e in registry.every() if e.lesson == lesson}
+    build(root=tmp_path, registry=exercises.values(), progress=False)
+    blank = nbformat.read(tmp_path / "notebooks" / lesson / f"{lesson}.ipynb", as_version=4)
+    solved = copy.deepcopy(blank)
+    for cell in solved.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if name in exercises:
+            cell.source = stubs.solution(exercises[name].reference, marks=False)
+    for student, notebook in (("solved", solved), ("blank", blank)):
+        path = tmp_path / "course" / "submitted" / student / lesson / f"{lesson}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(notebook))
+    rows = {row.student: row for row in grade(lesson, course=tmp_path / "course").rows}
+    total = sum(float(exercise.points) for exercise in exercises.values())
+    missed = {n: e for n, e in rows["solved"].exercises.items() if e["points"] < e["possible"]}
+    assert missed == {}
+    assert rows["solved"].score == rows["solved"].possible == total
+    assert rows["solved"].status == rows["blank"].status == "graded"
+    assert rows["blank"].score == 0
