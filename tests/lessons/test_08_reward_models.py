@@ -12,6 +12,7 @@ from rlcourse.tasks.hacking import (
     robust_reward,
 )
 from rlcourse.tasks.word_problems import problems
+from rlcourse.training import load_recipe, train
 
 ANSWER = "3 * 6 = 18\n18 - 4 = 14\n#### 14"
 
@@ -82,3 +83,20 @@ def test_every_reference_solution_is_paid_by_all_rewards(level):
 )
 def test_calculations_are_found_and_judged(text, expected):
     assert calculations(text) == expected
+
+
+@pytest.mark.slow
+def test_without_a_leash_the_judge_is_pleased_and_the_answers_get_worse():
+    """The judge orders held-out pairs well, and yet does not survive being optimized."""
+    start = train(load_recipe("sft", seed=1, eval_problems=0), progress=False).policy
+    options = dict(seed=1, questions=400, eval_problems=100)
+    run = train(load_recipe("reward_model", **options), policy=start, progress=False)
+    assert run.pair_accuracy.value > 0.85
+    recipe = load_recipe("grpo", seed=1, steps=40, beta=0.0, eval_problems=0)
+    steps = train(recipe, policy=start, reward=run.reward_model, progress=False).metrics
+    (paid_first, right_first), (paid_last, right_last) = (
+        [sum(m[name] for m in part) / 5 for name in ("reward/mean", "accuracy")]
+        for part in (steps[:5], steps[-5:])
+    )
+    assert paid_last > paid_first + 2
+    assert right_last < right_first
