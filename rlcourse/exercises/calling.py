@@ -259,7 +259,7 @@ def _failure(error: BaseException) -> Failure:
     if frames:
         last = frames[-1]
         line = last.line or linecache.getline(last.filename, last.lineno or 0).strip()
-        place = {"line_number": last.lineno, "line": line, "function": last.name}
+        place = {"line_number": last.lineno, "line": line[:PRINTED_LIMIT], "function": last.name}
     message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
     return Failure(type(error).__name__, message, **place)
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
 FORK_SECONDS = 60.0
 MOST_LOSSES = 6  # processes that one submission may use up
 MOST_CELLS_PRINTED = 2000
+LONGEST_COMPLAINT = 10_000
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
 
@@ -226,7 +227,7 @@ class Sandbox:
         for _ in range(MOST_LOSSES):
             left = [s for s in steps if s.name not in left_out and s.name not in transcript.exams]
             fatal = self._attempt(left, transcript, end)
-            if fatal is None:
+            if fatal is None or time.monotonic() > end:
                 return transcript
             left_out.add(fatal)
         transcript.incidents.append(Incident(DIED, "the rest", "too many processes were lost"))
@@ -249,12 +250,12 @@ class Sandbox:
                 with theirs:
                     self._order({"start": number}, [theirs.fileno()])
                 wire.receive(ours, time.monotonic() + FORK_SECONDS)
-                for step in steps:
-                    where = step.name
-                    if time.monotonic() > end:
-                        raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
-                    self._take(ours, step, transcript, end)
-                wire.send(ours, wire.dumps({"do": "end"}), time.monotonic() + 1)
+                try:
+                    for where in self._converse(ours, steps, transcript, end):  # noqa: B007
+                        pass  # the name of the last step is read below
+                finally:
+                    with suppress(OSError):
+                        ours.shutdown(socket.SHUT_RDWR)  # ends the thread that sends
         except TimeoutError:
             lost = Lost(TIMED_OUT, "killed")
         except wire.Closed:
@@ -271,18 +272,35 @@ class Sandbox:
             transcript.incidents.append(Incident(lost.status, where, lost.detail))
         return where
 
-    def _take(self, channel, step: Cell | Paper, transcript: Transcript, end: float) -> None:
-        seconds = self.limits.step
-        deadline = min(time.monotonic() + seconds + self.limits.grace, end + self.limits.grace)
+    def _converse(self, channel, steps, transcript: Transcript, end: float) -> Iterator[str]:
+        """Send the steps and take the answers; yields each step's name before its answer is due.
+
+        A thread sends ahead, so that the process need not wait for us between two steps; and we
+        only ever wait for an answer, so that a fatal step is always blamed for itself.
+        """
+        orders = [self._order_of(step) for step in steps]
+        deadline = end + self.limits.grace
+        threading.Thread(target=_send_all, args=(channel.dup(), orders, deadline)).start()
+        for step in steps:
+            yield step.name
+            now = time.monotonic()
+            if now > end:
+                raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
+            deadline = min(now + self.limits.step, end) + self.limits.grace
+            self._note(step, _fields(wire.receive(channel, deadline)), transcript)
+
+    def _order_of(self, step: Cell | Paper) -> bytes:
+        if isinstance(step, Paper):
+            return step.message
+        order = {"do": "cell", "name": step.name, "source": step.source}
+        return wire.dumps({**order, "seconds": self.limits.step})
+
+    @staticmethod
+    def _note(step: Cell | Paper, answer: dict, transcript: Transcript) -> None:
         if isinstance(step, Cell):
-            order = {"do": "cell", "name": step.name, "source": step.source, "seconds": seconds}
-            wire.send(channel, wire.dumps(order), deadline)
-            answer = _fields(wire.receive(channel, deadline))
             cell = CellAnswer(_text(answer, "printed"), _failure(answer.get("error")))
             transcript.cells[step.name] = cell
         else:
-            wire.send(channel, step.message, deadline)
-            answer = _fields(wire.receive(channel, deadline))
             transcript.exams[step.name] = _exam_answer(answer, step.cases)
         for flag, status in (("late", TIMED_OUT), ("memory", OVER_MEMORY)):
             incident = Incident(status, step.name)
@@ -332,6 +350,13 @@ def _is_within(path: str, directory: Path) -> bool:
     return Path(path).is_relative_to(directory)
 
 
+def _send_all(channel: socket.socket, orders: list[bytes], deadline: float) -> None:
+    """Send until the other side is gone, which whoever waits for its answers will notice."""
+    with channel, suppress(wire.Closed, TimeoutError):
+        for order in orders:
+            wire.send(channel, order, deadline)
+
+
 # What came over the pipe is only believed to be what it should be
 
 
@@ -350,7 +375,8 @@ def _failure(value) -> Failure | None:
     if value is None:
         return None
     good = isinstance(value, Failure) and all(
-        isinstance(text, str) for text in (value.type, value.message, value.line, value.function)
+        isinstance(text, str) and len(text) <= LONGEST_COMPLAINT
+        for text in (value.type, value.message, value.line, value.function)
     )
     if not good or not isinstance(value.line_number, int | None):
         raise wire.BrokenMessage("an error that is none")

@@ -29,7 +29,7 @@ DTYPES = {
 }  # fmt: skip
 RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)}
 LARGEST_MESSAGE = 16 * 2**20
-LONGEST_STRING = 20_000
+LONGEST_STRING = 200_000
 MOST_PARTS = 100_000
 DEEPEST = 32
 MOST_DIMENSIONS = 16

@@ -133,6 +133,13 @@ def test_an_attack_earns_what_it_deserves(battle, student):
         assert row.status == attack.status, row.incidents
 
 
+@pytest.mark.parametrize("name", ["sleep", "exit", "a crash in C", "the pipe closed", "noise"])
+def test_a_fatal_cell_is_blamed_for_itself_and_nothing_else(battle, name):
+    (student,) = [s for s, attack in STUDENTS.items() if attack.name == name]
+    (incident,) = battle.rows[student].incidents
+    assert "(cell added-" in incident
+
+
 def test_there_are_attacks_of_every_kind():
     kinds = {attack.kind for attack in ATTACKS}
     assert kinds == {"patching", "lying", "spying", "writing", "forging", "exhausting", "signaling",
