@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "grading"))
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
 import classroom as room
+import nbformat
 from attacks import ATTACKS, TOTAL, Attack, Field
 
 from rlcourse.authoring import build
@@ -85,10 +86,8 @@ def attack_plain(field: Field, attack: Attack) -> tuple[float | None, str]:
             capture_output=True, text=True,
         )  # fmt: skip
         remarks = []
-        text = "".join(p.read_text(errors="replace") for p in Path(copy).rglob("*.ipynb"))
-        if "HIDDEN-TREASURE" in text or "LEAK" in text.replace('print("LEAK', "").replace(
-            'print(\\"LEAK', ""
-        ):
+        shown = [str(cell.get("outputs")) for cell in _cells(Path(copy))]
+        if any(word in output for output in shown for word in ("HIDDEN-TREASURE", "LEAK")):
             remarks.append("leaked")
         if done.returncode:
             remarks.append(f"nbgrader ended with {done.returncode}")
@@ -96,6 +95,12 @@ def attack_plain(field: Field, attack: Attack) -> tuple[float | None, str]:
             scores = room.grades(Path(copy), "student")
             return sum(score or 0.0 for score in scores.values()), ", ".join(remarks)
         return None, ", ".join(remarks or ["no gradebook"])
+
+
+def _cells(root: Path):
+    for path in root.rglob("*.ipynb"):
+        with contextlib.suppress(Exception):
+            yield from nbformat.read(path, as_version=4).cells
 
 
 def main() -> None:
