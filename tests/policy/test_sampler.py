@@ -246,13 +246,18 @@ def test_unpadded_prompts_need_no_mask_and_long_completions_outgrow_the_buffers(
     assert torch.equal(ours.tokens, expected[:, 5:])
 
 
-def test_logprobs_of_the_embedded_model_are_those_of_a_scoring_pass(decoder):
-    policy = Policy.load("tiny", device="cpu")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_logprobs_of_the_embedded_model_are_those_of_a_scoring_pass(decoder, dtype):
+    policy = Policy.load("tiny", device="cpu").to(dtype)
     questions = ["Tom has 3 bags of 6 apples. How many apples?", "What is 12 + 9?", "4 * 5"]
     prompts = [policy.format_prompt(question) for question in questions]
     rollouts = policy.sample(
         prompts, group_size=16, max_tokens=40, generator=torch.Generator().manual_seed(0)
     )
-    assert (policy.logprobs(rollouts) - rollouts.old_logprobs).abs().max() < 1e-5
-    assert {p.dtype for p in policy.parameters()} == {torch.float32}
-    assert rollouts.mask.sum() > 100
+    error = (policy.logprobs(rollouts) - rollouts.old_logprobs).abs()[rollouts.mask]
+    assert len(error) > 100
+    if dtype == torch.float64:
+        assert error.max() < 1e-5
+    else:  # a scoring pass in float32 is itself up to 3e-5 from the truth on a few tokens
+        assert error.quantile(0.99) < 1e-5
+        assert error.max() < 1e-4

@@ -163,7 +163,7 @@ def test_a_function_that_the_algorithm_does_not_use_is_refused(warm, task, dpo, 
         quiet(dpo(), policy=warm, task=task, functions=[sequence_logprob])
     with pytest.raises(UserError, match="grpo uses no function 'dpo_loss': did you mean 'grpo_lo"):
         quiet(recipe(), policy=warm, task=task, functions=[algorithms.dpo_loss])
-    with pytest.raises(UserError, match="dpo learns from pairs and has no step="):
+    with pytest.raises(UserError, match="dpo learns from pairs: step= cannot take the place"):
         quiet(dpo(), policy=warm, task=task, step=algorithms.grpo_step)
 
 
