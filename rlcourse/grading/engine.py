@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import nbformat
@@ -27,9 +27,10 @@ from rlcourse.grading.isolation import LAYERS
 from rlcourse.grading.judging import LessonExam, Mark, course_secret
 from rlcourse.grading.library import PACKAGE, write_library
 from rlcourse.grading.report import Report, Row
-from rlcourse.grading.sandbox import GRADED, Cell, Incident, Limits, Sandbox, Transcript
+from rlcourse.grading.sandbox import DIED, GRADED, Cell, Incident, Limits, Sandbox, Transcript
 from rlcourse.grading.submission import (
     REFUSED,
+    UNREADABLE,
     Rejected,
     digest,
     find_notebook,
@@ -177,7 +178,7 @@ class _Batch:
             with ThreadPoolExecutor(jobs) as pool:
                 try:
                     for ran in _as_they_finish(pool, self._run, students, sandbox, 2 * jobs):
-                        yield self._record(ran)
+                        yield self._record_safely(ran)
                 except BaseException:
                     sandbox.close()  # or the threads would wait for their submissions
                     pool.shutdown(cancel_futures=True)
@@ -244,14 +245,27 @@ class _Batch:
         if rejected is None:
             try:
                 notebook = rebuild(self.release, parse(data))
-                steps = self.exam.steps(notebook)
-                transcript = sandbox.run(steps)
-                if _lacks_a_name(transcript):
-                    transcript = sandbox.run([SHOW, *steps])
             except Rejected as error:
                 rejected = error
+            except Exception as error:  # one strange file must not end the batch
+                rejected = Rejected(UNREADABLE, f"it cannot be taken apart, {type(error).__name__}")
+        if rejected is None:
+            steps = self.exam.steps(notebook)
+            transcript = sandbox.run(steps)
+            if _lacks_a_name(transcript):
+                transcript = sandbox.run([SHOW, *steps])
         seconds = time.perf_counter() - start
         return Ran(student, fingerprint, notebook, transcript, rejected, notes, seconds)
+
+    def _record_safely(self, ran: Ran) -> Row:
+        """Record; what cannot be recorded as it came is recorded as having failed."""
+        try:
+            return self._record(ran)
+        except Exception as error:
+            self.grades.gradebook.db.rollback()
+            rejected = Rejected(DIED, f"its results cannot be written, {type(error).__name__}")
+            blank = replace(ran, notebook=from_dict(self.release), transcript=Transcript())
+            return self._record(replace(blank, rejected=rejected))
 
     def _record(self, ran: Ran) -> Row:
         start = time.perf_counter()

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import stat
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from rlcourse.grading.wire import clean
 LARGEST_FILE = 20 * 2**20
 MOST_CELLS = 1000
 LONGEST_CELL = 200_000  # characters
+
+_PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' trees together
 
 MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
 WRONG = "wrong notebook"
@@ -218,8 +221,9 @@ def _functions(cell: Found) -> set[str]:
     if cell.kind != "code":
         return set()
     try:
-        tree = ast.parse(without_magics(cell.source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        with _PARSING:
+            tree = ast.parse(without_magics(cell.source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return set()
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
