@@ -1,0 +1,46 @@
+"""Many submissions are taken apart at a time, and a strange one ends no batch."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import classroom as room
+import pytest
+
+from rlcourse.grading import engine, grade
+from rlcourse.grading.submission import parse, rebuild
+
+
+def test_notebooks_can_be_rebuilt_in_many_threads_at_once(template):
+    release = room.released(template)
+    data = json.dumps(room.solved(template)).encode()
+    with ThreadPoolExecutor(8) as pool:
+        rebuilt = list(pool.map(lambda _: rebuild(release, parse(data)), range(150)))
+    assert all(room.cell_of(nb, "reinforce_loss").source == room.solution("reinforce_loss")
+               for nb in rebuilt)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_fault_of_ours_on_one_submission_is_a_status_and_ends_no_batch(course, monkeypatch):
+    for student in ("ada", "bob", "cyd"):
+        room.submit(course, student, room.solved(course, ["score_function"]))
+    room.submit(course, "bob", room.with_code(room.solved(course), "stumble = 1"))
+    room.submit(course, "cyd", room.with_code(room.solved(course), "fall = 1"))
+
+    def stumbling(release, found):
+        if any("stumble" in cell.source for cell in found):
+            raise ZeroDivisionError
+        return rebuild(release, found)
+
+    def falling(notebook, transcript, marks, incidents):
+        if any("fall" in cell.source for cell in notebook.cells if cell.id.startswith("added")):
+            raise ZeroDivisionError
+        return annotate(notebook, transcript, marks, incidents)
+
+    annotate = engine.nbgrader_side.annotate
+    monkeypatch.setattr(engine, "rebuild", stumbling)
+    monkeypatch.setattr(engine.nbgrader_side, "annotate", falling)
+    rows = {row.student: row for row in grade("02", course=course).rows}
+    assert {s: (r.status, r.score) for s, r in rows.items()} == {
+        "ada": ("graded", 2.0), "bob": ("unreadable file", 0.0), "cyd": ("died", 0.0)
+    }  # fmt: skip
+    assert all("ZeroDivisionError" in str(rows[s].incidents) for s in ("bob", "cyd"))
