@@ -19,18 +19,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 REPOSITORY = Path(__file__).parents[2]
 LESSON = "02_policy_gradient"
 EXERCISES = 5
+LESSONS = sorted(path.stem for path in (REPOSITORY / "course" / "lessons").glob("*.md"))
 
 
 @pytest.fixture(scope="module")
 def lessons(tmp_path_factory):
-    """A copy of ``notebooks/``, and a solved lesson, not run; training has tests of its own."""
+    """A copy of ``notebooks/``, and the lessons solved, not run; training has its own tests."""
     root = tmp_path_factory.mktemp("lessons")
     shutil.copytree(REPOSITORY / "notebooks", root, dirs_exist_ok=True)
-    lesson = read_lesson(REPOSITORY / "course" / "lessons" / f"{LESSON}.md", exercises.all())
-    student = nbformat.read(root / LESSON / f"{LESSON}.ipynb", as_version=4)
-    solved = solved_notebook(lesson, student)
-    solved.cells = [cell for cell in solved.cells if not is_demo(cell)]
-    nbformat.write(solved, root / "solved.ipynb")
+    for name in LESSONS:
+        lesson = read_lesson(REPOSITORY / "course" / "lessons" / f"{name}.md", exercises.all())
+        student = nbformat.read(root / name / f"{name}.ipynb", as_version=4)
+        solved = solved_notebook(lesson, student)
+        solved.cells = [cell for cell in solved.cells if not is_demo(cell)]
+        nbformat.write(solved, root / f"solved_{name}.ipynb")
     return root
 
 
@@ -60,7 +62,7 @@ def test_an_untouched_lesson_runs_through_and_says_what_is_not_written(page_and_
 
 
 def test_a_solved_lesson_runs_green(page_and_url):
-    notebook = Notebook(*page_and_url, "solved.ipynb")
+    notebook = Notebook(*page_and_url, f"solved_{LESSON}.ipynb")
     notebook.run_all()
     assert notebook.errors() == []
     text = notebook.outputs()
@@ -73,8 +75,25 @@ def test_a_solved_lesson_runs_green(page_and_url):
     notebook.set_theme("JupyterLab Light")
 
 
+@pytest.mark.parametrize("name", [name for name in LESSONS if name != LESSON])
+def test_every_lesson_runs_through_untouched_and_green_when_solved(page_and_url, name):
+    written = sum(exercise.lesson == name for exercise in exercises.all())
+    blank = Notebook(*page_and_url, f"{name}/{name}.ipynb")
+    blank.run_all()
+    assert blank.errors() == []
+    assert blank.outputs().count("is not written yet") >= written
+    blank.screenshot(f"{name}-blank")
+    solved = Notebook(*page_and_url, f"solved_{name}.ipynb")
+    solved.run_all()
+    assert solved.errors() == []
+    text = solved.outputs()
+    assert len(re.findall(r"✓ \w+\s+(\d+) of \1 cases agree", text)) >= written
+    assert "not written yet" not in text
+    solved.screenshot(f"{name}-solved")
+
+
 def test_a_wrong_answer_is_named_where_the_student_looks(page_and_url, lessons):
-    node = nbformat.read(lessons / "solved.ipynb", as_version=4)
+    node = nbformat.read(lessons / f"solved_{LESSON}.ipynb", as_version=4)
     cell = next(cell for cell in node.cells if cell.id == "reinforce_loss")
     assert cell.source.count(".sum(dim=1)") == 1
     cell.source = cell.source.replace(".sum(dim=1)", ".mean(dim=1)")
@@ -90,7 +109,7 @@ def test_a_wrong_answer_is_named_where_the_student_looks(page_and_url, lessons):
 
 
 def test_the_validate_button_judges_the_whole_notebook(page_and_url):
-    solved = Notebook(*page_and_url, "solved.ipynb")
+    solved = Notebook(*page_and_url, f"solved_{LESSON}.ipynb")
     assert "Success" in solved.validate()
     blank = Notebook(*page_and_url, f"{LESSON}/{LESSON}.ipynb")
     verdict = blank.validate()
