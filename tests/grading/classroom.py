@@ -2,8 +2,12 @@
 
 import copy
 import json
+import os
 import shutil
 import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import nbformat
@@ -113,6 +117,31 @@ def grades(course: Path, student: str) -> dict[str, float | None]:
     found = query(course, f"{GRADES} where student.id = ?", student)
     assert len({row[1] for row in found}) == len(found)
     return {row[1]: row[2] for row in found}
+
+
+@contextmanager
+def servers_watched() -> Iterator[Callable[[], set[str]]]:
+    """Gives a function that lists the untrusted processes of graders started meanwhile.
+
+    They are told from other tests' by the directory in which their library stands.
+    """
+    before, directory = tempfile.tempdir, tempfile.mkdtemp(prefix="rlcourse-servers-")
+    os.chmod(directory, 0o755)
+    tempfile.tempdir = directory
+    try:
+        yield lambda: _processes_with(directory.encode())
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _processes_with(word: bytes) -> set[str]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and word in (entry / "cmdline").read_bytes():
+                found.add(entry.name)
+    return found
 
 
 def autograded(course: Path, student: str):

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import socket
+import tempfile
 import threading
 from pathlib import Path
 
@@ -37,19 +38,6 @@ def snapshot(root: Path) -> dict[str, str]:
             found[str(path)] = "other"
         elif "__pycache__" not in path.parts:
             found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
-
-
-def servers() -> set[str]:
-    """Process ids of untrusted servers and of everything that they forked."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if b"rlcourse.grading.server" in (entry / "cmdline").read_bytes():
-                    found.add(entry.name)
-            except OSError:
-                continue
     return found
 
 
@@ -90,14 +78,17 @@ class Battle:
         honest = room.solved(self.course, SOLVED)
         for student in NEIGHBORS:
             room.submit(self.course, student, honest)
-        self.before, self.servers_before = self._state(), servers()
+        self.before = self._state()
         limits = Limits(step=4.0, grace=1.0, submission=60.0)
         options = Options(limits=limits, memory=512 * 2**20)
         self.warnings: list[str] = []
         warn = self.warnings.append
-        self.report = grade("02", course=self.course, options=options, on_warning=warn)
+        with room.servers_watched() as servers:
+            self.report = grade("02", course=self.course, options=options, on_warning=warn)
+            self.running_after = servers()
+            self.left_over = list(Path(tempfile.gettempdir()).glob("rlcourse-*"))
         self.rows = {row.student: row for row in self.report.rows}
-        self.after, self.servers_after = self._state(), servers()
+        self.after = self._state()
 
     def _state(self) -> dict[str, str]:
         made = ("gradebook.db", "autograded", ".grading-secret")
@@ -158,7 +149,8 @@ def test_nothing_was_written_or_removed_outside(battle):
 
 
 def test_nothing_is_left_running_or_lying_about(battle):
-    assert battle.servers_after <= battle.servers_before
+    assert battle.running_after == set()
+    assert battle.left_over == []
     assert list(battle.outside.iterdir()) == []
 
 
