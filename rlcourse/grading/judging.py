@@ -20,7 +20,8 @@ from rlcourse.exercises.exam import Exam
 from rlcourse.exercises.exercise import Exercise
 from rlcourse.exercises.result import Result
 from rlcourse.grading import wire
-from rlcourse.grading.sandbox import DIED, Cell, ExamAnswer, Incident, Limits, Paper, Transcript
+from rlcourse.grading.answers import ExamAnswer
+from rlcourse.grading.sandbox import DIED, Cell, Incident, Limits, Paper, Transcript
 from rlcourse.grading.submission import is_demo
 
 CHECK = "check_"

@@ -21,14 +21,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rlcourse.errors import UserError
-from rlcourse.exercises.calling import Facts, Failure, Outcome
 from rlcourse.grading import isolation, wire
+from rlcourse.grading.answers import (
+    CellAnswer,
+    ExamAnswer,
+    exam_answer,
+    failure_of,
+    fields_of,
+    text_of,
+)
 
 START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
 FORK_SECONDS = 60.0
 MOST_LOSSES = 6  # processes that one submission may use up
-MOST_CELLS_PRINTED = 2000
-LONGEST_COMPLAINT = 10_000
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
 
@@ -48,20 +53,6 @@ class Paper:
     name: str
     message: bytes
     cases: int
-
-
-@dataclass(frozen=True)
-class CellAnswer:
-    printed: str = ""
-    error: Failure | None = None
-
-
-@dataclass(frozen=True)
-class ExamAnswer:
-    """What a function did on the cases; no facts where there was no such function."""
-
-    facts: Facts | None = None
-    outcomes: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -287,7 +278,7 @@ class Sandbox:
             if now > end:
                 raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
             deadline = min(now + self.limits.step, end) + self.limits.grace
-            self._note(step, _fields(wire.receive(channel, deadline)), transcript)
+            self._note(step, fields_of(wire.receive(channel, deadline)), transcript)
 
     def _order_of(self, step: Cell | Paper) -> bytes:
         if isinstance(step, Paper):
@@ -298,10 +289,10 @@ class Sandbox:
     @staticmethod
     def _note(step: Cell | Paper, answer: dict, transcript: Transcript) -> None:
         if isinstance(step, Cell):
-            cell = CellAnswer(_text(answer, "printed"), _failure(answer.get("error")))
+            cell = CellAnswer(text_of(answer, "printed"), failure_of(answer.get("error")))
             transcript.cells[step.name] = cell
         else:
-            transcript.exams[step.name] = _exam_answer(answer, step.cases)
+            transcript.exams[step.name] = exam_answer(answer, step.cases)
         for flag, status in (("late", TIMED_OUT), ("memory", OVER_MEMORY)):
             incident = Incident(status, step.name)
             if answer.get(flag) is True and incident not in transcript.incidents:
@@ -355,62 +346,3 @@ def _send_all(channel: socket.socket, orders: list[bytes], deadline: float) -> N
     with channel, suppress(wire.Closed, TimeoutError):
         for order in orders:
             wire.send(channel, order, deadline)
-
-
-# What came over the pipe is only believed to be what it should be
-
-
-def _fields(answer) -> dict:
-    if not isinstance(answer, dict):
-        raise wire.BrokenMessage("an answer without fields")
-    return answer
-
-
-def _text(fields: dict, name: str) -> str:
-    text = fields.get(name, "")
-    return text[:MOST_CELLS_PRINTED] if isinstance(text, str) else ""
-
-
-def _failure(value) -> Failure | None:
-    if value is None:
-        return None
-    good = isinstance(value, Failure) and all(
-        isinstance(text, str) and len(text) <= LONGEST_COMPLAINT
-        for text in (value.type, value.message, value.line, value.function)
-    )
-    if not good or not isinstance(value.line_number, int | None):
-        raise wire.BrokenMessage("an error that is none")
-    return value
-
-
-def _exam_answer(answer: dict, cases: int) -> ExamAnswer:
-    if answer.get("missing") is True:
-        return ExamAnswer()
-    facts, outcomes = answer.get("facts"), answer.get("outcomes")
-    if not isinstance(facts, Facts) or not isinstance(outcomes, list) or len(outcomes) != cases:
-        raise wire.BrokenMessage("an answer without outcomes")
-    if not isinstance(facts.name, str) or not all(
-        isinstance(names, tuple) and all(isinstance(name, str) for name in names)
-        for names in (facts.parameters, facts.unused, facts.uses)
-    ):
-        raise wire.BrokenMessage("facts that are none")
-    return ExamAnswer(facts, tuple(map(_outcome, outcomes)))
-
-
-def _outcome(value) -> Outcome:
-    """An outcome whose parts have the types that they are declared with."""
-    _failure(value.error if isinstance(value, Outcome) else 0)
-    texts = (*_tuple(value.changed), *_tuple(value.warnings), value.printed)
-    if not all(isinstance(text, str) for text in texts):
-        raise wire.BrokenMessage("an outcome that is none")
-    if not isinstance(value.repeatable, bool):
-        raise wire.BrokenMessage("an outcome that is none")
-    if not isinstance(value.gradients, dict) or not isinstance(value.after, dict):
-        raise wire.BrokenMessage("an outcome that is none")
-    return value
-
-
-def _tuple(value) -> tuple:
-    if not isinstance(value, tuple):
-        raise wire.BrokenMessage("an outcome that is none")
-    return value
