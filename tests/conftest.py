@@ -1,9 +1,33 @@
-"""What holds for every test: one thread, here and in the processes that tests start.
+"""What holds for every test: one thread, and a policy that trains in milliseconds.
 
-The tensors of the tests are small; several threads only wait for each other, and on a busy machine
-that took twenty times the work.
+One thread here and in the processes that tests start: the tensors of the tests are small; several
+threads only wait for each other, and on a busy machine that took twenty times the work.
 """
 
 import os
 
+import pytest
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is first imported
+
+
+@pytest.fixture
+def policy():
+    """See ``echo.echo_policy``; imported here, so that tests without torch need not wait for it."""
+    from echo import echo_policy
+
+    return echo_policy()
+
+
+@pytest.fixture
+def task():
+    from echo import echo_task
+
+    return echo_task()
+
+
+@pytest.fixture
+def recipe():
+    from echo import echo_recipe
+
+    return echo_recipe

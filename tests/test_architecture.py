@@ -18,13 +18,19 @@ PACKAGE = ROOT / "rlcourse"
 # What each part may import of ours, besides itself. Arrows run one way; the command line may use
 # everything, and nothing may use it.
 COMMAND_LINE = {"cli", "doctor", "__main__"}
+UTILITIES = {"errors", "files", "machine", "seeds"}
 BELOW = {
     "errors": set(),
+    "files": {"errors"},
+    "machine": set(),
+    "seeds": set(),
     "plots": set(),
     "algorithms": set(),
     "tasks": {"errors", "algorithms"},
     "policy": {"errors", "algorithms"},
-    "training": {"errors", "algorithms", "tasks", "policy"},
+    "evaluation": {*UTILITIES, "algorithms", "tasks", "policy"},
+    "reports": {*UTILITIES, "evaluation"},
+    "training": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "reports"},
     "exercises": {"errors", "algorithms", "tasks", "policy", "plots"},
     "authoring": {"errors", "algorithms", "tasks", "policy", "exercises"},
     "grading": {"errors", "algorithms", "tasks", "policy", "exercises", "authoring"},

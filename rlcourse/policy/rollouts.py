@@ -1,5 +1,6 @@
 """A batch of sampled completions: what the sampler returns and every update consumes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -47,3 +48,9 @@ class Rollouts:
             if isinstance(value := getattr(self, f.name), Tensor)
         }
         return replace(self, **moved)
+
+
+def cut_off(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
+    """Which completions have no end token, because they reached `max_tokens`: (N,) bool."""
+    eos = torch.tensor(list(eos_ids), device=rollouts.tokens.device)
+    return ~(torch.isin(rollouts.tokens, eos) & rollouts.mask).any(1)

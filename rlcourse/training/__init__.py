@@ -6,31 +6,31 @@ Everything here is imported on first use, so that ``rlcourse --help`` need not w
 from importlib import import_module
 
 _HOME = {
-    "Recipe": "recipe",
-    "load_recipe": "recipe",
-    "parse_overrides": "recipe",
-    "shipped_recipes": "recipe",
-    "train": "run",
-    "load_run": "run",
-    "Run": "run",
-    "RewardModel": "scalar_model",
-    "Pair": "preferences",
-    "read_pairs": "preferences",
-    "write_pairs": "preferences",
-    "pair_rewards": "preferences",
-    "Interrupted": "signals",
-    "Evaluation": "evaluation",
-    "Interval": "evaluation",
-    "Transcript": "evaluation",
-    "evaluate_policy": "evaluation",
-    "transcripts_table": "transcripts",
-    "render_report": "report",
-    "write_json": "files",
+    "Recipe": "rlcourse.training.recipe",
+    "load_recipe": "rlcourse.training.recipe",
+    "parse_overrides": "rlcourse.training.recipe",
+    "shipped_recipes": "rlcourse.training.recipe",
+    "train": "rlcourse.training.run",
+    "load_run": "rlcourse.training.run",
+    "Run": "rlcourse.training.run",
+    "RewardModel": "rlcourse.training.scalar_model",
+    "Pair": "rlcourse.training.preferences",
+    "read_pairs": "rlcourse.training.preferences",
+    "write_pairs": "rlcourse.training.preferences",
+    "pair_rewards": "rlcourse.training.preferences",
+    "Interrupted": "rlcourse.training.signals",
+    "Evaluation": "rlcourse.evaluation",
+    "Interval": "rlcourse.evaluation",
+    "Transcript": "rlcourse.evaluation",
+    "evaluate_policy": "rlcourse.evaluation",
+    "transcripts_table": "rlcourse.evaluation",
+    "render_report": "rlcourse.reports",
+    "write_json": "rlcourse.files",
 }
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str):
     if name in _HOME:
-        return getattr(import_module(f"rlcourse.training.{_HOME[name]}"), name)
+        return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'rlcourse.training' has no attribute {name!r}")

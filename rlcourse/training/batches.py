@@ -16,16 +16,6 @@ from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks.problem import Problem
 
 
-def derived_seed(seed: int, *purpose) -> int:
-    """A seed of 63 bits for one purpose, such as ``derived_seed(0, "step", 57)``."""
-    return random.Random(f"{seed}/{'/'.join(map(str, purpose))}").getrandbits(63)
-
-
-def derived_generator(device: torch.device, seed: int, *purpose) -> torch.Generator:
-    """A generator on `device`, seeded for one purpose."""
-    return torch.Generator(device).manual_seed(derived_seed(seed, *purpose))
-
-
 def problems_of_step(
     problems: Sequence[Problem], count: int, step: int, seed: int
 ) -> list[Problem]:

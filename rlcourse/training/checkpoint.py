@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rlcourse.errors import UserError
-from rlcourse.training.files import TEMPORARY, write_directory
+from rlcourse.files import TEMPORARY, write_directory
 
 KEPT = 2
 

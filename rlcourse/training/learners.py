@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from rlcourse.evaluation import Interval
 from rlcourse.tasks.problem import Task
 from rlcourse.training.descent import adamw
-from rlcourse.training.evaluation import Interval
 from rlcourse.training.loop import training_steps
 from rlcourse.training.methods import Method
 from rlcourse.training.preferences import (

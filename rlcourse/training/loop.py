@@ -13,10 +13,9 @@ import torch
 from torch import nn
 
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.seeds import derived_generator, derived_seed
 from rlcourse.tasks.problem import Task
 from rlcourse.training.batches import (
-    derived_generator,
-    derived_seed,
     minibatches,
     problems_of_step,
 )

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from rlcourse.algorithms import kl_estimates, masked_mean
 from rlcourse.errors import UserError
-from rlcourse.policy.rollouts import Rollouts
-from rlcourse.training.files import write_errors_explained, write_text
+from rlcourse.files import write_errors_explained, write_text
+from rlcourse.policy.rollouts import Rollouts, cut_off
 
 
 @torch.no_grad()
@@ -37,12 +37,6 @@ def rollout_metrics(
     metrics["completions/clipped_ratio"] = cut_off(rollouts, eos_ids).float().mean().item()
     metrics["entropy"] = -masked_mean(rollouts.old_logprobs, rollouts.mask).item()
     return metrics
-
-
-def cut_off(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
-    """Which completions have no end token, because they reached `max_tokens`: (N,) bool."""
-    eos = torch.tensor(list(eos_ids), device=rollouts.tokens.device)
-    return ~(torch.isin(rollouts.tokens, eos) & rollouts.mask).any(1)
 
 
 @torch.no_grad()

@@ -18,12 +18,13 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
+from rlcourse.evaluation import Interval
+from rlcourse.files import write_text
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.seeds import derived_generator, derived_seed
 from rlcourse.tasks.problem import Problem, Task
-from rlcourse.training.batches import derived_generator, derived_seed, problems_of_step
+from rlcourse.training.batches import problems_of_step
 from rlcourse.training.descent import arithmetic, descend, set_learning_rate
-from rlcourse.training.evaluation import Interval
-from rlcourse.training.files import write_text
 from rlcourse.training.forward import shared_prompt_logprobs
 from rlcourse.training.methods import Method, call_for_tensor, call_loss
 from rlcourse.training.recipe import Recipe

@@ -15,13 +15,13 @@ import torch
 from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
+from rlcourse.files import TEMPORARY, write_errors_explained, write_json, write_text
+from rlcourse.machine import hardware, versions
 from rlcourse.tasks.problem import Task
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from rlcourse.training.descent import NonFinite, arithmetic
-from rlcourse.training.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
-from rlcourse.training.files import TEMPORARY, write_errors_explained, write_json, write_text
 from rlcourse.training.learners import Learner, learner_for
-from rlcourse.training.machine import hardware, versions
 from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter, read_metrics
 from rlcourse.training.recipe import Recipe, load_recipe
@@ -319,7 +319,7 @@ def _last_checkpoint(out: Path | None) -> str:
 
 def _finish(run: Run) -> None:
     """Write the policy, the report and, last of all, ``result.json``."""
-    from rlcourse.training.report import render_report
+    from rlcourse.reports.report import render_report
 
     name, model = ("policy", run.policy) if run.policy else ("reward_model", run.reward_model)
     with write_errors_explained(run.directory / name):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from rlcourse.errors import UserError
+from rlcourse.files import write_text
 from rlcourse.training import train
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
-from rlcourse.training.files import write_text
 
 
 def optimizer_of(policy):

@@ -18,11 +18,11 @@ from rlcourse.errors import UserError
 from rlcourse.training import Interrupted, train
 from rlcourse.training.checkpoint import checkpoints
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 CHILD = """
 import sys, torch
 sys.path.insert(0, {here!r})
-from conftest import echo_policy, echo_task, echo_recipe
+from echo import echo_policy, echo_task, echo_recipe
 from rlcourse.errors import UserError
 from rlcourse.training import train
 torch.set_num_threads(1)

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 import yaml
-from conftest import echo_policy
+from echo import echo_policy
 
 from rlcourse import training
 from rlcourse.errors import UserError

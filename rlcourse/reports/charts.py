@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from rlcourse.training.evaluation import Evaluation
+from rlcourse.evaluation import Evaluation
 
 WIDTH, HEIGHT = 380, 210
 WIDE = 500

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from rlcourse.reports.charts import curve, pass_at_k_chart
 from rlcourse.training import render_report, train
-from rlcourse.training.charts import curve, pass_at_k_chart
 
 
 @pytest.fixture

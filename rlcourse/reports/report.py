@@ -2,16 +2,12 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 
-from rlcourse.training.charts import curve, pass_at_k_chart
-from rlcourse.training.machine import hardware, versions
-from rlcourse.training.transcripts import telling
-
-if TYPE_CHECKING:
-    from rlcourse.training.run import Run
+from rlcourse.evaluation.transcripts import telling
+from rlcourse.machine import hardware, versions
+from rlcourse.reports.charts import curve, pass_at_k_chart
 
 # metric → title, what to read in it, and whether its axis is 0–1
 CURVES = {
@@ -49,7 +45,7 @@ CURVES = {
 TRANSCRIPTS = 10
 
 
-def render_report(run: "Run") -> str:
+def render_report(run) -> str:
     """The report of a run as a self-contained HTML page. All of its text is escaped."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["percent"] = lambda share: f"{100 * share:.1f}"
@@ -69,7 +65,7 @@ def render_report(run: "Run") -> str:
     )
 
 
-def _comparisons(run: "Run") -> list[dict]:
+def _comparisons(run) -> list[dict]:
     """Each accuracy before and after, for the numbers at the top."""
     if run.pair_accuracy is not None:
         return [{"name": "Held-out pairs", "before": None, "after": run.pair_accuracy}]
@@ -99,7 +95,7 @@ def _curves(metrics: list[dict]) -> list[dict]:
     return drawn
 
 
-def _transcripts(run: "Run") -> list[dict]:
+def _transcripts(run) -> list[dict]:
     """Some problems with the greedy completion before and after."""
     columns = [e.transcripts for e in (run.before, run.after) if e is not None and e.transcripts]
     if not columns:

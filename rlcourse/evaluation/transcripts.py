@@ -2,7 +2,8 @@
 
 from html import escape
 
-from rlcourse.training.evaluation import Evaluation, Transcript, evaluate_policy
+from rlcourse.evaluation.measure import evaluate_policy
+from rlcourse.evaluation.results import Evaluation, Transcript
 
 STYLE = """
 .rl-transcripts { border-collapse: collapse; width: 100%; font-size: 0.9em; }

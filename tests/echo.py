@@ -1,6 +1,5 @@
 """A policy small enough to train in milliseconds, and a task that it can learn: echo a digit."""
 
-import pytest
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -48,18 +47,3 @@ def echo_recipe(algorithm: str = "grpo", **changes) -> Recipe:
     values = {"steps": 4, "prompts": 5, "group_size": 4, "max_tokens": 8, "lr": 3e-3}
     values |= {"eval_problems": 10, "eval_samples": 4, "checkpoint_every": 2, "device": "cpu"}
     return Recipe(algorithm=algorithm, **(values | changes))
-
-
-@pytest.fixture
-def policy() -> Policy:
-    return echo_policy()
-
-
-@pytest.fixture
-def task() -> Task:
-    return echo_task()
-
-
-@pytest.fixture
-def recipe():
-    return echo_recipe

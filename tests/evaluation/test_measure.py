@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
+from rlcourse.evaluation.transcripts import telling, transcripts_table
 from rlcourse.policy import Rollouts
 from rlcourse.tasks.problem import Problem
-from rlcourse.training.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
-from rlcourse.training.transcripts import telling, transcripts_table
 
 
 class Scripted:

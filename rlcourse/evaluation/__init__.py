@@ -1,0 +1,15 @@
+"""Measuring a policy: accuracy, pass@k, intervals, transcripts."""
+
+from rlcourse.evaluation.measure import evaluate_policy, greedy_accuracy
+from rlcourse.evaluation.results import Evaluation, Interval, Transcript
+from rlcourse.evaluation.transcripts import telling, transcripts_table
+
+__all__ = [
+    "Evaluation",
+    "Interval",
+    "Transcript",
+    "evaluate_policy",
+    "greedy_accuracy",
+    "telling",
+    "transcripts_table",
+]
