@@ -7,17 +7,21 @@ from rlcourse.errors import UserError
 from rlcourse.tasks import gsm8k, word_problems
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import (
+    EXTRACTORS,
     correctness_reward,
     extract_answer,
+    extract_lenient_answer,
     extract_tagged_answer,
     format_reward,
 )
 
 __all__ = [
+    "EXTRACTORS",
     "Problem",
     "Task",
     "correctness_reward",
     "extract_answer",
+    "extract_lenient_answer",
     "extract_tagged_answer",
     "format_reward",
     "load_task",

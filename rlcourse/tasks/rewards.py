@@ -41,6 +41,30 @@ def extract_tagged_answer(text: str) -> str | None:
     return extract_answer("####" + tagged[-1]) if tagged else None
 
 
+def extract_lenient_answer(text: str) -> str | None:
+    r"""The final number however it was given: marked, tagged, boxed, or else the last one there is.
+
+    The canonical number after ``####``, in ``<answer>…</answer>`` or in ``\boxed{…}``, in this
+    order of trust; without any of them the last number of the text. What a person would accept is
+    close to this; what a training run should reward is not, because it can be earned by rambling.
+    """
+    for read in (extract_answer, extract_tagged_answer):
+        if (number := read(text)) is not None:
+            return number
+    boxed = re.findall(r"\\boxed\{([^{}]*[0-9][^{}]*)\}", text)
+    # A minus after a digit, a letter or a bracket is a subtraction, not a sign.
+    number = r"(?:(?<![\w)\]])[-−])?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.?[0-9]+)"
+    found = boxed or re.findall(number, text)
+    return extract_answer("####" + found[-1].replace("\\", "")) if found else None
+
+
+EXTRACTORS = {
+    "marked": extract_answer,
+    "tagged": extract_tagged_answer,
+    "lenient": extract_lenient_answer,
+}
+
+
 def correctness_reward(
     completions: Sequence[str],
     answers: Sequence[str],
