@@ -21,6 +21,7 @@ def rollout_metrics(
 
     ``entropy`` is −log πθ averaged over the sampled tokens (nats per token): an unbiased estimate
     of the policy's mean entropy along its own completions that costs no forward pass.
+    ``completions/mean_length_right`` and ``_wrong`` (tokens) are absent where there are none.
     """
     lengths = rollouts.mask.sum(1)
     metrics: dict[str, float] = {"tokens": int(lengths.sum())}
@@ -34,6 +35,11 @@ def rollout_metrics(
     for name, part in rewards.items():
         metrics[f"rewards/{name}/mean"] = part.mean().item()
     metrics["completions/mean_length"] = lengths.float().mean().item()
+    right = (rewards["correctness"] > 0).to(lengths.device)
+    for name, rows in (("right", right), ("wrong", ~right)):
+        if rows.any():
+            mean = lengths[rows].float().mean().item()
+            metrics[f"completions/mean_length_{name}"] = mean
     metrics["completions/clipped_ratio"] = cut_off(rollouts, eos_ids).float().mean().item()
     metrics["entropy"] = -masked_mean(rollouts.old_logprobs, rollouts.mask).item()
     return metrics
