@@ -1,0 +1,35 @@
+"""What a step reports of its rows, and the file that keeps it."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from rlcourse.training.metrics import rollout_metrics
+
+
+@pytest.fixture
+def rollouts(policy):
+    """Four completions of 1, 2, 3 and 4 tokens."""
+    made = policy.demonstrations(["7"] * 4, ["7", "77", "777", "7777"])
+    mask = torch.arange(made.mask.shape[1])[None] < torch.tensor([1, 2, 3, 4])[:, None]
+    zeros = torch.zeros(mask.shape)
+    return replace(made, mask=mask, old_logprobs=zeros, rewards=torch.ones(4), group_size=2)
+
+
+def of(rollouts, correctness):
+    return rollout_metrics(rollouts, {"correctness": torch.tensor(correctness)}, [1])
+
+
+def test_lengths_of_right_and_of_wrong_completions_are_told_apart(rollouts):
+    metrics = of(rollouts, [1.0, 0.0, 0.0, 1.0])
+    assert metrics["completions/mean_length"] == 2.5
+    assert metrics["completions/mean_length_right"] == (1 + 4) / 2
+    assert metrics["completions/mean_length_wrong"] == (2 + 3) / 2
+
+
+@pytest.mark.parametrize("value, absent", [(1.0, "wrong"), (0.0, "right")])
+def test_a_length_of_no_completions_is_absent_not_nan(rollouts, value, absent):
+    metrics = of(rollouts, [value] * 4)
+    assert f"completions/mean_length_{absent}" not in metrics
+    assert all(number == number for number in metrics.values())
