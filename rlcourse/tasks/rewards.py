@@ -53,7 +53,8 @@ def extract_lenient_answer(text: str) -> str | None:
             return number
     boxed = re.findall(r"\\boxed\{([^{}]*[0-9][^{}]*)\}", text)
     # A minus after a digit, a letter or a bracket is a subtraction, not a sign.
-    number = r"(?:(?<![\w)\]])[-−])?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.?[0-9]+)"
+    sign = r"(?:(?<![\w)\]])[-−])?\$?"
+    number = sign + r"(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
     found = boxed or re.findall(number, text)
     return extract_answer("####" + found[-1].replace("\\", "")) if found else None
 

@@ -230,10 +230,10 @@ def test_lenient_reading_agrees_on_every_reference_solution():
         pytest.skip("needs GSM8K: set RLCOURSE_GSM8K to its directory")
     answers = [json.loads(line)["answer"] for line in (data / "test.jsonl").open(encoding="utf-8")]
     assert all(extract_lenient_answer(a) == extract_answer(a) for a in answers)
-    # Without the mark the last number of a solution is nearly always the answer, yet not always.
+    # Without the mark, the last number of these solutions is the answer..
     unmarked = [a.replace("####", "") for a in answers]
     right = sum(
         extract_lenient_answer(u) == extract_answer(a)
         for u, a in zip(unmarked, answers, strict=True)
     )
-    assert right / len(answers) > 0.99
+    assert right == len(answers)
