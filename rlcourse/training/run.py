@@ -290,11 +290,16 @@ def _read_evaluation(out: Path, when: str) -> Evaluation | None:
 def _held_out(learner: Learner, policy, recipe: Recipe, task: Task) -> dict[str, float]:
     """How good what is trained is by now, as a metric."""
     if learner.pair_accuracy is not None:
-        accuracy = learner.pair_accuracy()
-        return {"eval/pair_accuracy": accuracy.value} if accuracy else {}
-    problems = task.evaluation[: recipe.eval_problems or 200]
-    accuracy = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
-    return {"eval/accuracy": accuracy}
+        name, interval = "eval/pair_accuracy", learner.pair_accuracy()
+    else:
+        problems = task.evaluation[: recipe.eval_problems or 200]
+        share = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
+        right = round(share * len(problems))
+        scores = [1.0] * right + [0.0] * (len(problems) - right)
+        name, interval = "eval/accuracy", Interval.of(scores)
+    if interval is None:
+        return {}
+    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
 def _postfix(metrics: dict) -> dict[str, str]:
