@@ -1,11 +1,38 @@
-"""What an evaluation found: means with intervals, pass@k, and what was said to each problem."""
+"""What an evaluation found: every completion with what was read from it, and the means of that.
 
-from collections.abc import Sequence
+From the bottom up:
+
+- ``Completion``: one text, the number that the task's rule read (``given``) and the number that the
+  lenient rule read (``lenient``), whether each is right, the length in tokens, whether it was cut.
+- ``Transcript``: a problem with its reference ``answer``, the ``greedy`` completion and the
+  ``samples``. ``completion``, ``given``, ``correct`` speak of the greedy one, ``samples_correct``
+  counts the samples that the task's rule finds right.
+- ``Evaluation``: the transcripts, and means over problems as ``Interval``. Names without a prefix
+  speak of greedy completions, those with ``sampled_`` of the mean over a problem's samples:
+
+  | | greedy | samples |
+  |---|---|---|
+  | right by the task's rule | ``accuracy`` | ``sampled_accuracy`` |
+  | right, read leniently | ``lenient_accuracy`` | ``sampled_lenient_accuracy`` |
+  | the task's rule read a number | ``format_rate`` | ``sampled_format_rate`` |
+  | ``format_reward``, None unless asked for | ``format_reward`` | ``sampled_format_reward`` |
+  | at least one of k is right, unbiased | | ``pass_at[k]`` |
+  | the majority vote of k is right | | ``majority_at[k]`` |
+  | tokens of a completion | | ``length``, ``length_right``, ``length_wrong`` |
+  | share cut off at ``max_tokens`` | | ``cut_off`` |
+
+  The published setting "8 samples at temperature 0.7; mean accuracy and mean format reward over
+  samples" is ``sampled_accuracy`` and ``sampled_format_reward`` of an evaluation with these samples
+  and this temperature.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import fmean
 
 import torch
 
-from rlcourse.algorithms.evaluation import bootstrap_interval
+from rlcourse.algorithms.evaluation import bootstrap_interval, majority_vote, pass_at_k
 
 
 @dataclass(frozen=True)
@@ -30,15 +57,53 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Completion:
+    """One text that the policy wrote, and what was made of it."""
+
+    text: str
+    given: str | None  # the number that the task's rule read
+    correct: bool
+    lenient: str | None  # the number that `extract_lenient_answer` read
+    lenient_correct: bool
+    length: int  # tokens, the end token included
+    cut_off: bool  # reached max_tokens
+    format_reward: float | None = None  # where it was asked for
+
+
+@dataclass(frozen=True)
 class Transcript:
     """One problem and what the policy made of it."""
 
     question: str
     answer: str  # the reference solution
-    completion: str  # the greedy one
-    given: str | None  # the number read from it
-    correct: bool
-    samples_correct: int  # of the sampled completions
+    greedy: Completion
+    samples: tuple[Completion, ...] = ()
+
+    @property
+    def completion(self) -> str:
+        """The greedy completion's text."""
+        return self.greedy.text
+
+    @property
+    def given(self) -> str | None:
+        """The number that the task's rule read from the greedy completion."""
+        return self.greedy.given
+
+    @property
+    def correct(self) -> bool:
+        """Whether that number is right."""
+        return self.greedy.correct
+
+    @property
+    def samples_correct(self) -> int:
+        """How many of the samples are right by the task's rule."""
+        return sum(sample.correct for sample in self.samples)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "Transcript":
+        """The inverse of ``dataclasses.asdict``."""
+        samples = tuple(Completion(**sample) for sample in values["samples"])
+        return cls(**values | {"greedy": Completion(**values["greedy"]), "samples": samples})
 
 
 @dataclass(frozen=True)
@@ -47,20 +112,62 @@ class Evaluation:
 
     problems: int
     samples: int  # completions a problem, besides the greedy one
-    temperature: float
-    accuracy: Interval  # greedy
+    temperature: float  # of the samples
+    accuracy: Interval
     sampled_accuracy: Interval
-    pass_at: dict[int, Interval]  # k → unbiased pass@k
-    mean_length: float  # tokens of a sampled completion
-    clipped_ratio: float  # fraction of sampled completions that reached max_tokens
-    tokens: int  # sampled in all
+    lenient_accuracy: Interval
+    sampled_lenient_accuracy: Interval
+    format_rate: Interval
+    sampled_format_rate: Interval
+    format_reward: Interval | None
+    sampled_format_reward: Interval | None
+    pass_at: dict[int, Interval]
+    majority_at: dict[int, Interval]
+    length: Interval
+    length_right: Interval | None  # over problems with a right sample; None where there is none
+    length_wrong: Interval | None
+    cut_off: Interval
+    tokens: int  # written in all, greedy completions included
     seconds: float
     transcripts: list[Transcript] = field(repr=False, default_factory=list)
+
+    @property
+    def mean_length(self) -> float:
+        """Tokens of a sampled completion."""
+        return self.length.value
+
+    @property
+    def clipped_ratio(self) -> float:
+        """Fraction of sampled completions that reached ``max_tokens``."""
+        return self.cut_off.value
+
+    @classmethod
+    def of(cls, transcripts: list[Transcript], temperature: float, seconds: float) -> "Evaluation":
+        """All means and intervals of these transcripts, each with the same number of samples."""
+        means = {name: Interval.of(score) for name, score in scores(transcripts).items()}
+        sizes = vote_sizes(len(transcripts[0].samples))
+        written = [c for t in transcripts for c in (t.greedy, *t.samples)]
+        return cls(
+            problems=len(transcripts),
+            samples=len(transcripts[0].samples),
+            temperature=temperature,
+            format_reward=means.pop("format_reward", None),
+            sampled_format_reward=means.pop("sampled_format_reward", None),
+            pass_at={k: means.pop(f"pass@{k}") for k in sizes},
+            majority_at={k: means.pop(f"maj@{k}") for k in sizes},
+            length_right=_mean_length(transcripts, right=True),
+            length_wrong=_mean_length(transcripts, right=False),
+            tokens=sum(c.length for c in written),
+            seconds=seconds,
+            transcripts=transcripts,
+            **means,
+        )
 
     def to_dict(self, transcripts: bool = True) -> dict:
         """Plain values for JSON; without `transcripts` where only the numbers are wanted."""
         values = asdict(self)
-        values["pass_at"] = {str(k): interval for k, interval in values["pass_at"].items()}
+        for name in ("pass_at", "majority_at"):
+            values[name] = {str(k): interval for k, interval in values[name].items()}
         if not transcripts:
             del values["transcripts"]
         return values
@@ -68,15 +175,17 @@ class Evaluation:
     @classmethod
     def from_dict(cls, values: dict) -> "Evaluation":
         """The inverse of ``to_dict``."""
-        return cls(
-            **values
-            | {
-                "accuracy": Interval(**values["accuracy"]),
-                "sampled_accuracy": Interval(**values["sampled_accuracy"]),
-                "pass_at": {int(k): Interval(**i) for k, i in values["pass_at"].items()},
-                "transcripts": [Transcript(**t) for t in values.get("transcripts", ())],
-            }
-        )
+
+        def read(value):
+            if not isinstance(value, dict):
+                return value
+            if "low" in value:
+                return Interval(**value)
+            return {int(k): Interval(**interval) for k, interval in value.items()}
+
+        transcripts = [Transcript.from_dict(t) for t in values.get("transcripts", ())]
+        known = {name: read(value) for name, value in values.items() if name != "transcripts"}
+        return cls(**known, transcripts=transcripts)
 
     def __str__(self) -> str:
         best = max(self.pass_at)
@@ -89,3 +198,61 @@ class Evaluation:
         from rlcourse.evaluation.transcripts import transcripts_table
 
         return f"<p>{self}</p>" + transcripts_table(self)._repr_html_()
+
+
+def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:
+    """One score a problem for everything that is averaged over problems, by name.
+
+    Two policies' scores of the same problems are paired: ``compare`` rests on that.
+    """
+    found = {
+        "accuracy": [t.greedy.correct for t in transcripts],
+        "sampled_accuracy": [_share(s.correct for s in t.samples) for t in transcripts],
+        "lenient_accuracy": [t.greedy.lenient_correct for t in transcripts],
+        "sampled_lenient_accuracy": [
+            _share(s.lenient_correct for s in t.samples) for t in transcripts
+        ],
+        "format_rate": [t.greedy.given is not None for t in transcripts],
+        "sampled_format_rate": [
+            _share(s.given is not None for s in t.samples) for t in transcripts
+        ],
+        "length": [_share(s.length for s in t.samples) for t in transcripts],
+        "cut_off": [_share(s.cut_off for s in t.samples) for t in transcripts],
+    }
+    for k in vote_sizes(len(transcripts[0].samples)):
+        found[f"pass@{k}"] = [pass_at_k(len(t.samples), t.samples_correct, k) for t in transcripts]
+        found[f"maj@{k}"] = [_votes_won(t, k) for t in transcripts]
+    if transcripts[0].greedy.format_reward is not None:
+        found["format_reward"] = [t.greedy.format_reward for t in transcripts]
+        found["sampled_format_reward"] = [
+            _share(s.format_reward for s in t.samples) for t in transcripts
+        ]
+    return {name: [float(score) for score in values] for name, values in found.items()}
+
+
+def vote_sizes(samples: int) -> list[int]:
+    """The k of pass@k and maj@k: powers of two, and all samples."""
+    return [k for k in (1, 2, 4, 8, 16, 32, 64, 128) if k < samples] + [samples]
+
+
+def _share(values: Iterable[float]) -> float:
+    return fmean(map(float, values))
+
+
+def _votes_won(transcript: Transcript, k: int) -> float:
+    """Share of majority votes that are right, one vote for each whole run of k samples.
+
+    Disjoint runs keep the votes independent, so their mean is an unbiased estimate of maj@k.
+    Source: Wang et al. 2023, "Self-Consistency", section 2.
+    """
+    right = {s.given for s in transcript.samples if s.correct}
+    answers = [s.given for s in transcript.samples]
+    runs = [answers[start : start + k] for start in range(0, len(answers) - k + 1, k)]
+    return _share(majority_vote(run) in right for run in runs)
+
+
+def _mean_length(transcripts: Sequence[Transcript], right: bool) -> Interval | None:
+    """Mean length of right (or wrong) samples, over the problems that have any."""
+    lengths = [[s.length for s in t.samples if s.correct == right] for t in transcripts]
+    lengths = [_share(some) for some in lengths if some]
+    return Interval.of(lengths) if lengths else None

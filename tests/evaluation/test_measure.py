@@ -1,6 +1,7 @@
 """Evaluation against policies whose accuracy is known beforehand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -74,10 +75,10 @@ def test_intervals_hold_their_value_and_are_proper(evaluation):
 
 
 def test_length_and_cut_off_count_the_end_token(evaluation):
-    # batches of 3, 3, 3, 1 problems, in each of which one completion of 3 tokens never ends
-    assert evaluation.tokens == 40 * 2 + 4
-    assert evaluation.mean_length == pytest.approx(84 / 40)
-    assert evaluation.clipped_ratio == pytest.approx(4 / 40)
+    # batches of 3, 3, 3, 1 problems; the first greedy one and the first sample of each never end
+    assert evaluation.tokens == 50 * 2 + 8
+    assert float(evaluation.length) == evaluation.mean_length == pytest.approx(84 / 40)
+    assert float(evaluation.cut_off) == evaluation.clipped_ratio == pytest.approx(4 / 40)
 
 
 def test_transcripts_say_what_was_read_and_whether_it_is_right(evaluation):
@@ -124,7 +125,7 @@ def test_a_table_marks_right_and_wrong_and_escapes_everything(evaluation):
 def test_problems_whose_outcome_changed_are_shown_first(evaluation):
     def column(outcomes):
         return [
-            type(t)(t.question, t.answer, t.completion, t.given, o == "1", 0)
+            replace(t, greedy=replace(t.greedy, correct=o == "1"))
             for t, o in zip(evaluation.transcripts, outcomes, strict=True)
         ]
 

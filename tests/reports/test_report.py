@@ -38,7 +38,8 @@ def test_the_report_shows_accuracy_intervals_settings_and_machine(finished):
 def test_what_a_model_writes_is_shown_not_run(finished):
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     transcripts = [
-        replace(t, completion=hostile, question=hostile) for t in finished.after.transcripts
+        replace(t, question=hostile, greedy=replace(t.greedy, text=hostile))
+        for t in finished.after.transcripts
     ]
     finished.after = replace(finished.after, transcripts=transcripts)
     finished.recipe = finished.recipe.but(system=hostile)
