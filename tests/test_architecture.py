@@ -18,12 +18,13 @@ PACKAGE = ROOT / "rlcourse"
 # What each part may import of ours, besides itself. Arrows run one way; the command line may use
 # everything, and nothing may use it.
 COMMAND_LINE = {"cli", "doctor", "__main__"}
-UTILITIES = {"errors", "files", "machine", "seeds"}
+UTILITIES = {"errors", "files", "machine", "seeds", "signals"}
 BELOW = {
     "errors": set(),
     "files": {"errors"},
     "machine": set(),
     "seeds": set(),
+    "signals": {"errors"},
     "plots": set(),
     "algorithms": set(),
     "tasks": {"errors", "algorithms"},

@@ -18,7 +18,7 @@ _HOME = {
     "read_pairs": "rlcourse.training.preferences",
     "write_pairs": "rlcourse.training.preferences",
     "pair_rewards": "rlcourse.training.preferences",
-    "Interrupted": "rlcourse.training.signals",
+    "Interrupted": "rlcourse.signals",
     "Evaluation": "rlcourse.evaluation",
     "Interval": "rlcourse.evaluation",
     "Transcript": "rlcourse.evaluation",

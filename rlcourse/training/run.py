@@ -18,6 +18,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
 from rlcourse.files import TEMPORARY, write_errors_explained, write_json, write_text
 from rlcourse.machine import hardware, versions
+from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from rlcourse.training.descent import NonFinite, arithmetic
@@ -26,7 +27,6 @@ from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter, read_metrics
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.scalar_model import RewardModel
-from rlcourse.training.signals import Interrupted, StopRequest
 
 MAY_DIFFER_ON_RESUME = ("device", "checkpoint_every")
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run after the step that they interrupt, not in the middle of it."""
+"""Ctrl-C and SIGTERM end work after the step that they interrupt, not in the middle of it."""
 
 import signal
 import threading
@@ -7,7 +7,7 @@ from rlcourse.errors import UserError
 
 
 class Interrupted(UserError):
-    """The run was asked to stop, and did so cleanly; ``run`` is what it had got to."""
+    """The work was asked to stop, and did so cleanly; ``run`` is what training had got to."""
 
     def __init__(self, message: str, run=None):
         super().__init__(message)
