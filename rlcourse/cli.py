@@ -8,6 +8,7 @@ needs them.
 import json
 import subprocess
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 ROOT = Path(__file__).resolve().parents[1]
+
+
+class Engine(StrEnum):
+    """Whose loop trains."""
+
+    local = "local"
+    trl = "trl"
 
 
 def main() -> None:
@@ -85,18 +93,34 @@ def train(
         Path | None, typer.Option(help="Run directory [default: the next in runs/].")
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
+    engine: Annotated[
+        Engine, typer.Option(help="trl: several GPUs or machines, see course/scaling.md.")
+    ] = Engine.local,
+    trl: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of TRL's, for trl.")
+    ] = None,
 ) -> None:
     """Train a policy by a recipe; any of its settings can be given as KEY=VALUE.
 
     The run directory gets metrics.jsonl, result.json, report.html, checkpoints/ and policy/.
     """
-    from rlcourse import training
+    from rlcourse import training, trl_engine
 
-    chosen = training.load_recipe(recipe, **training.parse_overrides(settings or []))
-    if resume and out is None:
-        raise UserError("--resume needs --out, the directory of the run to go on with")
-    run = training.train(chosen, out=out or next_run_directory(Path(recipe).stem), resume=resume)
-    print(run.summary())
+    def chosen():
+        if resume and out is None:
+            raise UserError("--resume needs --out, the directory of the run to go on with")
+        return training.load_recipe(recipe, **training.parse_overrides(settings or []))
+
+    place = out or next_run_directory(Path(recipe).stem)
+    if engine is Engine.trl:
+        run = trl_engine.train(chosen, place, settings=trl or [], resume=resume)
+    elif trl:
+        raise UserError("--trl sets what only TRL has: add --engine trl")
+    else:
+        trl_engine.require_local(place)
+        run = training.train(chosen(), out=place, resume=resume)
+    if run is not None:  # rank zero's, where several processes train
+        print(run.summary())
 
 
 def next_run_directory(name: str) -> Path:
@@ -114,32 +138,87 @@ def evaluate(
     problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,
     samples: Annotated[int, typer.Option(min=1, help="Completions per problem.")] = 8,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
+    top_p: Annotated[
+        float | None, typer.Option(min=0.01, max=1, help="Sample from this share only.")
+    ] = None,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Sample from so many tokens.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
+    system: Annotated[str | None, typer.Option(help="System message, before the question.")] = None,
+    extract: Annotated[
+        str | None, typer.Option(help="marked (####), tagged or lenient [default: the task's].")
+    ] = None,
+    form: Annotated[
+        bool, typer.Option("--format-reward", help="Measure it, too; tagged answers always do.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the samples and of generated problems.")] = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Completions sampled at once.")] = 512,
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda or mps [default: the best].")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the results there, as JSON.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="Of the weights, such as bfloat16 [default: float32].")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory that keeps everything.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with the evaluation in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """Measure a policy on a task: greedy and sampled accuracy and pass@k, with 95 % intervals."""
-    from rlcourse.policy import Policy
-    from rlcourse.tasks import load_task
-    from rlcourse.training import evaluate_policy, write_json
+    """Measure a policy on a task: accuracy, pass@k, majority vote, format, with 95 % intervals.
 
-    chosen = load_task(task, data=data, seed=seed)
+    The directory --out gets settings.json, completions.jsonl, table.txt and result.json.
+    """
+    from rlcourse.evaluation import evaluate_policy, evaluation_table
+    from rlcourse.policy import Policy
+    from rlcourse.tasks import EXTRACTORS, format_reward, load_task
+
+    if resume and out is None:
+        raise UserError("--resume needs --out, the directory of the evaluation to go on with")
+    if extract is not None and extract not in EXTRACTORS:
+        raise UserError(f"--extract {extract} is unknown: choose one of {', '.join(EXTRACTORS)}")
+    drawn = {"evaluation_size": problems} if task == "word_problems" else {}
+    chosen = load_task(task, data=data, seed=seed, **drawn)
     evaluation = evaluate_policy(
-        Policy.load(policy, device=device),
+        Policy.load(policy, device=device, dtype=dtype),
         chosen.evaluation[:problems],
-        samples=samples,
-        temperature=temperature,
-        max_tokens=max_tokens,
-        extract=chosen.extract,
+        samples,
+        temperature,
+        max_tokens,
+        extract=EXTRACTORS[extract] if extract else chosen.extract,
+        format_reward=format_reward if form or extract == "tagged" else None,
+        system=system,
+        top_k=top_k,
+        top_p=top_p,
         seed=seed,
+        batch=batch,
         progress=True,
+        out=out,
+        resume=resume,
+        names={"policy": policy, "task": task, "data": data, "dtype": dtype},
     )
-    print(evaluation)
-    if out is not None:
-        write_json(out, evaluation.to_dict())
+    if as_json:
+        print(json.dumps(evaluation.to_dict(transcripts=False), indent=2))
+    else:
+        print(evaluation_table(evaluation))
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(help="An evaluation's directory, or a training run's.")],
+    b: Annotated[
+        Path | None, typer.Argument(help="The other [default: the run A before training].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Compare two policies on the same problems: differences with intervals, and a verdict.
+
+    Of a training run the evaluation after training counts; RUN/evaluation_before.json names the
+    other one. RUN alone compares the two.
+    """
+    from rlcourse.evaluation import compare as compared
+
+    if b is None:
+        a, b = a / "evaluation_before.json", a
+    comparison = compared(a, b)
+    print(json.dumps(comparison.to_dict(), indent=2) if as_json else comparison)
 
 
 @app.command()

@@ -1,16 +1,24 @@
-"""Measuring a policy: accuracy, pass@k, intervals, transcripts."""
+"""Measuring policies: accuracy, pass@k, intervals, transcripts, and whether two differ."""
 
+from rlcourse.evaluation.comparing import Comparison, Difference, compare
+from rlcourse.evaluation.directory import read_evaluation
 from rlcourse.evaluation.measure import evaluate_policy, greedy_accuracy
 from rlcourse.evaluation.results import Completion, Evaluation, Interval, Transcript
+from rlcourse.evaluation.tables import evaluation_table
 from rlcourse.evaluation.transcripts import telling, transcripts_table
 
 __all__ = [
+    "Comparison",
     "Completion",
+    "Difference",
     "Evaluation",
     "Interval",
     "Transcript",
+    "compare",
     "evaluate_policy",
+    "evaluation_table",
     "greedy_accuracy",
+    "read_evaluation",
     "telling",
     "transcripts_table",
 ]

@@ -216,17 +216,19 @@ def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:
         "sampled_format_rate": [
             _share(s.given is not None for s in t.samples) for t in transcripts
         ],
-        "length": [_share(s.length for s in t.samples) for t in transcripts],
-        "cut_off": [_share(s.cut_off for s in t.samples) for t in transcripts],
     }
-    for k in vote_sizes(len(transcripts[0].samples)):
-        found[f"pass@{k}"] = [pass_at_k(len(t.samples), t.samples_correct, k) for t in transcripts]
-        found[f"maj@{k}"] = [_votes_won(t, k) for t in transcripts]
     if transcripts[0].greedy.format_reward is not None:
         found["format_reward"] = [t.greedy.format_reward for t in transcripts]
         found["sampled_format_reward"] = [
             _share(s.format_reward for s in t.samples) for t in transcripts
         ]
+    sizes = vote_sizes(len(transcripts[0].samples))
+    for k in sizes:
+        found[f"pass@{k}"] = [pass_at_k(len(t.samples), t.samples_correct, k) for t in transcripts]
+    for k in sizes:
+        found[f"maj@{k}"] = [_votes_won(t, k) for t in transcripts]
+    found["length"] = [_share(s.length for s in t.samples) for t in transcripts]
+    found["cut_off"] = [_share(s.cut_off for s in t.samples) for t in transcripts]
     return {name: [float(score) for score in values] for name, values in found.items()}
 
 

@@ -1,0 +1,232 @@
+r"""Which of two policies is better, as far as the problems that both have solved can tell.
+
+Both are judged on the same problems, so the difference is taken problem by problem: what makes a
+problem hard for both cancels, and the interval of the mean difference is narrower than two separate
+intervals suggest. Greedy answers are also compared by the exact sign test on the problems that only
+one of the two solves (McNemar 1947): under "no difference" each of these is a fair coin.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import ceil, comb, sqrt
+from pathlib import Path
+from statistics import NormalDist, fmean, stdev
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation.directory import read_evaluation, read_settings
+from rlcourse.evaluation.results import Evaluation, Interval, scores
+from rlcourse.evaluation.tables import aligned
+
+POWER = 0.8
+NAMED = {
+    "accuracy": "greedy accuracy",
+    "lenient_accuracy": "greedy, read leniently",
+    "sampled_accuracy": "sampled accuracy",
+    "sampled_lenient_accuracy": "sampled, read leniently",
+    "format_rate": "greedy: the rule reads a number",
+    "sampled_format_rate": "sampled: the rule reads a number",
+    "format_reward": "greedy format reward",
+    "sampled_format_reward": "sampled format reward",
+    "length": "tokens of a sample",
+    "cut_off": "cut off at max_tokens",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One measure of two policies on the same problems, and the difference B − A."""
+
+    name: str  # as in `scores`: "accuracy", "pass@8", ...
+    a: float
+    b: float
+    difference: Interval  # paired bootstrap over problems
+    problems: int
+    detectable: float  # the difference that this many problems show four times in five
+    needed: (
+        int | None
+    )  # problems that show the difference found four times in five; None if it is 0
+    p_value: float | None  # exact sign test, where a problem is either solved or not
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval does."""
+        return self.difference.low > 0 or self.difference.high < 0
+
+    @property
+    def told_apart(self) -> bool:
+        """The interval excludes 0, and the exact test, where there is one, agrees.
+
+        With a handful of problems decided differently the bootstrap is too sure of itself.
+        """
+        return self.excludes_zero and (self.p_value is None or self.p_value < 0.05)
+
+    @property
+    def verdict(self) -> str:
+        """What may be said, in words."""
+        d = self.difference
+        if self.told_apart:
+            higher = "B" if d.value > 0 else "A"
+            return f"{higher} is higher by {abs(d.value):.3f}, the interval excludes 0"
+        if d.value == 0 == self.detectable:
+            return f"the same on each of the {self.problems:,} problems"
+        cannot = f"cannot be told apart with {self.problems:,} problems"
+        if self.needed is None:
+            return f"{cannot}, which can show a difference of about {self.detectable:.3f} or more"
+        if self.excludes_zero:
+            cannot += f" (the interval excludes 0, the exact test with p = {self.p_value:.3f} not)"
+        digits = max(0, len(str(self.needed)) - 2)
+        about = round(self.needed, -digits)
+        return f"{cannot}; about {about:,} would be needed to see a difference of this size"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two policies on the same problems: B against A."""
+
+    names: tuple[str, str]
+    problems: int
+    both: int  # problems that both solve greedily
+    only_a: int
+    only_b: int
+    neither: int
+    p_value: float  # exact two-sided sign test of only_a against only_b
+    differences: list[Difference]
+    settings: dict[str, tuple]  # those that differ: name → (A's, B's)
+
+    def __getitem__(self, name: str) -> Difference:
+        """The difference in one measure, such as ``comparison["accuracy"]``."""
+        return next(d for d in self.differences if d.name == name)
+
+    @property
+    def verdict(self) -> str:
+        """Greedy and sampled accuracy, each in a sentence."""
+        greedy, sampled = self["accuracy"], self["sampled_accuracy"]
+        return f"Greedy accuracy: {greedy.verdict}.\nSampled accuracy: {sampled.verdict}."
+
+    def to_dict(self) -> dict:
+        """Plain values for JSON."""
+        values = asdict(self) | {"verdict": self.verdict}
+        for written, difference in zip(values["differences"], self.differences, strict=True):
+            written |= {"told_apart": difference.told_apart, "verdict": difference.verdict}
+        return values
+
+    def __str__(self) -> str:
+        rows = [["", "A", "B", "B − A [95 % interval]", "told apart"]]
+        rows += map(_row, self.differences)
+        lines = [f"A  {self.names[0]}", f"B  {self.names[1]}", f"{self.problems:,} problems"]
+        if self.settings:
+            lines.append("settings that differ, A's and B's:")
+            lines += [f"  {name}: {a!r} and {b!r}" for name, (a, b) in self.settings.items()]
+        lines += ["", aligned(rows), ""]
+        lines.append(
+            f"Greedy: both solve {self.both:,}, only A {self.only_a:,}, only B {self.only_b:,}, "
+            f"neither {self.neither:,}; exact sign test p = {self.p_value:.3g}"
+        )
+        return "\n".join([*lines, self.verdict])
+
+    __repr__ = __str__
+
+
+def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Comparison:
+    """Compare two evaluations, or what `read_evaluation` finds at two paths.
+
+    The settings may differ (to compare two prompts or two extraction rules is a comparison, too),
+    the problems may not. pass@k and maj@k are compared for every k > 1 that both have; for k = 1 they
+    are the sampled accuracy.
+
+    Raises:
+        UserError: the problems are not the same ones in the same order, or the texts are missing.
+    """
+    first, second = (e if isinstance(e, Evaluation) else read_evaluation(e) for e in (a, b))
+    names = tuple(
+        letter if isinstance(given, Evaluation) else str(given)
+        for letter, given in (("A", a), ("B", b))
+    )
+    _check_same_problems(first, second, names)
+    scores_a, scores_b = scores(first.transcripts), scores(second.transcripts)
+    outcomes = list(zip(scores_a["accuracy"], scores_b["accuracy"], strict=True))
+    shared = [name for name in scores_a if name in scores_b and not name.endswith("@1")]
+    differences = [difference(name, scores_a[name], scores_b[name]) for name in shared]
+    return Comparison(
+        names=names,
+        problems=first.problems,
+        both=outcomes.count((1, 1)),
+        only_a=outcomes.count((1, 0)),
+        only_b=outcomes.count((0, 1)),
+        neither=outcomes.count((0, 0)),
+        p_value=differences[0].p_value,
+        differences=differences,
+        settings=_differing(_settings(a, first), _settings(b, second)),
+    )
+
+
+def difference(name: str, a: Sequence[float], b: Sequence[float]) -> Difference:
+    """B − A of one score a problem: paired interval, exact test, and how many problems it takes.
+
+    To see a true difference d four times in five at the 5 % level takes about
+    (z₀.₉₇₅ + z₀.₈)² s² / d² = 7.85 s² / d² problems, where s is the standard deviation, over
+    problems, of the difference between the two scores. Turned around, n problems show a difference
+    of 2.80 s / √n. Source: the sample size of the paired z-test, such as Lehr 1992.
+    """
+    paired = [y - x for x, y in zip(a, b, strict=True)]
+    n, mean = len(paired), fmean(paired)
+    spread = stdev(paired) if n > 1 else 0.0
+    z = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)
+    binary = {*a, *b} <= {0.0, 1.0}
+    return Difference(
+        name=name,
+        a=fmean(a),
+        b=fmean(b),
+        difference=Interval.of(paired),
+        problems=n,
+        detectable=z * spread / sqrt(n),
+        needed=ceil((z * spread / mean) ** 2) if mean else None,
+        p_value=sign_test(paired.count(-1), paired.count(1)) if binary else None,
+    )
+
+
+def sign_test(only_a: int, only_b: int) -> float:
+    """Two-sided p-value of so uneven a split of only_a + only_b fair coins, or a more uneven one.
+
+    Exact, by the binomial distribution; 1 where the two never differ. Source: McNemar 1947.
+    """
+    n = only_a + only_b
+    tail = sum(comb(n, i) for i in range(min(only_a, only_b) + 1))
+    return min(1.0, 2 * tail / 2**n)
+
+
+def _check_same_problems(a: Evaluation, b: Evaluation, names: tuple[str, str]) -> None:
+    for evaluation, name in zip((a, b), names, strict=True):
+        if not evaluation.transcripts:
+            raise UserError(f"the evaluation {name} has no transcripts to compare: make it again")
+    if a.problems != b.problems:
+        raise UserError(
+            f"{names[0]} has {a.problems} problems and {names[1]} has {b.problems}: "
+            "evaluate both on the same ones"
+        )
+    for i, (one, other) in enumerate(zip(a.transcripts, b.transcripts, strict=True), 1):
+        if (one.question, one.answer) != (other.question, other.answer):
+            raise UserError(
+                f"{names[0]} and {names[1]} differ in problem {i}: evaluate both with the same "
+                "task, data and seed"
+            )
+
+
+def _settings(given: Evaluation | str | Path, evaluation: Evaluation) -> dict:
+    known = {"samples": evaluation.samples, "temperature": evaluation.temperature}
+    return known | ({} if isinstance(given, Evaluation) else read_settings(given))
+
+
+def _differing(a: dict, b: dict) -> dict[str, tuple]:
+    return {
+        name: (a[name], b[name])
+        for name in a
+        if name in b and a[name] != b[name] and name != "weights"
+    }
+
+
+def _row(d: Difference) -> list[str]:
+    digits = 1 if d.name == "length" else 3
+    a, b, low, high = (f"{x:.{digits}f}" for x in (d.a, d.b, d.difference.low, d.difference.high))
+    found = f"{d.difference.value:+.{digits}f} [{low}, {high}]"
+    return [NAMED.get(d.name, d.name), a, b, found, "yes" if d.told_apart else "no"]

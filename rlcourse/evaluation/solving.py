@@ -1,0 +1,133 @@
+"""Letting a policy solve problems, batch by batch, and judging what it wrote."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from tqdm.auto import tqdm
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation.results import Completion, Transcript
+from rlcourse.policy.rollouts import Rollouts, cut_off
+from rlcourse.seeds import derived_generator
+from rlcourse.tasks import Problem, extract_lenient_answer
+
+Result = TypeVar("Result")
+Written = tuple[str, int, bool]  # a completion's text, its length in tokens, whether it was cut off
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What a policy is asked for: one greedy completion, and samples."""
+
+    samples: int
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    max_tokens: int
+    system: str | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How a completion is read: strictly by the task's rule, leniently, and for its form."""
+
+    extract: Callable[[str], str | None]
+    format_reward: Callable[[list[str]], torch.Tensor] | None = None
+
+    def __call__(self, written: Written, problem: Problem) -> Completion:
+        text, length, cut = written
+        given, lenient = self.extract(text), extract_lenient_answer(text)
+        return Completion(
+            text=text,
+            given=given,
+            correct=is_right(given, problem),
+            lenient=lenient,
+            lenient_correct=is_right(lenient, problem),
+            length=length,
+            cut_off=cut,
+            format_reward=float(self.format_reward([text])[0]) if self.format_reward else None,
+        )
+
+
+def is_right(given: str | None, problem: Problem) -> bool:
+    """Whether the number read from a completion is the problem's."""
+    return given is not None and given == problem.target
+
+
+def solve(
+    policy, problems: Sequence[Problem], first: int, at_once: int, asked: Sampling, judge: Judge
+) -> list[Transcript]:
+    """One batch of problems, solved and judged; `first` is the first one's place among all.
+
+    At most `at_once` completions are drawn at once. The draws are a function of `asked.seed`,
+    `first`, `at_once` and the problems of the batch.
+    """
+    prompts = [policy.format_prompt(p.question, system=asked.system) for p in problems]
+    common = {"max_tokens": asked.max_tokens}
+    common["generator"] = derived_generator(policy.device, asked.seed, "evaluation", first)
+    filters = {"temperature": asked.temperature, "top_k": asked.top_k, "top_p": asked.top_p}
+    greedy = _written(policy, policy.sample(prompts, temperature=0.0, **common))
+    drawn = [[] for _ in problems]
+    for begin in range(0, asked.samples, at_once):
+        group_size = min(at_once, asked.samples - begin)
+        rollouts = policy.sample(prompts, group_size=group_size, **filters, **common)
+        for samples, group in zip(drawn, _written(policy, rollouts), strict=True):
+            samples += group
+    return [
+        Transcript(p.question, p.answer, judge(one, p), tuple(judge(sample, p) for sample in many))
+        for p, (one,), many in zip(problems, greedy, drawn, strict=True)
+    ]
+
+
+def _written(policy, rollouts: Rollouts) -> list[list[Written]]:
+    """Every completion, one list for each prompt."""
+    lengths, cut = rollouts.mask.sum(1).tolist(), cut_off(rollouts, policy.eos_ids).tolist()
+    rows = list(zip(policy.decode(rollouts), lengths, cut, strict=True))
+    size = rollouts.group_size
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+def in_batches(
+    work: Callable[[int, int, int], Result],
+    problems: int,
+    samples: int,
+    at_once: int,
+    start: int = 0,
+) -> Iterator[tuple[Result, int]]:
+    """``work(start, stop, at_once)`` for batches of problems that have `at_once` samples or fewer.
+
+    Where memory runs out, `at_once` is halved for good and the batch begins again. When it is less
+    than one problem's samples, `work` gets single problems and must divide their samples. Yields
+    each result with the `at_once` that it took.
+
+    Raises:
+        UserError: memory runs out with one completion at once.
+    """
+    while start < problems:
+        stop = min(problems, start + max(1, at_once // samples))
+        try:
+            result = work(start, stop, at_once)
+        except torch.OutOfMemoryError:
+            result = None  # tried again outside this block, where the error holds no tensors alive
+        if result is None:
+            at_once = _half(min(at_once, samples * (stop - start)))
+        else:
+            yield result, at_once
+            start = stop
+
+
+def _half(at_once: int) -> int:
+    if at_once == 1:
+        raise UserError(
+            "one completion at a time does not fit into memory: lower max_tokens, load the policy "
+            "with dtype bfloat16, or take a smaller one"
+        )
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    message = f"rlcourse: out of memory with {at_once} completions at once; going on with"
+    tqdm.write(f"{message} {at_once // 2}", file=sys.stderr)
+    return at_once // 2
