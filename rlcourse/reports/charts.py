@@ -1,77 +1,105 @@
-"""Small SVG charts for the report, whose style sheet colors them for light and for dark."""
+"""Line charts as SVG without a script; the page's style sheet colors them, for light and dark."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
-from rlcourse.evaluation import Evaluation
+from rlcourse.reports.record import is_finite
 
-WIDTH, HEIGHT = 380, 210
-WIDE = 500
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 30  # margins around the plotting area
-POINTS = 300  # longer runs are averaged down to this many points
+WIDTH, HEIGHT, WIDE = 380, 210, 500
+LEFT, RIGHT, TOP, BOTTOM = 50, 12, 10, 32  # margins around the plotting area
+LETTER, LABEL_GAP = 8, 12  # a label's width a letter, and the least distance between two
+POINTS = 300  # longer lines are averaged down to this many points
 
 Point = tuple[float, float]
 
 
-def curve(points: Sequence[Point], unit: bool = False, noisy: bool = True) -> Markup:
-    """A metric over the steps; where it is noisy, values faintly and their running mean on top.
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart."""
 
-    `unit` says that the axis is 0–1.
+    points: Sequence[Point]
+    style: str = "after"  # the CSS class that colors it
+    label: str = ""  # written at its right end
+    band: Sequence[tuple[float, float, float]] = ()  # (x, low, high)
+    look: str = "raw"  # "raw": values faintly, running mean on top; "dots": every value; "plain"
+
+    def finite(self) -> "Line":
+        """What of it can be drawn."""
+        points = [point for point in self.points if all(map(is_finite, point))]
+        return replace(self, points=points, band=[b for b in self.band if all(map(is_finite, b))])
+
+
+def plot(
+    lines: Sequence[Line],
+    x_name: str = "step",
+    share: bool = False,
+    x_labels: dict[float, str] | None = None,
+    width: int = WIDTH,
+) -> Markup:
+    """The lines in one frame; nothing where none has a finite value.
+
+    `share` says that the vertical axis is 0–1; `x_labels` replace the ticks {x: text}.
     """
-    points = [(x, y) for x, y in points if math.isfinite(y)]
-    if not points:
+    lines = [line for line in map(Line.finite, lines) if line.points]
+    if not lines:
         return Markup("")
-    points = _thinned(points)
-    ys = [y for _, y in points]
-    frame = _Frame([x for x, _ in points], [0.0, 1.0] if unit else ys)
-    parts = [frame.axes("step")]
-    if noisy:
-        parts.append(frame.line(points, "raw"))
-        points = _running_mean(points)
-    parts.append(frame.line(points, "mean"))
-    for point in points[-1:] if noisy else points:
-        parts.append(frame.dot(point, "mean", _label(point[1])))
-    return frame.svg(parts, f"last value {_label(ys[-1])}, from {_label(ys[0])}")
+    lines = [replace(line, points=thinned(line.points)) for line in lines]
+    xs = [x for line in lines for x, _ in line.points]
+    ys = [y for line in lines for _, y in line.points]
+    ys += [y for line in lines for _, low, high in line.band for y in (low, high)]
+    margin = RIGHT + LETTER * max(len(line.label) for line in lines)
+    frame = _Frame(xs, [0.0, 1.0, *ys] if share else ys, x_labels, width, margin)
+    parts = [frame.axes(x_name)]
+    ends = []
+    for line in lines:
+        parts += _drawn(frame, line)
+        ends.append((running_mean(line.points) if line.look == "raw" else line.points)[-1])
+    parts += frame.labels([line.label for line in lines], [line.style for line in lines], ends)
+    last = lines[0].points[-1][1]
+    return frame.svg(parts, f"last value {short(last)}, from {short(lines[0].points[0][1])}")
 
 
-def pass_at_k_chart(before: Evaluation | None, after: Evaluation | None) -> Markup:
-    """pass@k against k (doubling), before and after, with 95 % intervals as bands."""
-    shown = [(e, name) for e, name in ((before, "before"), (after, "after")) if e is not None]
-    ks = sorted(shown[0][0].pass_at)
-    frame = _Frame(list(range(len(ks))), [0.0, 1.0], [str(k) for k in ks], WIDE)
-    parts = [frame.axes("k, attempts")]
-    for evaluation, name in shown:
-        intervals = [evaluation.pass_at[k] for k in ks]
-        upper = [(i, interval.high) for i, interval in enumerate(intervals)]
-        lower = [(i, interval.low) for i, interval in enumerate(intervals)]
-        parts.append(frame.band([*upper, *reversed(lower)], name))
-        middle = [(i, interval.value) for i, interval in enumerate(intervals)]
-        parts.append(frame.line(middle, name))
-        for k, interval, point in zip(ks, intervals, middle, strict=True):
-            parts.append(frame.dot(point, name, f"{name}: pass@{k} {interval}"))
-    return frame.svg(parts, "pass@k before and after")
+def _drawn(frame: "_Frame", line: Line) -> list[str]:
+    parts = []
+    if len(line.band) > 1:
+        upper = [(x, high) for x, _, high in line.band]
+        lower = [(x, low) for x, low, _ in line.band]
+        parts.append(frame.band([*upper, *reversed(lower)], line.style))
+    elif line.band:
+        ((x, low, high),) = line.band
+        parts.append(frame.line([(x, low), (x, high)], f"whisker {line.style}"))
+    points = line.points
+    if line.look == "raw":
+        parts.append(frame.line(points, f"raw {line.style}"))
+        points = running_mean(points)
+    parts.append(frame.line(points, line.style))
+    for point in points if line.look == "dots" else points[-1:]:
+        title = f"{line.label}: " if line.label else ""
+        parts.append(frame.dot(point, line.style, title + short(point[1])))
+    return parts
 
 
 class _Frame:
     """Scales from data to picture, and the shapes drawn with them."""
 
-    def __init__(self, xs: Sequence[float], ys: Sequence[float], x_labels=None, width=WIDTH):
-        self.width = width
-        self.x_low, self.x_high = min(xs), max(max(xs), min(xs) + 1e-9)
+    def __init__(self, xs, ys, x_labels=None, width=WIDTH, right=RIGHT):
+        self.width, self.right = width, width - right
+        self.x_low, self.x_high = min(xs), max(xs)
+        if self.x_low == self.x_high:  # one step: in the middle
+            self.x_low, self.x_high = self.x_low - 0.5, self.x_high + 0.5
         self.y_ticks = _ticks(min(ys), max(ys), 4)
         self.y_low, self.y_high = min(self.y_ticks[0], min(ys)), max(self.y_ticks[-1], max(ys))
         if x_labels is None:
             ticks = _ticks(self.x_low, self.x_high, 5, whole=True)
-            inside = [x for x in ticks if self.x_low <= x <= self.x_high]
-            self.x_ticks = [(x, f"{x:g}") for x in inside]
-        else:
-            self.x_ticks = list(zip(xs, x_labels, strict=True))
+            x_labels = {x: short(x) for x in ticks if self.x_low <= x <= self.x_high}
+        self.x_ticks = x_labels
 
     def x(self, value: float) -> float:
         share = (value - self.x_low) / (self.x_high - self.x_low)
-        return round(LEFT + share * (self.width - LEFT - RIGHT), 1)
+        return round(LEFT + share * (self.right - LEFT), 1)
 
     def y(self, value: float) -> float:
         share = (value - self.y_low) / (self.y_high - self.y_low)
@@ -86,27 +114,41 @@ class _Frame:
     def band(self, points: Sequence[Point], kind: str) -> str:
         return f'<polygon class="band {kind}" points="{self._path(points)}"/>'
 
-    def dot(self, point: Point, kind: str, title: str = "") -> str:
-        x, y = point
-        inner = f"<title>{escape(title)}</title>" if title else ""
-        return (
-            f'<circle class="dot {kind}" cx="{self.x(x)}" cy="{self.y(y)}" r="3.2">{inner}</circle>'
+    def dot(self, point: Point, kind: str, title: str) -> str:
+        place = f'cx="{self.x(point[0])}" cy="{self.y(point[1])}" r="3.2"'
+        return f'<circle class="dot {kind}" {place}><title>{escape(title)}</title></circle>'
+
+    def labels(self, texts: Sequence[str], kinds: Sequence[str], ends: Sequence[Point]):
+        """Each text beside the end of its line, moved apart where two would overlap."""
+        order = sorted(
+            (i for i, text in enumerate(texts) if text), key=lambda i: self.y(ends[i][1])
         )
+        places, floor = [], TOP
+        for i in order:
+            places.append(max(self.y(ends[i][1]), floor))
+            floor = places[-1] + LABEL_GAP
+        ceiling = HEIGHT - BOTTOM
+        for n in reversed(range(len(places))):
+            places[n] = min(places[n], ceiling)
+            ceiling = places[n] - LABEL_GAP
+        return [
+            f'<text class="label {kinds[i]}" x="{self.right + 6}" y="{round(y + 4, 1)}">'
+            f"{escape(texts[i])}</text>"
+            for i, y in zip(order, places, strict=True)
+        ]
 
     def axes(self, x_name: str) -> str:
-        right, bottom = self.width - RIGHT, HEIGHT - BOTTOM
+        bottom = HEIGHT - BOTTOM
         parts = []
         for tick in self.y_ticks:
             y = self.y(tick)
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5}">{_label(tick)}</text>')
-        for value, label in self.x_ticks:
-            text = (
-                f'<text class="tick x" x="{self.x(value)}" y="{bottom + 14}">{escape(label)}</text>'
-            )
-            parts.append(text)
-        middle, foot = (LEFT + right) / 2, HEIGHT - 3
-        parts.append(f'<text class="tick x" x="{middle}" y="{foot}">{escape(x_name)}</text>')
+            parts.append(f'<line class="grid" x1="{LEFT}" x2="{self.right}" y1="{y}" y2="{y}"/>')
+            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4}">{short(tick)}</text>')
+        for value, label in self.x_ticks.items():
+            place = f'x="{self.x(value)}" y="{bottom + 15}"'
+            parts.append(f'<text class="tick x" {place}>{escape(label)}</text>')
+        place = f'x="{(LEFT + self.right) / 2}" y="{HEIGHT - 3}"'
+        parts.append(f'<text class="tick x" {place}>{escape(x_name)}</text>')
         return "".join(parts)
 
     def svg(self, parts: list[str], description: str) -> Markup:
@@ -131,21 +173,30 @@ def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[flo
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def _label(value: float) -> str:
-    if value == 0:
-        return "0"
-    return f"{value:.0e}" if abs(value) < 1e-3 or abs(value) >= 1e5 else f"{value:.4g}"
+def short(value: float) -> str:
+    """A number in about four characters: 0.25, 3.2e-5, 12k, 1.5M."""
+    size = abs(value)
+    if value == 0 or 1e-3 <= size < 1e4:
+        return f"{value:.4g}"
+    for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if power <= size < 1e12:
+            return f"{value / power:.4g}{letter}"
+    if size >= 1e12:
+        return f"{value:.2g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
 
 
-def _thinned(points: Sequence[Point]) -> list[Point]:
-    size = math.ceil(len(points) / POINTS)
+def thinned(points: Sequence[Point], most: int = POINTS) -> Sequence[Point]:
+    """At most `most` points, each the mean of neighbors."""
+    size = math.ceil(len(points) / most)
     groups = [points[i : i + size] for i in range(0, len(points), size)]
     return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]
 
 
-def _running_mean(points: Sequence[Point]) -> list[Point]:
-    """Exponential mean over about a twentieth of the curve, without a pull toward its start."""
-    keep = 1 - 2 / (max(3, len(points) / 20) + 1)
+def running_mean(points: Sequence[Point]) -> list[Point]:
+    """Exponential mean over about a tenth of the curve, without a pull toward its start."""
+    keep = 1 - 2 / (max(3, len(points) / 10) + 1)
     total = weight = 0.0
     smooth = []
     for x, y in points:

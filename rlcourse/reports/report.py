@@ -1,106 +1,184 @@
 """A run as one HTML file that needs nothing else: numbers, curves, transcripts, settings."""
 
 from datetime import datetime
-from pathlib import Path
 
-from jinja2 import Environment
+from markupsafe import Markup
 
-from rlcourse.evaluation.transcripts import telling
-from rlcourse.machine import hardware, versions
-from rlcourse.reports.charts import curve, pass_at_k_chart
+from rlcourse.evaluation import Evaluation, Interval, telling
+from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
+from rlcourse.reports.charts import WIDE, Line, plot
+from rlcourse.reports.pages import flat, render, written
+from rlcourse.reports.record import RunRecord
 
-# metric → title, what to read in it, and whether its axis is 0–1
-CURVES = {
-    "eval/accuracy": ("Held-out accuracy", "greedy, on problems never trained on", True),
-    "eval/pair_accuracy": ("Held-out pairs", "share put in the right order", True),
-    "accuracy": ("Accuracy in training", "share of sampled completions that are right", True),
-    "reward/mean": ("Reward", "mean over the step's completions", False),
-    "frac_reward_zero_std": (
-        "Groups without signal",
-        "share whose completions all earned the same",
-        True,
-    ),
-    "entropy": ("Entropy", "nats per token: how undecided the policy is", False),
-    "completions/mean_length": ("Completion length", "tokens", False),
-    "completions/clipped_ratio": ("Cut off", "share of completions that reached max_tokens", True),
-    "rewards/accuracies": ("Pairs", "share of the step's pairs put in the right order", True),
-    "rewards/margins": ("Margin", "reward of the chosen minus that of the rejected", False),
-    "rewards/chosen": ("Chosen", "reward of the better completions; for dpo, the implicit", False),
-    "rewards/rejected": ("Rejected", "reward of the worse completions", False),
-    "kl": ("Distance from the start", "k3 estimate of the KL divergence, nats per token", False),
-    "kl_old": ("Distance from the sampler", "nats per token, within the μ updates", False),
-    "clip_ratio": ("Clipped", "share of tokens whose gradient the clip stops", False),
-    "explained_variance": (
-        "Explained by the critic",
-        "share of the variance of the returns that it foresaw; below 0 it does harm",
-        False,
-    ),
-    "value_loss": ("Critic's loss", "half its squared error, per token", False),
-    "groups_drawn": ("Questions asked", "until enough groups held right and wrong", False),
-    "kept": ("Kept", "completions rewarded, and so imitated", False),
-    "loss": ("Loss", "in policy gradients only its gradient means something", False),
-    "grad_norm": ("Gradient norm", "before it is shortened to max_grad_norm", False),
-    "tokens_per_second": ("Speed", "tokens per second, sampling and training together", False),
-}
 TRANSCRIPTS = 10
+SAMPLES = 8  # of each transcript that can be unfolded
 
 
-def render_report(run) -> str:
-    """The report of a run as a self-contained HTML page. All of its text is escaped."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["percent"] = lambda share: f"{100 * share:.1f}"
-    template = environment.from_string(
-        Path(__file__).with_name("report.html").read_text(encoding="utf-8")
-    )
-    return template.render(
-        run=run,
-        recipe=run.recipe,
-        comparisons=_comparisons(run),
-        pass_at_k=pass_at_k_chart(run.before, run.after) if run.after else None,
-        curves=_curves(run.metrics),
-        transcripts=_transcripts(run),
-        settings=run.recipe.to_dict(),
-        machine=versions() | hardware((run.policy or run.reward_model).device),
+def render_report(record: RunRecord, defaults: dict | None = None) -> str:
+    """The report of a run as a self-contained HTML page. All of its text is escaped.
+
+    Args:
+        record: from ``read_run``, or a run's own; it may be unfinished.
+        defaults: a recipe's default values, so that settings which differ can be marked.
+    """
+    evaluations = {
+        name: evaluation
+        for name, evaluation in (("before", record.before), ("after", record.after))
+        if evaluation is not None
+    }
+    return render(
+        "report.html",
+        run=record,
+        recipe=record.recipe,
+        evaluations=evaluations,
+        headline=headline(record),
+        readings=readings(evaluations),
+        pass_at_k=pass_at_k_chart({name: (name, e) for name, e in evaluations.items()}),
+        sections=[
+            (section, [(chart, drawn(chart, record)) for chart in section.charts])
+            for section in sections(record.metrics)
+        ],
+        transcripts=transcripts(evaluations),
+        samples_shown=SAMPLES,
+        settings=settings(record.recipe, defaults),
+        marks_changes=defaults is not None,
+        cost=cost(record),
         date=datetime.now().strftime("%Y-%m-%d %H:%M"),
     )
 
 
-def _comparisons(run) -> list[dict]:
+def measures(evaluation: Evaluation) -> dict[str, Interval]:
+    """Every accuracy that an evaluation holds, by the name that a reader knows it by."""
+    k = max(evaluation.pass_at)
+    found = {
+        "Greedy accuracy": evaluation.accuracy,
+        "Sampled accuracy": evaluation.sampled_accuracy,
+        f"pass@{k}": evaluation.pass_at[k],
+        f"Majority vote of {k}": evaluation.majority_at[k],
+    }
+    if k == 1:  # all the same as sampled accuracy
+        found = dict(list(found.items())[:2])
+    return found
+
+
+def headline(record: RunRecord) -> list[dict]:
     """Each accuracy before and after, for the numbers at the top."""
-    if run.pair_accuracy is not None:
-        return [{"name": "Held-out pairs", "before": None, "after": run.pair_accuracy}]
-    if run.after is None:
-        return []
-    best = max(run.after.pass_at)
-    rows = [
-        ("Greedy accuracy", lambda e: e.accuracy),
-        ("Sampled accuracy", lambda e: e.sampled_accuracy),
-        (f"pass@{best}", lambda e: e.pass_at[best]),
-    ]
+    if record.pair_accuracy is not None:
+        return [{"name": "Held-out pairs", "before": None, "after": record.pair_accuracy}]
+    before = measures(record.before) if record.before else {}
+    after = measures(record.after) if record.after else {}
     return [
-        {"name": name, "before": run.before and pick(run.before), "after": pick(run.after)}
-        for name, pick in rows
+        {"name": name, "before": before.get(name), "after": after.get(name)}
+        for name in (after or before)
     ]
 
 
-def _curves(metrics: list[dict]) -> list[dict]:
-    """The charts of those metrics that the run has."""
-    drawn = []
-    for key, (title, note, unit) in CURVES.items():
-        points = [(m["step"], m[key]) for m in metrics if key in m]
-        says_something = key not in ("clip_ratio", "kl_old") or any(y for _, y in points)
-        if points and says_something:
-            svg = curve(points, unit, noisy=key != "eval/accuracy")
-            drawn.append({"title": title, "note": note, "key": key, "svg": svg})
-    return drawn
+def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interval | None], str]]:
+    """(what, one interval for each evaluation, unit): how answers were read, and how long."""
+    rows = [
+        ("right by the task's rule, greedy", "accuracy", "%"),
+        ("right read leniently, greedy", "lenient_accuracy", "%"),
+        ("right by the task's rule, sampled", "sampled_accuracy", "%"),
+        ("right read leniently, sampled", "sampled_lenient_accuracy", "%"),
+        ("a number where the rule looks, sampled", "sampled_format_rate", "%"),
+        ("format reward, sampled", "sampled_format_reward", ""),
+        ("length of a sample", "length", "tokens"),
+        ("length of right samples", "length_right", "tokens"),
+        ("length of wrong samples", "length_wrong", "tokens"),
+        ("samples cut off at max_tokens", "cut_off", "%"),
+    ]
+    found = [
+        (what, [getattr(e, name) for e in evaluations.values()], unit) for what, name, unit in rows
+    ]
+    return [row for row in found if any(row[1])]
 
 
-def _transcripts(run) -> list[dict]:
-    """Some problems with the greedy completion before and after."""
-    columns = [e.transcripts for e in (run.before, run.after) if e is not None and e.transcripts]
+def pass_at_k_chart(evaluations: dict[str, tuple[str, Evaluation]], votes=True) -> Markup:
+    """pass@k against k (doubling) for {label: (style, evaluation)}, up to three with bands.
+
+    With `votes`, the accuracy of the majority vote of k beside it, dashed.
+    """
+    ks = sorted({k for _, evaluation in evaluations.values() for k in evaluation.pass_at})
+    if len(ks) < 2:
+        return Markup("")
+    lines = []
+    for label, (style, evaluation) in evaluations.items():
+        at = {ks.index(k): interval for k, interval in evaluation.pass_at.items()}
+        band = [(i, interval.low, interval.high) for i, interval in at.items()]
+        points = [(i, interval.value) for i, interval in at.items()]
+        lines.append(Line(points, style, label, band if len(evaluations) <= 3 else (), "dots"))
+        if votes:
+            points = [(ks.index(k), vote.value) for k, vote in evaluation.majority_at.items()]
+            lines.append(Line(points, f"{style} dashed", f"{label}, vote", (), "dots"))
+    return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, WIDE)
+
+
+def drawn(chart: Chart, record: RunRecord) -> dict:
+    """The chart's picture for one run, and how many values could not be drawn."""
+    lines, lost = [], 0
+    for i, key in enumerate(chart.keys_in({key for m in record.metrics for key in m})):
+        label = chart.metrics[key]
+        values = record.series(key)
+        lost += sum(key in m for m in record.metrics) - len(values)
+        low, high = (record.series(key + end) for end in MODIFIERS)
+        band = [(step, low[step], high[step]) for step in values if step in low and step in high]
+        style = STYLES.get(label, "after" if len(chart.metrics) == 1 or label == "all" else f"s{i}")
+        points = list(values.items())
+        if chart.sparse and (start := _at_the_start(key, record)):
+            points = [(0, start.value), *points]
+            band = [(0, start.low, start.high), *band]
+        lines.append(Line(points, style, label, band, chart.look))
+    return {"svg": plot(lines, share=chart.share), "lost": lost}
+
+
+def _at_the_start(key: str, record: RunRecord) -> Interval | None:
+    """Held-out accuracy at step 0, where the same problems were measured before training."""
+    return record.before.accuracy if key == "eval/accuracy" and record.before else None
+
+
+def transcripts(evaluations: dict[str, Evaluation], count: int = TRANSCRIPTS) -> list[dict]:
+    """Some problems with what each evaluation's policy wrote, those whose outcome differs first."""
+    columns = {name: {t.question: t for t in e.transcripts} for name, e in evaluations.items() if e}
+    columns = {name: column for name, column in columns.items() if column}
     if not columns:
         return []
+    first, *others = columns.values()
+    shared = [q for q in first if all(q in column for column in others)]
+    rows = [[column[question] for question in shared] for column in columns.values()]
     return [
-        {"problem": columns[0][i], "completions": [column[i] for column in columns]}
-        for i in telling(*columns, count=TRANSCRIPTS)
+        {
+            "problem": rows[0][i],
+            "answers": [(name, row[i]) for name, row in zip(columns, rows, strict=True)],
+        }
+        for i in telling(*rows, count=count)
     ]
+
+
+def settings(recipe: dict, defaults: dict | None) -> list[dict]:
+    """Every setting with its value, and its default where that is another."""
+    usual = flat(defaults or {})
+    return [
+        {
+            "name": name,
+            "value": written(value),
+            "default": written(usual[name]) if name in usual and usual[name] != value else None,
+            "changed": defaults is not None and (name not in usual or usual[name] != value),
+        }
+        for name, value in flat(recipe).items()
+    ]
+
+
+def cost(record: RunRecord) -> dict[str, float | str]:
+    """What training took: {what: number}, those that are known."""
+    found = {"steps": record.steps, "seconds": record.seconds, "tokens": record.tokens}
+    if record.seconds:
+        found["tokens a second"] = record.tokens / record.seconds
+    if completions := sum(completions_of(record).values()):
+        found["completions"] = completions
+    return found
+
+
+def completions_of(record: RunRecord) -> dict[int, int]:
+    """{step: completions sampled}: their tokens over their mean length; empty where none were."""
+    tokens, lengths = record.series("tokens"), record.series("completions/mean_length")
+    return {step: round(tokens[step] / lengths[step]) for step in tokens if lengths.get(step)}

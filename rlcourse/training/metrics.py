@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms import kl_estimates, masked_mean
-from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained, write_text
 from rlcourse.policy.rollouts import Rollouts, cut_off
+from rlcourse.reports.record import read_metrics
 
 
 @torch.no_grad()
@@ -123,19 +123,6 @@ class MetricsWriter:
         if self.board is not None:
             with write_errors_explained(self.path):
                 self.board.close()
-
-
-def read_metrics(path: Path) -> list[dict]:
-    """The steps of a ``metrics.jsonl``; a last line that a kill cut short is left out."""
-    steps = []
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            steps.append(json.loads(line))
-        except json.JSONDecodeError:
-            if number < len(lines):
-                raise UserError(f"{path}, line {number}, is not JSON: mend or delete it") from None
-    return steps
 
 
 def _line(metrics: dict) -> str:

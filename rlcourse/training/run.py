@@ -18,6 +18,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
 from rlcourse.files import TEMPORARY, write_errors_explained, write_json, write_text
 from rlcourse.machine import hardware, versions
+from rlcourse.reports import RunRecord, render_report
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
@@ -53,6 +54,12 @@ class Run:
     def tokens(self) -> int:
         """Tokens sampled (or imitated) in training."""
         return sum(step["tokens"] for step in self.metrics)
+
+    def record(self) -> RunRecord:
+        """What a report is made from; without ``result.json``'s facts until the run is through."""
+        facts = result(self) if len(self.metrics) == self.recipe.steps else {}
+        found = (self.metrics, self.before, self.after, self.pair_accuracy, facts, self.directory)
+        return RunRecord(self.recipe.to_dict(), *found)
 
     def summary(self) -> str:
         """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
@@ -324,13 +331,12 @@ def _last_checkpoint(out: Path | None) -> str:
 
 def _finish(run: Run) -> None:
     """Write the policy, the report and, last of all, ``result.json``."""
-    from rlcourse.reports.report import render_report
-
     name, model = ("policy", run.policy) if run.policy else ("reward_model", run.reward_model)
     with write_errors_explained(run.directory / name):
         model.save(run.directory / name)
-    write_text(run.directory / "report.html", render_report(run))
-    write_json(run.directory / "result.json", result(run))
+    record = run.record()
+    write_text(run.directory / "report.html", render_report(record, Recipe().to_dict()))
+    write_json(run.directory / "result.json", record.result)
 
 
 def result(run: Run) -> dict:

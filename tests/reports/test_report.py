@@ -1,92 +1,198 @@
-"""The report: complete, self-contained, and safe to open whatever a model wrote."""
+"""The report of one run: complete, self-contained, and safe to open whatever a model wrote."""
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
-from rlcourse.reports.charts import curve, pass_at_k_chart
-from rlcourse.training import render_report, train
+from rlcourse.reports import read_run, render_report
+from rlcourse.training import Recipe, train
+
+DEFAULTS = Recipe().to_dict()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of 30 steps in a directory, with held-out accuracy on the way."""
+    from echo import echo_policy, echo_recipe, echo_task
+
+    lesson = echo_recipe("sft", steps=30, prompts=10, lr=1e-2, eval_every=10)
+    out = tmp_path_factory.mktemp("runs") / "echo"
+    return train(lesson, out, policy=echo_policy(), task=echo_task(), progress=False)
 
 
 @pytest.fixture
-def finished(policy, task, recipe):
-    lesson = recipe("sft", steps=30, prompts=10, lr=1e-2, eval_every=10)
-    return train(lesson, policy=policy, task=task, progress=False)
+def record(trained):
+    return read_run(trained.directory)
 
 
-def test_the_report_needs_nothing_else(finished):
-    html = render_report(finished)
+def chart(html, title):
+    """The card of the chart with that title."""
+    return re.search(rf"<h3>{re.escape(title)}</h3>.*?</section>", html, re.DOTALL).group()
+
+
+def test_the_report_needs_nothing_else(record):
+    html = render_report(record, DEFAULTS)
     assert not re.search(r"""(?:src|href|url)\s*[=(]|@import|<script""", html)
-    assert html.count("<svg") == 5  # pass@k, held-out accuracy, loss, gradient norm, speed
-    assert "prefers-color-scheme: dark" in html
+    assert "prefers-color-scheme: dark" in html and "@media print" in html
 
 
-def test_the_report_shows_accuracy_intervals_settings_and_machine(finished):
-    html = render_report(finished)
-    after = finished.after.accuracy
-    assert f"{100 * after.value:.1f}" in html
-    assert f"[{100 * after.low:.1f}, {100 * after.high:.1f}]" in html
-    for name in (*finished.recipe.to_dict(), "torch", "processor"):
-        assert f"<td>{name}</td>" in html
-    right = sum(t.correct for t in finished.before.transcripts + finished.after.transcripts)
+def test_the_trainer_writes_the_page_that_is_read_back_later(trained, record):
+    def without_date(html):
+        return re.sub(r"Made [-0-9: ]+ by", "", html)
+
+    written = (trained.directory / "report.html").read_text(encoding="utf-8")
+    assert without_date(written) == without_date(render_report(record, DEFAULTS))
+
+
+def test_curves_stand_under_the_question_that_they_answer(record):
+    html = render_report(record)
+    places = [
+        html.index(f">{text}<")
+        for text in ("Did it learn?", "Held-out accuracy", "Was there a signal?", "Machine")
+    ]
+    assert places == sorted(places)
+    assert "How far did it move?" not in html  # imitation records nothing of it
+
+
+def test_held_out_accuracy_starts_before_training_and_has_its_interval(record):
+    drawn = chart(render_report(record), "Held-out accuracy")
+    assert drawn.count("<circle") == 4  # steps 0, 10, 20, 30
+    (band,) = re.findall(r'<polygon class="band[^"]*" points="([^"]*)"', drawn)
+    assert len(band.split()) == 8
+    for metrics in record.metrics:
+        metrics.pop("eval/accuracy_low", None)
+    record.before = None
+    assert "<polygon" not in chart(render_report(record), "Held-out accuracy")
+
+
+def test_every_accuracy_stands_there_before_and_after_with_its_interval(record):
+    html = render_report(record)
+    for evaluation in (record.before, record.after):
+        for interval in (
+            *(evaluation.accuracy, evaluation.sampled_accuracy),
+            *(evaluation.pass_at[4], evaluation.majority_at[4]),
+        ):
+            assert f"{100 * interval.value:.1f}" in html
+            assert f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]" in html
+        assert f"{100 * evaluation.sampled_lenient_accuracy.value:.1f} %" in html
+    right = sum(t.correct for t in record.before.transcripts + record.after.transcripts)
     assert html.count("✓ right") == right
     assert html.count("✗ wrong") == 20 - right
 
 
-def test_what_a_model_writes_is_shown_not_run(finished):
-    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
-    transcripts = [
-        replace(t, question=hostile, greedy=replace(t.greedy, text=hostile))
-        for t in finished.after.transcripts
-    ]
-    finished.after = replace(finished.after, transcripts=transcripts)
-    finished.recipe = finished.recipe.but(system=hostile)
-    html = render_report(finished)
-    assert "<script" not in html and "<img" not in html
+def test_settings_that_are_not_the_default_are_marked_with_the_default(record):
+    html = render_report(record, DEFAULTS)
+    for name in ("algorithm", "rewards.correctness", "betas", "torch", "processor"):
+        assert f"<td>{name}</td>" in html
+    row = r'<tr class="changed"><td>{}</td><td>{} <span class="was">\({}\)</span></td>'
+    assert re.search(row.format("steps", 30, DEFAULTS["steps"]), html)
+    assert re.search(row.format("algorithm", "sft", "grpo"), html)
+    assert "<tr><td>temperature</td><td>1.0</td>" in html
+    assert 'class="changed"' not in render_report(record)
+
+
+def test_seconds_tokens_and_speed_are_told(record):
+    html = render_report(record)
+    assert f"<td>tokens</td><td>{record.tokens:,}</td>" in html
+    assert f"<td>tokens a second</td><td>{record.tokens / record.seconds:,.0f}</td>" in html
+    assert record.tokens == sum(m["tokens"] for m in record.metrics)
+
+
+def test_what_a_model_writes_is_shown_not_run(record):
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> #### <b>7</b>"
+
+    def poisoned(transcript):
+        bad = replace(transcript.greedy, text=hostile, given="7")
+        return replace(transcript, question=hostile, answer=hostile, greedy=bad, samples=(bad,) * 4)
+
+    record.after = replace(record.after, transcripts=[*map(poisoned, record.after.transcripts)])
+    record.before = None
+    record.recipe |= {"system": hostile, "policy": hostile, "rewards": {hostile: hostile}}
+    record.result["hardware"] = {"processor": hostile}
+    for metrics in record.metrics:
+        metrics[f"rewards/{hostile}/mean"] = 1.0
+        metrics[f"unheard/{hostile}"] = 1.0
+    html = render_report(record, DEFAULTS)
+    assert "<script" not in html and "<img" not in html and "<b>7" not in html
     assert html.count("&lt;script&gt;alert(1)") >= 10
 
 
 def test_a_run_without_evaluation_has_a_report_too(policy, task, recipe):
     run = train(recipe("grpo", eval_problems=0), policy=policy, task=task, progress=False)
-    html = render_report(run)
-    assert "Before and after" not in html and "Reward" in html
+    html = render_report(run.record())
+    assert "Before and after" not in html and "Transcripts" not in html
+    assert "Reward" in html and "not finished" not in html
 
 
-def points(svg, kind):
-    found = re.search(rf'<polyline class="line {kind}" points="([^"]*)"', svg).group(1)
-    return [tuple(map(float, pair.split(","))) for pair in found.split()]
+def test_an_unfinished_run_shows_what_there_is_and_says_so(record, tmp_path):
+    for name in ("recipe.yaml", "evaluation_before.json"):
+        (tmp_path / name).write_bytes((record.directory / name).read_bytes())
+    html = render_report(read_run(tmp_path))  # before its first step
+    assert "it is at step 0 of 30" in html and "no curves" in html
+    assert html.count("<article") == 10  # what it wrote before training
+    lines = (record.directory / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "metrics.jsonl").write_text("".join(lines[:12]) + lines[12][:20])
+    html = render_report(read_run(tmp_path))
+    assert "it is at step 12 of 30" in html
+    assert "Loss" in html and "Written down when the run is finished" in html
+    (tmp_path / "metrics.jsonl").write_text("".join(lines))
+    assert "its steps are done" in render_report(read_run(tmp_path))
+    assert "not finished" not in render_report(record)
 
 
-def test_a_curve_rises_where_the_values_rise_and_stays_in_its_frame():
-    svg = curve([(step, step**2) for step in range(1, 50)])
-    drawn = points(svg, "raw")
-    assert len(drawn) == 49
-    assert all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(drawn))
-    assert all(0 <= x <= 380 and 0 <= y <= 210 for x, y in drawn)
+def test_one_step_can_be_drawn(record):
+    record.metrics = record.metrics[:1]
+    drawn = chart(render_report(record), "Loss")
+    assert drawn.count("<circle") == 1 and "nan" not in drawn
 
 
-@pytest.mark.parametrize(
-    "values",
-    [[0.0], [3.0, 3.0, 3.0], [1e-9, 2e-9], [-5.0, 1e6], [float("nan"), 1.0, 2.0], [0.0] * 5],
-)
-def test_any_values_can_be_drawn(values):
-    svg = curve(list(enumerate(values, start=1)))
-    assert svg.startswith("<svg") and "nan" not in svg and "inf" not in svg
+def test_values_that_are_not_numbers_are_counted_not_drawn(record):
+    record.metrics[3]["loss"] = float("nan")
+    record.metrics[4]["loss"] = float("inf")
+    record.metrics[5]["loss"] = None
+    drawn = chart(render_report(record), "Loss")
+    assert "3 of the values are not finite numbers" in drawn
+    for metrics in record.metrics:
+        metrics["loss"] = float("nan")
+    drawn = chart(render_report(record), "Loss")
+    assert "<svg" not in drawn and "30 of the values" in drawn
 
 
-def test_long_runs_are_averaged_down():
-    svg = curve([(step, step % 2) for step in range(1, 5001)])
-    drawn = points(svg, "raw")
-    assert len(drawn) <= 300
-    assert len({y for _, y in drawn[:-1]}) <= 2  # 16 or 17 alternating values average to a half
+def test_any_metric_may_be_missing(record):
+    record.metrics = [{"step": m["step"]} for m in record.metrics]
+    html = render_report(record)
+    assert "Loss" not in html and "Transcripts" in html
 
 
-def test_without_a_before_only_the_after_is_drawn(finished):
-    both, one = (
-        pass_at_k_chart(finished.before, finished.after),
-        pass_at_k_chart(None, finished.after),
-    )
-    assert "line before" in both and "line before" not in one
-    assert one.count("<polygon") == 1
+def test_each_reward_function_has_its_line(record):
+    for metrics in record.metrics:
+        metrics |= {"rewards/correctness/mean": 0.5, "rewards/format/mean": 0.25}
+    drawn = chart(render_report(record), "Parts of the reward")
+    assert drawn.count("<circle") == 2
+    assert ">correctness</text>" in drawn and ">format</text>" in drawn
+    for metrics in record.metrics:
+        del metrics["rewards/format/mean"]
+    assert "Parts of the reward" not in render_report(record)  # it is the accuracy
+
+
+def test_lengths_of_right_and_wrong_share_a_picture(record):
+    for metrics in record.metrics:
+        metrics |= {"completions/mean_length": 5.0, "completions/mean_length_right": 4.0}
+    record.metrics[7]["completions/mean_length_wrong"] = 9.0
+    drawn = chart(render_report(record), "Completion length")
+    assert [f">{label}</text>" in drawn for label in ("all", "right", "wrong")] == [True] * 3
+
+
+def test_metrics_of_other_engines_are_drawn_under_others(record):
+    for metrics in record.metrics:
+        metrics["sampler/delay"] = 0.1
+    html = render_report(record)
+    assert html.index(">Others<") < html.index(">sampler/delay<")
+
+
+def test_only_as_many_samples_are_unfolded_as_fit(record):
+    many = [replace(t, samples=t.samples * 10) for t in record.after.transcripts]
+    record.after = replace(record.after, transcripts=many)
+    html = render_report(record)
+    assert "the first 8 samples" in html

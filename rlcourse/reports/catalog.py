@@ -1,0 +1,187 @@
+"""The metrics that are drawn, under the questions that they answer, and how to read each."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rlcourse.reports.record import is_finite
+
+MODIFIERS = ("_low", "_high")  # the ends of a metric's interval: drawn as its band
+NOT_DRAWN = {"step", "tokens", "seconds", "completions/max_length", "completions/min_length"}
+STYLES = {"right": "right", "chosen": "right", "wrong": "wrong", "rejected": "wrong"}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture: its metrics {key: label}, one line each."""
+
+    title: str
+    note: str  # what to read in it, and the unit
+    metrics: dict[str, str]
+    share: bool = False  # the axis is 0–1
+    sparse: bool = False  # measured now and then: every value is a dot
+    exact: bool = False  # without noise, so without a running mean
+    only_if_any: bool = False  # all zero says nothing
+
+    @property
+    def look(self) -> str:
+        """How its lines are drawn, see ``charts.Line``."""
+        return "dots" if self.sparse else "plain" if self.exact else "raw"
+
+    def keys_in(self, found: set[str]) -> list[str]:
+        """Those of its metrics that were recorded."""
+        return [key for key in self.metrics if key in found]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Charts that answer one question."""
+
+    question: str
+    note: str
+    charts: list[Chart] = field(default_factory=list)
+
+
+def one(key: str, title: str, note: str, **how) -> Chart:
+    """A chart of a single metric."""
+    return Chart(title, note, {key: ""}, **how)
+
+
+LENGTHS = {
+    "completions/mean_length": "all",
+    "completions/mean_length_right": "right",
+    "completions/mean_length_wrong": "wrong",
+}
+PAIRS = {"rewards/chosen": "chosen", "rewards/rejected": "rejected"}
+SHARE = {"share": True}
+CATALOG = [
+    Section(
+        "Did it learn?",
+        "Held-out accuracy is the evidence. The rest is what training saw of itself: a reward "
+        "that rises while held-out accuracy does not is a reward that was gamed.",
+        [
+            one(
+                "eval/accuracy",
+                "Held-out accuracy",
+                "greedy, on problems never trained on; with its 95 % interval",
+                **SHARE,
+                sparse=True,
+            ),
+            one(
+                "eval/pair_accuracy",
+                "Held-out pairs",
+                "share put in the right order; with its 95 % interval",
+                **SHARE,
+                sparse=True,
+            ),
+            one("accuracy", "Accuracy in training", "share of sampled completions right", **SHARE),
+            one("reward/mean", "Reward", "mean over the step's completions"),
+            one("rewards/accuracies", "Pairs", "share of the step's pairs ordered right", **SHARE),
+            one("rewards/margins", "Margin", "reward of the chosen minus that of the rejected"),
+            Chart("Chosen and rejected", "their rewards; for dpo, the implicit ones", PAIRS),
+        ],
+    ),
+    Section(
+        "What did it write?",
+        "Lengths that run away, or an entropy that falls to zero early, explain many failures.",
+        [
+            Chart("Completion length", "tokens: of all, of right and of wrong ones", LENGTHS),
+            one("completions/clipped_ratio", "Cut off", "share that reached max_tokens", **SHARE),
+            one("entropy", "Entropy", "nats per token: how undecided the policy is"),
+        ],
+    ),
+    Section(
+        "How far did it move?",
+        "",
+        [
+            one("kl", "Distance from the reference", "k3 estimate of the KL, nats per token"),
+            one(
+                "kl_old",
+                "Distance from the sampler",
+                "nats per token, within the μ updates",
+                only_if_any=True,
+            ),
+            one(
+                "clip_ratio",
+                "Clipped",
+                "share of tokens whose gradient the clip stops",
+                only_if_any=True,
+            ),
+        ],
+    ),
+    Section(
+        "Was there a signal?",
+        "Where all completions of a group earn the same, their advantages are 0 and the group "
+        "teaches nothing.",
+        [
+            one(
+                "frac_reward_zero_std",
+                "Groups without signal",
+                "share whose completions all earned the same",
+                **SHARE,
+            ),
+            one("reward/std", "Spread of the reward", "standard deviation within a group, mean"),
+            one("groups_drawn", "Questions asked", "until enough groups held right and wrong"),
+            one("kept", "Kept", "completions rewarded, and so imitated"),
+            one("grad_norm", "Gradient norm", "before it is shortened to max_grad_norm"),
+            one("lr", "Learning rate", "after warmup and schedule", exact=True),
+            one("loss", "Loss", "in policy gradients only its gradient means something"),
+            one(
+                "explained_variance",
+                "Explained by the critic",
+                "share of the variance of the returns that it foresaw; below 0 it does harm",
+            ),
+            one("value_loss", "Critic's loss", "half its squared error, per token"),
+        ],
+    ),
+    Section(
+        "Machine",
+        "",
+        [
+            one("tokens_per_second", "Speed", "tokens a second, sampling and training together"),
+            one("seconds", "Seconds a step", "sampling and training together"),
+            one("sampling_share", "Time spent sampling", "share of a step's seconds", **SHARE),
+        ],
+    ),
+]
+
+
+def sections(metrics: Iterable[dict]) -> list[Section]:
+    """The catalog's sections with the charts that these steps' metrics can fill.
+
+    Each reward function has its line, and a metric that no chart knows is drawn under "Others".
+    """
+    values: dict[str, bool] = {}  # key → whether it was ever anything but 0
+    for step in metrics:
+        for key, value in step.items():
+            if isinstance(value, (int, float)):
+                values[key] = values.get(key, False) or (is_finite(value) and value != 0)
+    found = set(values)
+    filled = []
+    for section in CATALOG:
+        charts = [
+            chart
+            for chart in section.charts
+            if (keys := chart.keys_in(found))
+            and not (chart.only_if_any and not any(values[key] for key in keys))
+        ]
+        filled.append(Section(section.question, section.note, charts))
+    filled[0].charts.extend(_reward_parts(found))
+    known = {key for s in CATALOG for c in s.charts for key in c.metrics} | NOT_DRAWN
+    known |= {key for chart in filled[0].charts for key in chart.metrics}
+    others = sorted(
+        key for key in found - known if not _is_part(key) and not key.endswith(MODIFIERS)
+    )
+    filled.append(Section("Others", "", [one(key, key, "") for key in others]))
+    return [section for section in filled if section.charts]
+
+
+def _reward_parts(found: set[str]) -> list[Chart]:
+    """One chart of all reward functions; none where correctness is the only one."""
+    parts = {key: key.split("/")[1] for key in sorted(found) if _is_part(key)}
+    if set(parts.values()) <= {"correctness"}:
+        return []
+    return [Chart("Parts of the reward", "each reward function's mean, unweighted", parts)]
+
+
+def _is_part(key: str) -> bool:
+    return key.startswith("rewards/") and key.endswith("/mean")

@@ -1,0 +1,146 @@
+"""A run as its directory tells it, read without the weights: what every page is made from.
+
+The trainer makes the same record of a run in memory, so a page drawn at the end of training and one
+drawn later from the directory are the same page. A run that is still going has a record, too.
+"""
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation, Interval
+
+
+@dataclass
+class RunRecord:
+    """What is known of one run."""
+
+    recipe: dict  # plain values, as recipe.yaml holds them
+    metrics: list[dict]  # one dict a step
+    before: Evaluation | None = None
+    after: Evaluation | None = None
+    pair_accuracy: Interval | None = None  # of a reward model on held-out pairs
+    result: dict = field(default_factory=dict)  # result.json; empty until the run is finished
+    directory: Path | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is through: training, and the evaluation after it."""
+        return bool(self.result)
+
+    @property
+    def name(self) -> str:
+        """The directory's name, or the algorithm's where nothing was kept."""
+        return self.directory.resolve().name if self.directory else self.recipe["algorithm"]
+
+    @property
+    def steps(self) -> int:
+        """Training steps done."""
+        return int(self.metrics[-1]["step"]) if self.metrics else 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in training steps, evaluation not counted."""
+        return math.fsum(self.series("seconds").values())
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sampled (or imitated) in training."""
+        return int(math.fsum(self.series("tokens").values()))
+
+    def series(self, key: str) -> dict[int, float]:
+        """{step: value} of a metric, where it is a finite number."""
+        return {m["step"]: m[key] for m in self.metrics if key in m and is_finite(m[key])}
+
+    def state(self) -> str | None:
+        """What is not there yet, in a sentence; None for a finished run."""
+        if self.finished:
+            return None
+        planned = self.recipe["steps"]
+        if self.steps < planned:
+            return f"This run is not finished: it is at step {self.steps} of {planned}."
+        return "This run is not finished: its steps are done, what follows them is not."
+
+
+def is_finite(value) -> bool:
+    """Whether a metric's value can be drawn: a number, and neither NaN nor infinite."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+def read_run(directory: str | Path) -> RunRecord:
+    """The record of the run in `directory`, finished or not; its weights are not looked at.
+
+    Raises:
+        UserError: there is no run, or one of its files cannot be read.
+    """
+    directory = Path(directory).expanduser()
+    if not (directory / "recipe.yaml").is_file():
+        raise UserError(
+            f"{directory} holds no run: name a directory that rlcourse train --out has written"
+        )
+    result = _read_json(directory / "result.json") or {}
+    pairs = result.get("pair_accuracy")
+    return RunRecord(
+        _read_recipe(directory / "recipe.yaml"),
+        read_metrics(directory / "metrics.jsonl"),
+        _read_evaluation(directory / "evaluation_before.json"),
+        _read_evaluation(directory / "evaluation_after.json"),
+        pairs and Interval(**pairs),
+        result,
+        directory,
+    )
+
+
+def read_metrics(path: Path) -> list[dict]:
+    """The steps of a ``metrics.jsonl``; a last line that a kill cut short is left out.
+
+    Raises:
+        UserError: another line cannot be read.
+    """
+    if not path.exists():
+        return []
+    steps = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            steps.append(json.loads(line))
+        except json.JSONDecodeError:
+            if number < len(lines):
+                raise UserError(f"{path}, line {number}, is not JSON: mend or delete it") from None
+    return steps
+
+
+def _read_recipe(path: Path) -> dict:
+    try:
+        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+        known = {"algorithm", "task", "policy", "steps", "seed"} <= recipe.keys()
+    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if not known:
+        raise UserError(f"{path} is not the recipe of a run: it must name algorithm, task, steps")
+    return recipe
+
+
+def _read_json(path: Path):
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read ({error}): mend or delete it") from None
+
+
+def _read_evaluation(path: Path) -> Evaluation | None:
+    values = _read_json(path)
+    try:
+        return values and Evaluation.from_dict(values)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{path} is not an evaluation as this version writes it ({error}): delete it, or "
+            "use the version of rlcourse that wrote it"
+        ) from None

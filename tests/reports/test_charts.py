@@ -1,0 +1,114 @@
+"""Charts draw what they are given, whatever it is, and stay in their frame."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from rlcourse.evaluation import Evaluation
+from rlcourse.reports.charts import LABEL_GAP, Line, plot, short
+from rlcourse.reports.report import pass_at_k_chart
+
+
+def curve(points, **how):
+    return plot([Line(points, **how)])
+
+
+def points(svg, kind):
+    found = re.search(rf'<polyline class="line {kind}" points="([^"]*)"', svg).group(1)
+    return [tuple(map(float, pair.split(","))) for pair in found.split()]
+
+
+def test_a_curve_rises_where_the_values_rise_and_stays_in_its_frame():
+    svg = curve([(step, step**2) for step in range(1, 50)])
+    drawn = points(svg, "raw after")
+    assert len(drawn) == 49
+    assert all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(drawn))
+    assert all(0 <= x <= 380 and 0 <= y <= 210 for x, y in drawn)
+
+
+def test_raw_values_and_their_running_mean_are_both_drawn():
+    noisy = [(step, step % 2) for step in range(1, 101)]
+    svg = curve(noisy)
+    raw, smooth = points(svg, "raw after"), points(svg, "after")
+    assert len(raw) == len(smooth) == 100
+
+    def spread(drawn):
+        ys = [y for _, y in drawn[20:]]
+        return max(ys) - min(ys)
+
+    assert spread(smooth) < spread(raw) / 3
+    exact = curve(noisy, look="plain")
+    assert "line raw" not in exact and points(exact, "after") == raw
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.0], [3.0, 3.0, 3.0], [1e-9, 2e-9], [-5.0, 1e6], [float("nan"), 1.0, 2.0], [0.0] * 5],
+)
+@pytest.mark.parametrize("look", ["raw", "plain", "dots"])
+def test_any_values_can_be_drawn(values, look):
+    svg = curve(list(enumerate(values, start=1)), look=look)
+    assert svg.startswith("<svg") and "nan" not in svg and "inf" not in svg
+
+
+def test_nothing_is_drawn_where_nothing_is_finite():
+    assert curve([(1, float("nan")), (2, float("inf"))]) == ""
+    assert plot([]) == ""
+
+
+def test_one_point_stands_in_the_middle():
+    ((x, _),) = points(curve([(7, 0.5)]), "after")
+    assert 150 < x < 260
+
+
+def test_an_interval_of_one_point_is_a_bar():
+    svg = curve([(1, 0.5)], band=[(1, 0.4, 0.6)])
+    (low, high) = points(svg, "whisker after")
+    assert low[0] == high[0] and low[1] > high[1]
+
+
+def test_long_runs_are_averaged_down():
+    svg = curve([(step, step % 2) for step in range(1, 5001)])
+    drawn = points(svg, "raw after")
+    assert len(drawn) <= 300
+    assert len({y for _, y in drawn[:-1]}) <= 2  # 16 or 17 alternating values average to a half
+
+
+def test_labels_of_lines_that_end_together_do_not_overlap():
+    svg = plot([Line([(1, 0.0), (2, y)], f"s{n}", f"{n}") for n, y in enumerate([0.5] * 12)])
+    ys = sorted(float(y) for y in re.findall(r'class="label[^>]* y="([\d.]+)"', svg))
+    assert len(ys) == 12
+    assert all(b - a >= LABEL_GAP - 0.2 for a, b in pairwise(ys))
+    assert ys[0] >= 0 and ys[-1] <= 210
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        *((0, "0"), (0.25, "0.25"), (30, "30"), (9999, "9999"), (-5e5, "-500k"), (1.5e6, "1.5M")),
+        *((3e-4, "3e-4"), (2.5e-7, "2.5e-7"), (12000, "12k")),
+    ],
+)
+def test_numbers_are_short(value, text):
+    assert short(value) == text
+
+
+def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):
+    both = pass_at_k_chart({"before": ("before", evaluation), "after": ("after", evaluation)})
+    assert (
+        both.count("<polygon") == 2
+        and both.count("dashed") == 2 * (1 + len(evaluation.pass_at)) + 2
+    )
+    one = pass_at_k_chart({"after": ("after", evaluation)})
+    assert "before" not in one and one.count("<polygon") == 1
+
+
+@pytest.fixture
+def evaluation():
+    from rlcourse.evaluation.results import Completion, Transcript
+
+    right = Completion("#### 7", "7", True, "7", True, 3, False)
+    wrong = Completion("#### 8", "8", False, "8", False, 3, False)
+    made = [Transcript("7", "#### 7", right, (right, wrong) * n) for n in (4, 4, 4)]
+    return Evaluation.of(made, temperature=1.0, seconds=1.0)
