@@ -32,6 +32,10 @@ BELOW = {
     "evaluation": {*UTILITIES, "algorithms", "tasks", "policy"},
     "reports": {*UTILITIES, "evaluation"},
     "training": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "reports"},
+    "trl_engine": {
+        *UTILITIES,
+        *("algorithms", "tasks", "policy", "evaluation", "reports", "training"),
+    },
     "exercises": {"errors", "algorithms", "tasks", "policy", "plots"},
     "authoring": {"errors", "algorithms", "tasks", "policy", "exercises"},
     "grading": {"errors", "algorithms", "tasks", "policy", "exercises", "authoring"},

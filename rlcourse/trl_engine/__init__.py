@@ -1,0 +1,37 @@
+"""The same recipe, trained by TRL: several GPUs, several machines, vLLM.
+
+``rlcourse train RECIPE --engine trl``, in one process or under ``accelerate launch``. The task, the
+prompts and their order, the rewards, the sampling settings, the loss, the optimizer and its
+learning rate are ours; `settings` says which field of a recipe becomes which argument of TRL's.
+
+- `settings`: a recipe as arguments of a TRL trainer, or one sentence on what TRL cannot do.
+- `data`, `rewards`: problems, pairs and reward functions in the form in which TRL takes them.
+- `trainers`: TRL's trainers with our prompts, learning rate and weight decay.
+- `progress`: metrics, checkpoints and stops, step by step.
+- `processes`: several processes that fail with one voice.
+- `run`: from start to report; rank zero writes.
+
+TRL and accelerate are an extra of the package, and are imported when a run starts.
+"""
+
+from pathlib import Path
+
+from rlcourse.errors import UserError
+
+ENGINE_FILE = "engine.json"  # in a run directory: this engine made it
+
+__all__ = ["ENGINE_FILE", "require_local", "train"]
+
+
+def require_local(out: Path) -> None:
+    """Raise ``UserError`` where `out` holds an unfinished run of this engine: it alone goes on."""
+    if (out / ENGINE_FILE).exists() and not (out / "result.json").exists():
+        raise UserError(f"{out} was started with --engine trl: resume it with --engine trl")
+
+
+def __getattr__(name: str):
+    if name == "train":
+        from rlcourse.trl_engine.run import train
+
+        return train
+    raise AttributeError(f"module 'rlcourse.trl_engine' has no attribute {name!r}")

@@ -1,0 +1,102 @@
+"""Several processes that work as one: rank zero speaks and writes, all of them stop together.
+
+``accelerate launch`` starts a process for each GPU. What each of them reads and checks can fail in
+one and not in another; a process that went on alone would wait for the others until a timeout. So
+before training every job is done `together`: a failure of one is told to all, rank zero says it,
+and all end with the same exit code. In training, where the others sit in a collective operation,
+the process that fails speaks for itself, and the launcher ends the rest.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch
+
+from rlcourse.errors import UserError
+from rlcourse.signals import Interrupted
+
+# Rank zero evaluates, and runs the warm start, while the others wait for it.
+PATIENCE = timedelta(hours=12)
+# A launcher ends all processes as soon as one has ended: rank zero needs time to speak first.
+TIME_TO_SPEAK = 2.0
+
+
+class Processes:
+    """The processes of this run, of which this is number `rank` of `count`."""
+
+    def __init__(self):
+        from accelerate import PartialState
+
+        launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
+        on_cpu = os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
+        on_cpu |= launched and not torch.accelerator.is_available()
+        state = PartialState(cpu=on_cpu, **({"timeout": PATIENCE} if launched else {}))
+        if launched and state.num_processes == 1:
+            raise UserError(f"TRL cannot share work among processes on {state.device}: start one")
+        self.count: int = state.num_processes
+        self.rank: int = state.process_index
+        self.first = self.rank == 0
+        self.use_cpu = on_cpu or state.device.type == "cpu"
+
+    def together(self, job: Callable):
+        """What `job()` returns here, once no process has failed at it.
+
+        Raises:
+            UserError: in rank zero, where any process met one; the other processes end quietly.
+        """
+        failure, result = None, None
+        try:
+            result = job()
+        except UserError as error:
+            failure = error
+        self._agree(failure)
+        return result
+
+    def by_first(self, job: Callable):
+        """`together`, for a job that rank zero does alone; None in the others, which wait."""
+        return self.together(job if self.first else lambda: None)
+
+    def from_first(self, value):
+        """Rank zero's value, in all processes."""
+        return self._gathered(value)[0]
+
+    def any(self, flag: bool) -> bool:
+        """Whether `flag` is true in any process. To be called by all of them."""
+        return any(self._gathered(bool(flag)))
+
+    def _agree(self, failure: UserError | None) -> None:
+        code = 130 if isinstance(failure, Interrupted) else 1
+        reports = self._gathered((str(failure), code) if failure else None)
+        failed = [report for report in reports if report]
+        if not failed:
+            return
+        if self.first:
+            raise failure or UserError(failed[0][0])
+        self.leave(failed[0][1])
+
+    def leave(self, code: int) -> None:
+        """End this process without a word, after rank zero has had time for its own."""
+        time.sleep(TIME_TO_SPEAK)
+        raise SystemExit(code)
+
+    def fail(self, error: UserError) -> None:
+        """End by an error of this process alone, which the others know nothing of."""
+        if self.count == 1:
+            raise error
+        print(f"rlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
+        raise SystemExit(1)
+
+    def _gathered(self, value) -> list:
+        if self.count == 1:
+            return [value]
+        values = [None] * self.count
+        torch.distributed.all_gather_object(values, value)
+        return values
+
+    def close(self) -> None:
+        """Part from the others in good order."""
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()

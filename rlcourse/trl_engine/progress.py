@@ -1,0 +1,141 @@
+"""What happens between TRL's steps: metrics under our names, checkpoints, stops, NaN.
+
+TRL logs every optimizer step; a step of the recipe may hold several. Their mean is a line of
+``metrics.jsonl``, with the names of the local engine wherever TRL measures the same.
+"""
+
+import time
+from statistics import fmean
+
+import torch
+from tqdm.auto import tqdm
+from transformers import TrainerCallback
+
+from rlcourse.signals import StopRequest
+from rlcourse.training import run as local
+from rlcourse.training.descent import require_finite
+from rlcourse.training.metrics import MetricsWriter
+from rlcourse.training.recipe import Recipe
+from rlcourse.trl_engine.data import Rows
+from rlcourse.trl_engine.job import Job, updates_of
+from rlcourse.trl_engine.rank_zero import Start, held_out_accuracy
+
+# TRL's name → ours. What TRL computes otherwise is left out: its reward_std is the spread of the
+# batch, ours that within groups; its clip ratio of gspo counts completions, ours tokens.
+NAMES = {
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "reward": "reward/mean",
+    "frac_reward_zero_std": "frac_reward_zero_std",
+    "rewards/correctness/mean": "rewards/correctness/mean",
+    "rewards/format/mean": "rewards/format/mean",
+    "rewards/overlong/mean": "rewards/overlong/mean",
+    "completions/mean_length": "completions/mean_length",
+    "completions/clipped_ratio": "completions/clipped_ratio",
+    "entropy": "entropy",
+    "kl": "kl",
+    "clip_ratio/region_mean": "clip_ratio",
+    "rewards/chosen": "rewards/chosen",
+    "rewards/rejected": "rewards/rejected",
+    "rewards/margins": "rewards/margins",
+    "rewards/accuracies": "rewards/accuracies",
+    "accuracy": "rewards/accuracies",  # the two names of RewardTrainer
+    "margin": "rewards/margins",
+}
+NOT_THE_SAME = {
+    "gspo": ("clip_ratio",),
+    "rloo": ("clip_ratio", "loss"),  # of a ratio that is 1; only its gradient is ours
+    "sft": ("entropy",),
+    "dpo": ("entropy",),
+}
+
+
+def our_metrics(logs: list[dict], recipe: Recipe) -> dict[str, float]:
+    """The logs of a step's updates as one dict under our names; the mean where several have it."""
+    metrics = {}
+    for theirs, ours in NAMES.items():
+        values = [float(log[theirs]) for log in logs if log.get(theirs) is not None]
+        if values and ours not in NOT_THE_SAME.get(recipe.algorithm, ()):
+            metrics[ours] = fmean(values)
+    if "rewards/correctness/mean" in metrics:
+        metrics["accuracy"] = metrics["rewards/correctness/mean"]
+    if "rewards/overlong/mean" in metrics:  # ours is the reward before this penalty
+        metrics["reward/mean"] -= metrics["rewards/overlong/mean"]
+    return metrics
+
+
+class Progress(TrainerCallback):
+    """Writes a step's metrics in rank zero; says when to save and when to stop in all of them."""
+
+    def __init__(self, job: Job, rows: Rows, start: Start | None, stop: StopRequest, unwrap):
+        self.job, self.rows, self.start, self.stop, self.unwrap = job, rows, start, stop, unwrap
+        self.recipe, self.updates = job.recipe, job.batches.updates
+        self.stopped = False
+        self.logs: list[dict] = []  # of the updates of this step
+        self.lr = self.started = 0.0
+        saved = job.last_checkpoint()
+        done = updates_of(saved) // self.updates if saved else 0
+        self.writer = MetricsWriter(job.out, done) if job.processes.first else None
+        silent = not (job.progress and job.processes.first)
+        name, steps = self.recipe.algorithm, self.recipe.steps
+        self.bar = tqdm(total=steps, initial=done, desc=name, unit="step", disable=silent)
+
+    @property
+    def history(self) -> list[dict]:
+        """The metrics of all steps so far, those before a resume included."""
+        return self.writer.history
+
+    def close(self) -> None:
+        """End the progress bar and TensorBoard's file."""
+        self.bar.close()
+        if self.writer:
+            self.writer.close()
+
+    def on_step_begin(self, args, state, control, **unused):
+        """Start the clock of a step of the recipe."""
+        if state.global_step % self.updates == 0:
+            self.logs, self.started = [], time.perf_counter()
+
+    def on_pre_optimizer_step(self, args, state, control, optimizer=None, **unused):
+        """Note the learning rate that is about to be used."""
+        self.lr = optimizer.param_groups[0]["lr"]
+
+    def on_step_end(self, args, state, control, **unused):
+        """At the end of a step of the recipe: is it time to save, or to stop?"""
+        done, rest = divmod(state.global_step, self.updates)
+        if rest:
+            return
+        last = done == self.recipe.steps
+        every = self.recipe.checkpoint_every
+        self.stopped = self.job.processes.any(self.stop) and not last
+        control.should_save = last or self.stopped or bool(every and done % every == 0)
+        control.should_training_stop |= self.stopped
+
+    def on_log(self, args, state, control, logs=None, model=None, processing_class=None, **unused):
+        """Keep an update's log; with the last one of a step, write its metrics."""
+        if "loss" not in logs:
+            return  # the summary at the end
+        done, rest = divmod(state.global_step, self.updates)
+        for what, name in (("loss", "loss"), ("grad_norm", "gradient's length")):
+            value = logs.get(what)
+            if value is not None:
+                require_finite([torch.tensor(float(value))], name, done - (not rest), self.recipe)
+        self.logs.append(dict(logs))
+        if rest or self.writer is None:
+            return
+        metrics = our_metrics(self.logs, self.recipe)
+        seconds = time.perf_counter() - self.started
+        metrics |= {"step": done, "lr": self.lr, "seconds": seconds, "tokens": self._tokens(done)}
+        metrics["tokens_per_second"] = metrics["tokens"] / seconds
+        if self.recipe.eval_every and done % self.recipe.eval_every == 0:
+            metrics |= held_out_accuracy(self.job, self.start, self.unwrap(model), processing_class)
+        self.writer.write(metrics)
+        self.bar.set_postfix(local._postfix(metrics), refresh=False)
+        self.bar.update()
+
+    def _tokens(self, done: int) -> int:
+        """Completion tokens of the step: known from the data, or from what was sampled."""
+        if self.rows.tokens is not None:
+            return self.rows.tokens[done - 1]
+        length = our_metrics(self.logs, self.recipe)["completions/mean_length"]
+        return round(length * self.recipe.prompts * self.recipe.group_size)

@@ -1,0 +1,84 @@
+"""What rank zero does for all, with the local engine's code, while the others wait for it.
+
+Before training: the warm start, the evaluation, the pairs. On the way: held-out accuracy. After it:
+evaluation, report, result.
+"""
+
+import json
+import shutil
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+
+from torch import nn
+
+from rlcourse.evaluation import Evaluation
+from rlcourse.files import write_json
+from rlcourse.policy import Policy
+from rlcourse.training import run as local
+from rlcourse.training.preferences import Pair, held_out_pairs, pair_accuracy, training_pairs
+from rlcourse.training.scalar_model import RewardModel
+from rlcourse.trl_engine.job import Job
+
+
+@dataclass(frozen=True)
+class Start:
+    """What was found before training."""
+
+    before: Evaluation | None
+    held_out: list[Pair]  # where a reward model is trained
+
+
+def before_training(job: Job, resume: bool) -> Start:
+    """Run the warm start, evaluate, sample the pairs. The files are there for all processes."""
+    recipe, task = job.recipe, job.task
+    policy = local._starting_policy(recipe, job.out, task, resume, job.progress).eval()
+    before = local._evaluation(policy, recipe, task, job.out, "before", job.progress)
+    held_out = []
+    if job.method.compares:
+        training_pairs(policy, recipe, task, job.method, None, job.out, job.progress)
+    if recipe.algorithm == "reward_model":
+        held_out = held_out_pairs(policy, recipe, task, job.method)
+    return Start(before, held_out)
+
+
+def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> dict[str, float]:
+    """How good `model`, as it is now, is on held-out problems or pairs; as a metric."""
+    accuracy = None
+    if job.recipe.algorithm == "reward_model":
+        reward_model, pairs = RewardModel(model, tokenizer), start.held_out
+        accuracy = lambda: pair_accuracy(reward_model, pairs, job.recipe, job.method)  # noqa: E731
+    model = model.get_base_model() if job.recipe.lora else model
+    learner = SimpleNamespace(pair_accuracy=accuracy)
+    return local._held_out(learner, Policy(model, tokenizer), job.recipe, job.task)
+
+
+def after_training(job: Job, run: local.Run, start: Start, trained: Path) -> local.Run:
+    """Evaluate what TRL left in the directory `trained`; write policy, report and result."""
+    recipe = job.recipe
+    if recipe.algorithm == "reward_model":
+        model = run.reward_model = RewardModel.load(trained, recipe.device)
+        run.pair_accuracy = pair_accuracy(model, start.held_out, recipe, job.method)
+    else:
+        run.policy = trained_policy(job, trained)
+        run.after = local._evaluation(run.policy, recipe, job.task, job.out, "after", job.progress)
+    local._finish(run)
+    result = job.out / "result.json"
+    facts = {"name": "trl", "processes": job.processes.count, "settings": job.settings}
+    facts["versions"] = {name: version(name) for name in ("trl", "accelerate")}
+    write_json(result, json.loads(result.read_text(encoding="utf-8")) | {"engine": facts})
+    shutil.rmtree(trained)
+    return run
+
+
+def trained_policy(job: Job, trained: Path) -> Policy:
+    """The starting policy with the trained weights; its tokenizer and settings as they were."""
+    policy = job.load(job.start, job.recipe.device)
+    if job.recipe.lora:
+        from peft import PeftModel
+
+        policy.model = PeftModel.from_pretrained(policy.model, trained).merge_and_unload()
+    else:
+        policy.model.load_state_dict(job.load(trained, job.recipe.device).model.state_dict())
+    return policy

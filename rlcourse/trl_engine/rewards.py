@@ -1,0 +1,35 @@
+"""Our reward functions in TRL's signature: lists of completions and columns in, floats out."""
+
+from collections.abc import Callable
+
+import torch
+
+from rlcourse.algorithms import overlong_penalty
+from rlcourse.tasks import Task, correctness_reward, format_reward
+from rlcourse.training.recipe import Recipe
+
+
+def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[float]]:
+    """The recipe's rewards and their weights. Their names are those of the metrics.
+
+    Correctness is always among them, if only with weight 0: it is what a run reports.
+    """
+
+    def correctness(completions, answer, **columns):
+        return correctness_reward(completions, answer, task.extract).tolist()
+
+    def format(completions, **columns):
+        return format_reward(completions).tolist()
+
+    def overlong(completion_ids, **columns):
+        lengths = torch.tensor([len(ids) for ids in completion_ids])
+        return overlong_penalty(lengths, recipe.max_tokens, recipe.overlong_buffer).tolist()
+
+    functions, weights = [correctness], [recipe.rewards["correctness"]]
+    if recipe.rewards["format"]:
+        functions.append(format)
+        weights.append(recipe.rewards["format"])
+    if recipe.algorithm == "dapo" and recipe.overlong_buffer:
+        functions.append(overlong)
+        weights.append(1.0)
+    return functions, weights

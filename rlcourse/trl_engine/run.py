@@ -1,0 +1,188 @@
+"""A run of TRL's from start to report, in the same directory as a run of the local engine.
+
+The starting weights are the local engine's: rank zero runs the recipe's warm start and evaluates,
+all processes then load the same files. TRL trains; rank zero evaluates what it wrote. Checkpoints
+are TRL's own, in ``checkpoints/checkpoint-N`` after N optimizer steps; ``engine.json`` says that
+they are, by how many processes and with which settings they were made.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from rlcourse.errors import UserError
+from rlcourse.files import TEMPORARY, write_errors_explained, write_json
+from rlcourse.signals import Interrupted, StopRequest
+from rlcourse.tasks import Task
+from rlcourse.tasks.rewards import EXTRACTORS
+from rlcourse.training import run as local
+from rlcourse.training.descent import NonFinite
+from rlcourse.training.recipe import Recipe
+from rlcourse.trl_engine import ENGINE_FILE
+from rlcourse.trl_engine.job import Job
+from rlcourse.trl_engine.processes import Processes
+from rlcourse.trl_engine.rank_zero import Start, after_training, before_training
+from rlcourse.trl_engine.settings import parse_settings, require_possible, trl_arguments
+
+
+def train(
+    recipe: Recipe | Callable[[], Recipe],
+    out: str | Path,
+    *,
+    settings: Iterable[str] = (),
+    resume: bool = False,
+    progress: bool = True,
+) -> local.Run | None:
+    """Train by `recipe` with TRL, in this process and the others of an ``accelerate launch``.
+
+    `recipe` may be a function that loads it: a wrong one is then refused by rank zero alone.
+    `settings` are further arguments of TRL's trainer, ``KEY=VALUE``, such as ``use_vllm=true``.
+    The run is returned in rank zero, None in the others. Everything in `out` is as
+    ``rlcourse.training.train`` leaves it.
+
+    Raises:
+        UserError: anything the user can mend, in rank zero; the other processes end quietly.
+        Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
+    """
+    _require_trl()
+    processes = Processes()
+    try:
+        recipe = recipe if isinstance(recipe, Recipe) else processes.together(recipe)
+        out = Path(processes.from_first(out)).expanduser()
+        values = processes.together(lambda: _checked(recipe, settings, processes))
+        processes.by_first(lambda: _open_directory(out, recipe, values, resume, processes))
+        if processes.from_first((out / "result.json").exists()):
+            return local.load_run(out, device=recipe.device) if processes.first else None
+        task = processes.together(lambda: _task(recipe))
+        with StopRequest() as stop:
+            return _train(Job(recipe, values, out, task, processes, progress), stop, resume)
+    finally:
+        processes.close()
+
+
+def _require_trl() -> None:
+    try:
+        import accelerate  # noqa: F401
+        import trl
+    except ImportError:
+        raise UserError('--engine trl needs TRL: pip install "rlcourse[trl]"') from None
+    if not trl.__version__.startswith("1.16."):
+        raise UserError(
+            f"--engine trl is written for TRL 1.16, and this is {trl.__version__}: "
+            'pip install "rlcourse[trl]"'
+        )
+
+
+def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> dict:
+    """The ``--trl`` settings, once everything that can be refused before the work was not."""
+    from rlcourse.trl_engine.trainers import check_settings
+
+    require_possible(recipe)
+    n = torch.cuda.device_count()
+    if not processes.use_cpu and recipe.device != "cpu" and processes.count == 1 and n > 1:
+        raise UserError(
+            f"one process would use one of {n} GPUs: start it with accelerate launch "
+            f"--num_processes {n} -m rlcourse train …, or set CUDA_VISIBLE_DEVICES=0"
+        )
+    values = parse_settings(settings)
+    check_settings(recipe, trl_arguments(recipe, processes.count), values)
+    return values
+
+
+def _task(recipe: Recipe) -> Task:
+    task = local._load_task(recipe)
+    return replace(task, extract=EXTRACTORS[recipe.extract]) if recipe.extract else task
+
+
+def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool, processes) -> None:
+    """The run directory, new or to be resumed; only what this engine started is resumed by it."""
+    engine = out / ENGINE_FILE
+    if resume and (out / "recipe.yaml").exists():
+        if not engine.exists():
+            raise UserError(
+                f"{out} was started by the local engine: leave out --engine trl to go on with it"
+            )
+        earlier = json.loads(engine.read_text(encoding="utf-8"))["settings"]
+        if earlier != settings:
+            shown = " ".join(f"--trl {key}={value}" for key, value in earlier.items()) or "no --trl"
+            raise UserError(f"{out} was started with {shown}: resume it with the same settings")
+    local._open_directory(out, recipe, resume)
+    write_json(engine, {"engine": "trl", "processes": processes.count, "settings": settings})
+
+
+def _train(job: Job, stop: StopRequest, resume: bool) -> local.Run | None:
+    from rlcourse.trl_engine.trainers import quiet
+
+    processes = job.processes
+    start = processes.by_first(lambda: before_training(job, resume))
+    with quiet():
+        trainer, progress = processes.together(lambda: _ready(job, stop, start))
+        run = _run_steps(job, trainer, progress, start)
+        if progress.stopped:
+            if processes.first:
+                raise Interrupted(local._stopped(run, stop.received or "a signal"), run)
+            processes.leave(130)
+        trained = job.out / f"{TEMPORARY}trained"
+        processes.together(partial(_save, trainer, trained))
+        del trainer, progress  # and with them the optimizer's memory
+        torch.cuda.empty_cache()
+    return processes.by_first(lambda: after_training(job, run, start, trained))
+
+
+def _ready(job: Job, stop: StopRequest, start: Start | None):
+    """TRL's trainer, and our callback in it."""
+    from rlcourse.trl_engine.progress import Progress
+    from rlcourse.trl_engine.trainers import make_trainer
+
+    trainer, rows = make_trainer(job)
+    progress = Progress(job, rows, start, stop, trainer.accelerator.unwrap_model)
+    trainer.add_callback(progress)
+    return trainer, progress
+
+
+def _run_steps(job: Job, trainer, progress, start: Start | None) -> local.Run | None:
+    """All steps that are still to do; what this process alone meets, it says itself."""
+    processes = job.processes
+    saved = processes.from_first(job.last_checkpoint())
+    try:
+        with write_errors_explained(job.out / "checkpoints"):
+            trainer.train(resume_from_checkpoint=str(saved) if saved else None)
+    except NonFinite as error:  # met by all processes at once: the gradient is their sum
+        if not processes.first:
+            processes.leave(1)
+        last = job.last_checkpoint()
+        last = f"the last checkpoint is {last}" if last else "there is no checkpoint yet"
+        raise NonFinite(f"{error}; {last}") from None
+    except torch.OutOfMemoryError:
+        size = job.batches.per_device
+        processes.fail(UserError(f"a GPU has too little memory: set micro_batch below {size}"))
+    except UserError as error:
+        processes.fail(error)
+    except RuntimeError as error:
+        if processes.count == 1 or not _left_alone(error):
+            raise
+        processes.fail(UserError("another process ended, so this one ends, too"))
+    finally:
+        progress.close()
+    if not processes.first:
+        return None
+    return local.Run(job.recipe, None, progress.history, start.before, directory=job.out)
+
+
+def _left_alone(error: RuntimeError) -> bool:
+    """Whether a collective operation failed because a process at its other end is gone."""
+    signs = ("Connection closed", "Connection reset", "Broken pipe", "remote process")
+    return any(sign in str(error) for sign in signs)
+
+
+def _save(trainer, place: Path) -> None:
+    """The trained weights as files, collected from wherever they are."""
+    if trainer.args.should_save:
+        shutil.rmtree(place, ignore_errors=True)
+    with write_errors_explained(place):
+        trainer.save_model(str(place))

@@ -1,0 +1,332 @@
+"""A recipe as arguments of TRL's trainers. Nothing is left to a default of TRL's that matters.
+
+TRL's defaults are other people's choices (``dapo`` as the loss, shuffled data, dropout left on,
+decay to 0 by the last step, gradient checkpointing …), and they change between versions. So every
+one that touches what is learned is set here, from the recipe or to what our own loop does.
+
+`ARGUMENTS`, `OURS`, `REFUSED` and `IDLE` name each field of a recipe exactly once. A test holds
+them to that, so that a field added later cannot be forgotten here.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from rlcourse.errors import UserError
+from rlcourse.training.recipe import COMPARE_PAIRS, Recipe
+
+# recipe → argument of TRL's trainer
+ARGUMENTS = {
+    "algorithm": "the trainer; loss_type, scale_rewards, importance_sampling_level",
+    "seed": "seed",
+    "steps": "max_steps: TRL counts optimizer steps, a recipe counts batches of rollouts",
+    "prompts": "per_device_train_batch_size and gradient_accumulation_steps, by the processes",
+    "group_size": "num_generations",
+    "max_tokens": "max_completion_length",
+    "temperature": "temperature",
+    "top_k": "top_k, 0 for null",
+    "top_p": "top_p, 1.0 for null",
+    "rewards": "reward_funcs and reward_weights",
+    "overlong_buffer": "one more of the reward_funcs, of weight 1",
+    "updates": "num_iterations",
+    "minibatches": "steps_per_generation",
+    "lr": "learning_rate",
+    "betas": "adam_beta1, adam_beta2",
+    "weight_decay": "weight_decay, of all parameters, as ours",
+    "max_grad_norm": "max_grad_norm",
+    "clip": "epsilon",
+    "clip_high": "epsilon_high, of dapo; epsilon elsewhere",
+    "beta": "beta, of grpo and dpo",
+    "micro_batch": "per_device_train_batch_size, and gradient_accumulation_steps for the rest",
+    "gradient_checkpointing": "gradient_checkpointing",
+    "lora": "peft_config",
+    "dtype": "bf16, over weights in float32",
+    "device": "use_cpu",
+}
+# recipe → done by our own code, before, between or after TRL's steps
+OURS = {
+    "policy": "loaded by `Policy.load`",
+    "task": "loaded by `load_task`",
+    "data": "the same",
+    "task_options": "the same",
+    "system": "in the prompts, which `Policy` formats and encodes",
+    "extract": "how our rewards and our evaluation read an answer",
+    "warm_start": "run first, by the local engine, in rank zero",
+    "schedule": "the local engine's learning rate of each step",
+    "warmup": "the same",
+    "pairs": "read, or sampled from the starting policy, by the local engine's code",
+    "questions": "the same",
+    "eval_problems": "evaluated by `evaluate_policy`, in rank zero",
+    "eval_samples": "the same",
+    "eval_temperature": "the same",
+    "eval_every": "the same",
+    "checkpoint_every": "asked of TRL by our callback",
+}
+# recipe → refused where it asks for what TRL does not do
+REFUSED = {
+    "resample": "TRL draws one batch a step",
+    "label_smoothing": "TRL's sigmoid loss ignores it",
+}
+# recipe → belongs to algorithms that this engine refuses as a whole
+IDLE = {
+    "gamma": "ppo",
+    "lam": "ppo",
+    "critic_lr": "ppo",
+    "keep_reward": "rejection_sampling",
+}
+
+TRAINERS = {
+    **dict.fromkeys(("grpo", "dr_grpo", "dapo", "gspo"), "GRPO"),
+    **{"rloo": "RLOO", "sft": "SFT", "dpo": "DPO", "reward_model": "Reward"},
+}
+INSTEAD = {"ppo": "grpo", "reinforce": "rloo", "rejection_sampling": "grpo"}
+# How TRL spells what tells these four apart. `grpo` as a loss type is: the mean over each
+# completion's tokens, then over completions. Of gspo, whose completions have one ratio each, that
+# is the mean over completions.
+LOSSES = {
+    "grpo": {"loss_type": "grpo"},
+    "dr_grpo": {"loss_type": "dr_grpo", "scale_rewards": "none"},
+    "dapo": {"loss_type": "dapo"},
+    "gspo": {"loss_type": "grpo", "importance_sampling_level": "sequence"},
+}
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How a step's rows are divided: among processes, optimizer steps and forward passes."""
+
+    per_device: int  # rows in one forward and backward pass of one process
+    accumulation: int  # of these passes in one optimizer step
+    minibatches: int  # optimizer steps in one pass over the step's rows
+    updates: int  # optimizer steps in a step of the recipe: minibatches × passes
+
+    @classmethod
+    def of(cls, recipe: Recipe, processes: int) -> "Batches":
+        """The division that keeps the recipe's step what it is, whatever the processes.
+
+        Raises:
+            UserError: the rows do not divide evenly.
+        """
+        paired, sampled = recipe.algorithm in COMPARE_PAIRS, TRAINERS[recipe.algorithm] in SAMPLING
+        minibatches = 1 if paired else recipe.minibatches
+        passes = 1 if paired else recipe.updates
+        rows = recipe.prompts * (recipe.group_size if sampled else 1)
+        share, rest = divmod(rows, processes * minibatches)
+        if rest:
+            size = f" × {recipe.group_size}" if sampled else ""
+            parts = f" × {minibatches} minibatches" if minibatches > 1 else ""
+            raise UserError(
+                f"a step of {recipe.prompts}{size} = {rows} rows does not divide by {processes} "
+                f"processes{parts}: choose prompts so that it does"
+            )
+        most = recipe.micro_batch or share
+        per_device = max(n for n in range(1, share + 1) if share % n == 0 and n <= most)
+        return cls(per_device, share // per_device, minibatches, minibatches * passes)
+
+
+SAMPLING = ("GRPO", "RLOO")
+
+
+def require_possible(recipe: Recipe) -> None:
+    """Raise ``UserError`` where TRL cannot do what this recipe says, or would do it otherwise."""
+    name = recipe.algorithm
+    if name in INSTEAD:
+        raise UserError(
+            f"TRL has no {name} that is ours: leave out --engine trl, "
+            f"or set algorithm={INSTEAD[name]}"
+        )
+    if name == "dapo" and recipe.resample:
+        raise UserError(
+            "--engine trl draws one batch a step and keeps groups without a signal in it: "
+            "set resample=0 to train so, or leave out --engine trl"
+        )
+    if name == "dapo" and recipe.minibatches > 1:
+        raise UserError(
+            "TRL divides dapo's loss by the tokens of all minibatches together: set minibatches=1"
+        )
+    if name == "rloo" and recipe.updates * recipe.minibatches > 1:
+        raise UserError(
+            "TRL's rloo clips a ratio from its second update on, and ours has none: "
+            "set updates=1 and minibatches=1"
+        )
+    if recipe.beta and name in ("dr_grpo", "dapo", "gspo", "rloo"):
+        raise UserError(
+            f"TRL would add beta's penalty to {name}, whose loss has none here: set beta=0"
+        )
+    if name == "dpo" and recipe.label_smoothing:
+        raise UserError("TRL's dpo ignores label_smoothing: set label_smoothing=0")
+    if name == "dpo" and recipe.temperature != 1:
+        raise UserError("TRL's dpo scores completions at temperature 1: set temperature=1")
+    if recipe.device is not None and recipe.device not in ("cpu", "cuda", "mps"):
+        raise UserError(
+            f"with --engine trl each process has a GPU of its own: instead of "
+            f"device={recipe.device}, set CUDA_VISIBLE_DEVICES"
+        )
+
+
+def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float] = ()) -> dict:
+    """Arguments of the trainer's config that decide what is learned, and so are not to change."""
+    batches = Batches.of(recipe, processes)
+    kind = TRAINERS[recipe.algorithm]
+    arguments = {
+        "seed": recipe.seed,
+        "max_steps": recipe.steps * batches.updates,
+        "per_device_train_batch_size": batches.per_device,
+        "gradient_accumulation_steps": batches.accumulation,
+        "learning_rate": recipe.lr,
+        "lr_scheduler_type": "constant",  # `trainers` puts ours in its place
+        "warmup_steps": 0,
+        "optim": "adamw_torch_fused",
+        "adam_beta1": recipe.betas[0],
+        "adam_beta2": recipe.betas[1],
+        "adam_epsilon": 1e-8,
+        "weight_decay": recipe.weight_decay,
+        "max_grad_norm": recipe.max_grad_norm,
+        "bf16": recipe.dtype == "bfloat16",
+        "fp16": False,
+        "gradient_checkpointing": recipe.gradient_checkpointing,
+        "average_tokens_across_devices": True,
+        "label_smoothing_factor": 0.0,
+        "train_sampling_strategy": "sequential",  # `data` has put the rows in order
+    }
+    if kind != "Reward":
+        arguments["router_aux_loss_coef"] = 0.0
+    if kind != "SFT":
+        arguments["disable_dropout"] = True
+    return arguments | _OF_KIND[kind](recipe, batches, list(reward_weights))
+
+
+def _sampling(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
+    return {
+        "num_generations": recipe.group_size,
+        "max_completion_length": recipe.max_tokens,
+        "steps_per_generation": batches.accumulation * batches.minibatches,
+        "num_iterations": recipe.updates,
+        "temperature": recipe.temperature,
+        "top_k": recipe.top_k or 0,
+        "top_p": 1.0 if recipe.top_p is None else recipe.top_p,
+        "min_p": None,
+        "repetition_penalty": 1.0,
+        "beta": recipe.beta,
+        "epsilon": recipe.clip,
+        "epsilon_high": recipe.clip,
+        "reward_weights": reward_weights,
+        "mask_truncated_completions": False,
+        "shuffle_dataset": False,
+        "sync_ref_model": False,
+        "remove_unused_columns": False,  # the rewards read the others
+    }
+
+
+def _grpo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
+    arguments = _sampling(recipe, batches, reward_weights) | {
+        "scale_rewards": "group",
+        "importance_sampling_level": "token",
+        "multi_objective_aggregation": "sum_then_normalize",
+        "delta": None,
+        "top_entropy_quantile": 1.0,
+        "entropy_coef": 0.0,
+        "use_adaptive_entropy": False,
+        "off_policy_mask_threshold": None,
+        "use_bias_correction_kl": False,
+        "cast_lm_head_to_fp32": False,
+    }
+    if recipe.algorithm == "dapo":
+        arguments["epsilon_high"] = recipe.clip_high or recipe.clip
+    return arguments | LOSSES[recipe.algorithm]
+
+
+def _rloo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
+    return _sampling(recipe, batches, reward_weights) | {
+        "normalize_advantages": False,
+        "reward_clip_range": None,
+    }
+
+
+def _sft(recipe: Recipe, batches: Batches, _) -> dict:
+    return {
+        "loss_type": "nll",
+        "max_length": None,
+        "packing": False,
+        "padding_free": False,
+        "shuffle_dataset": False,
+        "dataset_kwargs": {"skip_prepare_dataset": True},  # `data` has tokenized it
+    }
+
+
+def _dpo(recipe: Recipe, batches: Batches, _) -> dict:
+    return {
+        "loss_type": ["sigmoid"],
+        "beta": recipe.beta,
+        "label_smoothing": 0.0,
+        "f_divergence_type": "reverse_kl",
+        "ld_alpha": None,
+        "use_weighting": False,
+        "max_length": None,
+        "padding_free": False,
+        "precompute_ref_log_probs": False,
+        "sync_ref_model": False,
+    }
+
+
+def _reward(recipe: Recipe, batches: Batches, _) -> dict:
+    return {"center_rewards_coefficient": None, "max_length": None}
+
+
+_OF_KIND = {"GRPO": _grpo, "RLOO": _rloo, "SFT": _sft, "DPO": _dpo, "Reward": _reward}
+
+
+def housekeeping(directory: Path, use_cpu: bool) -> dict:
+    """Arguments that do not touch what is learned; ``--trl`` may change them."""
+    return {
+        "output_dir": str(directory),
+        "use_cpu": use_cpu,
+        "logging_strategy": "steps",
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,  # a NaN ends the run, see `progress`
+        "save_strategy": "no",  # `progress` says when
+        "save_total_limit": 2,
+        "eval_strategy": "no",
+        "report_to": [],
+        "disable_tqdm": True,
+        "push_to_hub": False,
+        "ddp_find_unused_parameters": False,
+    }
+
+
+OWN = ("output_dir", "use_cpu", "logging_steps", "logging_strategy", "save_strategy")
+
+
+def parse_settings(assignments: Iterable[str]) -> dict:
+    """``["use_vllm=true"]`` → ``{"use_vllm": True}``: what only TRL knows, and no recipe."""
+    values = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"'--trl {text}' sets nothing: write --trl KEY=VALUE")
+        try:
+            values[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(f"the value in '--trl {text}' is not valid YAML") from None
+        if isinstance(values[key.strip()], float) and not math.isfinite(values[key.strip()]):
+            raise UserError(f"the value in '--trl {text}' must be finite")
+    return values
+
+
+def require_free(settings: dict, decided: Iterable[str], config: type) -> None:
+    """Raise ``UserError`` for a setting that the recipe decides, or that TRL does not have."""
+    known = [field.name for field in dataclasses.fields(config)]
+    for key in settings:
+        if key in decided or key in OWN:
+            raise UserError(
+                f"--trl {key} is not yours to set: it follows from the recipe or the command line"
+            )
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f": did you mean '{close[0]}'?" if close else ""
+            raise UserError(f"TRL's {config.__name__} has no '{key}'{hint}")

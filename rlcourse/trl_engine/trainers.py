@@ -1,0 +1,197 @@
+"""TRL's trainers, with four habits of ours: prompts, learning rate, weight decay, no telemetry.
+
+The methods overridden here are TRL's and Transformers' own hooks or, where there is none, private
+methods of TRL 1.16; the version is pinned, and tests compare what comes out with the local engine.
+"""
+
+import copy
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+
+from rlcourse.errors import UserError
+from rlcourse.policy import Policy
+from rlcourse.policy.loading import first_line, no_progress_bars
+from rlcourse.training.descent import set_learning_rate
+from rlcourse.training.preferences import training_pairs
+from rlcourse.training.recipe import Recipe
+from rlcourse.training.scalar_model import scalar_model
+from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, question_rows, unpadded
+from rlcourse.trl_engine.job import Job
+from rlcourse.trl_engine.rewards import reward_functions
+from rlcourse.trl_engine.settings import (
+    SAMPLING,
+    TRAINERS,
+    housekeeping,
+    require_free,
+    trl_arguments,
+)
+
+
+def make_trainer(job: Job) -> tuple[object, Rows]:
+    """TRL's trainer of this job's recipe, and the rows that it trains on.
+
+    Every process makes its own, from the same files.
+
+    Raises:
+        UserError: TRL refuses the settings, or a package that they need is missing.
+    """
+    import trl
+    from datasets import Dataset
+    from transformers import PrinterCallback
+
+    recipe, kind = job.recipe, TRAINERS[job.recipe.algorithm]
+    policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
+    rows, weights, extras = rows_of(job, policy), [], {}
+    if kind in SAMPLING:
+        extras["reward_funcs"], weights = reward_functions(recipe, job.task)
+    if recipe.lora:
+        extras["peft_config"] = lora_config(recipe)
+    model = reward_model(policy) if kind == "Reward" else end_only(policy)
+    switch_off_dropout(model)
+    use_cpu = job.processes.use_cpu or recipe.device == "cpu"
+    arguments = housekeeping(job.out / "checkpoints", use_cpu)
+    arguments |= trl_arguments(recipe, job.processes.count, weights)
+    base = getattr(trl, f"{kind}Trainer")
+    try:
+        trainer = _like_ours(base, policy, recipe, job.batches.updates)(
+            model=model,
+            args=config_class(recipe)(**arguments | job.settings),
+            train_dataset=Dataset.from_list(rows.rows),
+            processing_class=copy.deepcopy(policy.tokenizer),  # TRL may give it a padding token
+            **extras,
+        )
+    except (TypeError, ValueError, ImportError, ConnectionError) as error:
+        if not job.settings:
+            raise  # nothing that the user could mend
+        raise UserError(f"TRL cannot start with these settings: {first_line(error)}") from error
+    trainer.remove_callback(PrinterCallback)
+    return trainer, rows
+
+
+def config_class(recipe: Recipe) -> type:
+    """TRL's dataclass of arguments for this recipe's trainer."""
+    import trl
+
+    return getattr(trl, f"{TRAINERS[recipe.algorithm]}Config")
+
+
+def check_settings(recipe: Recipe, arguments: dict, settings: dict) -> None:
+    """Raise ``UserError`` for a ``--trl`` setting that is unknown or that the recipe decides."""
+    require_free(settings, arguments, config_class(recipe))
+
+
+def rows_of(job: Job, policy: Policy) -> Rows:
+    """The rows of all steps."""
+    recipe, task = job.recipe, job.task
+    if job.method.compares:
+        pairs = training_pairs(policy, recipe, task, job.method, None, job.out)
+        return pair_rows(policy, pairs, recipe, whole=recipe.algorithm == "reward_model")
+    rows = demonstration_rows if recipe.algorithm == "sft" else question_rows
+    return rows(policy, task, recipe)
+
+
+def reward_model(policy: Policy) -> nn.Module:
+    """The policy's body under a head of zeros, as in the local engine."""
+    if policy.pad_id in policy.eos_ids:
+        raise UserError(
+            "this tokenizer pads with its end token, where TRL would not read the reward: give it "
+            "a padding token, or leave out --engine trl"
+        )
+    return scalar_model(policy)
+
+
+def end_only(policy: Policy) -> nn.Module:
+    """The policy's model without habits of generation, all but its end tokens.
+
+    A chat model's own settings (penalties, forced tokens) would reach TRL's ``generate``; our
+    sampler has none.
+    """
+    from transformers import GenerationConfig
+
+    policy.model.generation_config = GenerationConfig(
+        eos_token_id=list(policy.eos_ids), pad_token_id=policy.pad_id
+    )
+    return policy.model
+
+
+def lora_config(recipe: Recipe):
+    """The recipe's adapters as PEFT's config. Raises ``UserError`` without PEFT."""
+    try:
+        from peft import LoraConfig
+    except ImportError:
+        raise UserError('adapters need PEFT: pip install "rlcourse[lora]"') from None
+    rank, alpha, targets = (recipe.lora[key] for key in ("rank", "alpha", "targets"))
+    return LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, task_type="CAUSAL_LM")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Our one progress bar instead of one for each file, and no news for TRL's developers."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    with no_progress_bars(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning)
+        logging.set_verbosity_error()
+        try:
+            yield
+        finally:
+            logging.set_verbosity(level)
+
+
+def _like_ours(base: type, policy, recipe: Recipe, updates: int) -> type:
+    """The trainer `base` with this recipe's prompts, learning rate and weight decay."""
+
+    class Trainer(base):
+        def create_scheduler(self, num_training_steps, optimizer=None):
+            """The local engine's learning rate, which all updates of a step share."""
+            if self.lr_scheduler is None:
+                self.lr_scheduler = LambdaLR(
+                    optimizer or self.optimizer,
+                    lambda update: learning_rate(recipe, update // updates) / recipe.lr,
+                )
+            return self.lr_scheduler
+
+        def get_decay_parameter_names(self, model):
+            """All of them; Transformers would leave out biases and norms."""
+            return [name for name, _ in model.named_parameters()]
+
+        def _tokenize_prompts(self, prompts):
+            """The prompts' tokens as `Policy` encodes them; no images, no further fields."""
+            return unpadded(*policy.encode_prompts(prompts)), None, {}
+
+        def _prepare_dataset(self, dataset, *unused):
+            """The rows as they are: `data` has tokenized them."""
+            return dataset
+
+        def _send_telemetry(self):
+            """A course tells nobody that it was taken."""
+
+        def create_model_card(self, *unused, **also_unused):
+            """The report says it."""
+
+    Trainer.__name__ = Trainer.__qualname__ = base.__name__
+    return Trainer
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """The learning rate of a step of the recipe, as the local engine sets it."""
+    return set_learning_rate(SimpleNamespace(param_groups=()), recipe, step)
+
+
+def switch_off_dropout(model: nn.Module) -> None:
+    """No dropout anywhere, as in the local engine's eval mode.
+
+    TRL's ``disable_dropout`` reaches ``nn.Dropout`` only; attention keeps its own as a number.
+    """
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if isinstance(value, float) and ("dropout" in name or name.endswith("pdrop")):
+                setattr(module, name, 0.0)
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
