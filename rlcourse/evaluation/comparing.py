@@ -41,10 +41,9 @@ class Difference:
     b: float
     difference: Interval  # paired bootstrap over problems
     problems: int
-    detectable: float  # the difference that this many problems show four times in five
-    needed: (
-        int | None
-    )  # problems that show the difference found four times in five; None if it is 0
+    decided: int  # of these, problems in which A and B differ
+    detectable: float  # the difference that so many problems show four times in five
+    needed: int | None  # problems that would show this one as often; None where there is none
     p_value: float | None  # exact sign test, where a problem is either solved or not
 
     @property
@@ -54,11 +53,13 @@ class Difference:
 
     @property
     def told_apart(self) -> bool:
-        """The interval excludes 0, and the exact test, where there is one, agrees.
+        """The interval excludes 0, and an exact test agrees.
 
-        With a handful of problems decided differently the bootstrap is too sure of itself.
+        When few problems are decided differently the bootstrap is too sure of itself. Even where
+        all point the same way, five of them do so by chance with probability 2/2⁵ > 0.05.
         """
-        return self.excludes_zero and (self.p_value is None or self.p_value < 0.05)
+        exact = self.p_value < 0.05 if self.p_value is not None else self.decided > 5
+        return self.excludes_zero and exact
 
     @property
     def verdict(self) -> str:
@@ -67,13 +68,15 @@ class Difference:
         if self.told_apart:
             higher = "B" if d.value > 0 else "A"
             return f"{higher} is higher by {abs(d.value):.3f}, the interval excludes 0"
-        if d.value == 0 == self.detectable:
+        if self.decided == 0:
             return f"the same on each of the {self.problems:,} problems"
         cannot = f"cannot be told apart with {self.problems:,} problems"
         if self.needed is None:
             return f"{cannot}, which can show a difference of about {self.detectable:.3f} or more"
         if self.excludes_zero:
-            cannot += f" (the interval excludes 0, the exact test with p = {self.p_value:.3f} not)"
+            cannot += f" (the interval excludes 0, but only {self.decided} of them differ)"
+        if self.needed <= self.problems:
+            return cannot
         digits = max(0, len(str(self.needed)) - 2)
         about = round(self.needed, -digits)
         return f"{cannot}; about {about:,} would be needed to see a difference of this size"
@@ -131,8 +134,8 @@ def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Compariso
     """Compare two evaluations, or what `read_evaluation` finds at two paths.
 
     The settings may differ (to compare two prompts or two extraction rules is a comparison, too),
-    the problems may not. pass@k and maj@k are compared for every k > 1 that both have; for k = 1 they
-    are the sampled accuracy.
+    the problems may not. pass@k and maj@k are compared for every k > 1 that both have; for k = 1
+    they are the sampled accuracy.
 
     Raises:
         UserError: the problems are not the same ones in the same order, or the texts are missing.
@@ -179,6 +182,7 @@ def difference(name: str, a: Sequence[float], b: Sequence[float]) -> Difference:
         b=fmean(b),
         difference=Interval.of(paired),
         problems=n,
+        decided=n - paired.count(0),
         detectable=z * spread / sqrt(n),
         needed=ceil((z * spread / mean) ** 2) if mean else None,
         p_value=sign_test(paired.count(-1), paired.count(1)) if binary else None,

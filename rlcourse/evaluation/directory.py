@@ -180,11 +180,11 @@ def read_settings(path: str | Path) -> dict:
 def fingerprint(policy, problems: Sequence[Problem]) -> dict[str, str]:
     """Short names that tell these weights and these problems from others.
 
-    A few numbers of each weight are enough: a step of training changes all of them.
+    Some numbers of each weight are enough: a step of training changes nearly all of them.
     """
     weights, texts = hashlib.sha256(), hashlib.sha256()
     for name, weight in getattr(policy, "named_parameters", tuple)():
-        some = weight.detach().flatten()[:8].float().cpu().tolist()
+        some = weight.detach().flatten()[:: max(1, weight.numel() // 64)].float().cpu().tolist()
         weights.update(f"{name} {tuple(weight.shape)} {weight.dtype} {some}".encode())
     for problem in problems:
         texts.update(json.dumps([problem.question, problem.answer]).encode())

@@ -5,52 +5,17 @@ from dataclasses import replace
 
 import pytest
 import torch
+from scripted import PROBLEMS, Scripted, right_when
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
-from rlcourse.evaluation.transcripts import telling, transcripts_table
-from rlcourse.policy import Rollouts
-from rlcourse.tasks.problem import Problem
-
-
-class Scripted:
-    """Right greedily where `knows(question)`, and in the first c samples of each question."""
-
-    device = torch.device("cpu")
-    eos_ids = (1,)
-
-    def __init__(self, knows, right_samples):
-        self.knows, self.right_samples = knows, right_samples
-
-    def format_prompt(self, question, system=None):
-        return question
-
-    def sample(self, prompts, group_size=1, temperature=1.0, max_tokens=3, **unused):
-        self.texts = []
-        for question in prompts:
-            for i in range(group_size):
-                right = (
-                    self.knows(question) if temperature == 0 else i < self.right_samples(question)
-                )
-                self.texts.append(f"#### {question if right else 'no'}")
-        tokens = torch.tensor([[5, 1, 0]]).repeat(len(self.texts), 1)
-        tokens[0] = torch.tensor([5, 5, 5])  # the first row never ends
-        mask = torch.tensor([[True, True, False]]).repeat(len(self.texts), 1)
-        mask[0] = True
-        zeros = torch.zeros(len(self.texts), 3)
-        return Rollouts(tokens[:, :1], mask[:, :1], tokens, mask, zeros, group_size)
-
-    def decode(self, rollouts):
-        return self.texts
-
-
-PROBLEMS = [Problem(str(n), f"reason #### {n}") for n in range(10)]
+from rlcourse.tasks import extract_answer, extract_tagged_answer, format_reward
 
 
 @pytest.fixture
 def evaluation():
-    scripted = Scripted(knows=lambda q: int(q) < 7, right_samples=lambda q: int(q) % 5)
-    return evaluate_policy(scripted, PROBLEMS, samples=4, max_tokens=3, batch=15)
+    policy = right_when(lambda q: int(q) < 7, lambda q: int(q) % 5)
+    return evaluate_policy(policy, PROBLEMS, samples=4, batch=15)
 
 
 def test_accuracy_and_pass_at_k_are_the_known_ones(evaluation):
@@ -68,28 +33,96 @@ def test_intervals_hold_their_value_and_are_proper(evaluation):
         evaluation.accuracy,
         evaluation.sampled_accuracy,
         *evaluation.pass_at.values(),
+        *evaluation.majority_at.values(),
     ):
         assert 0 <= interval.low <= interval.value <= interval.high <= 1
         assert interval.low < interval.high
     assert Interval.of([1.0, 1.0, 1.0]) == Interval(1.0, 1.0, 1.0)
 
 
-def test_length_and_cut_off_count_the_end_token(evaluation):
-    # batches of 3, 3, 3, 1 problems; the first greedy one and the first sample of each never end
-    assert evaluation.tokens == 50 * 2 + 8
-    assert float(evaluation.length) == evaluation.mean_length == pytest.approx(84 / 40)
-    assert float(evaluation.cut_off) == evaluation.clipped_ratio == pytest.approx(4 / 40)
+def test_the_majority_is_asked_in_every_whole_run_of_k_samples():
+    answers = {"0": "0 0 1 0 9 9", "1": "no 1 no 2 no 1", "2": "no no no no no no"}
+    policy = Scripted(lambda q, i: f"#### {answers[q].split()[i or 0]}")
+    evaluation = evaluate_policy(policy, PROBLEMS[:3], samples=6)
+    votes = {k: float(interval) for k, interval in evaluation.majority_at.items()}
+    assert votes[1] == float(evaluation.sampled_accuracy) == pytest.approx((3 / 6 + 2 / 6 + 0) / 3)
+    # 0: {0 0} {1 0} {9 9}, of which a tie goes to the first; 1: {1} {2} {1}, "no" has no vote
+    assert votes[2] == pytest.approx((1 / 3 + 2 / 3 + 0) / 3)
+    assert votes[4] == pytest.approx((1 + 1 + 0) / 3)  # one run; the last two samples make none
+    assert votes[6] == pytest.approx((1 + 1 + 0) / 3)
 
 
-def test_transcripts_say_what_was_read_and_whether_it_is_right(evaluation):
+def test_strict_and_lenient_reading_and_the_format_rate():
+    forms = ["#### {}", "so {}", "it is {}.", "no number"]
+    policy = Scripted(lambda q, i: forms[(int(q) + (i or 0)) % 4].format(q))
+    evaluation = evaluate_policy(policy, PROBLEMS[:8], samples=3)
+    assert float(evaluation.accuracy) == float(evaluation.format_rate) == 2 / 8
+    assert float(evaluation.lenient_accuracy) == 6 / 8
+    # of the forms that a problem's three samples show, "####" is one for three problems of four
+    assert float(evaluation.sampled_format_rate) == pytest.approx(1 / 4)
+    assert float(evaluation.sampled_accuracy) == pytest.approx(1 / 4)
+    assert float(evaluation.sampled_lenient_accuracy) == pytest.approx(3 / 4)
+    assert evaluation.transcripts[1].greedy.given is None
+    assert evaluation.transcripts[1].greedy.lenient == "1"
+
+
+def test_a_number_that_is_wrong_counts_for_the_format_only():
+    evaluation = evaluate_policy(Scripted(lambda q, i: "#### 77"), PROBLEMS, samples=2)
+    assert float(evaluation.sampled_format_rate) == float(evaluation.format_rate) == 1
+    assert float(evaluation.sampled_accuracy) == float(evaluation.accuracy) == 0
+
+
+def test_mean_accuracy_and_mean_format_reward_over_samples():
+    def says(question, i):
+        return f"<think>\n</think> <answer>{question}</answer>" if i else f"<answer>{question}"
+
+    evaluation = evaluate_policy(
+        Scripted(says), PROBLEMS, 4, 0.7, extract=extract_tagged_answer, format_reward=format_reward
+    )
+    assert evaluation.samples == 4 and evaluation.temperature == 0.7
+    assert float(evaluation.sampled_accuracy) == pytest.approx(3 / 4)
+    assert float(evaluation.sampled_format_reward) == pytest.approx((0.1 + 3 * 0.5) / 4)
+    assert float(evaluation.format_reward) == pytest.approx(0.1)
+    plain = evaluate_policy(Scripted(says), PROBLEMS, 4, 0.7)
+    assert plain.format_reward is plain.sampled_format_reward is None
+
+
+def test_lengths_count_the_end_token_and_tell_right_from_wrong():
+    def says(question, i):
+        if i is None:
+            return "a b c d"
+        return f"#### {question}" if i < int(question) % 3 else "one two three…"
+
+    evaluation = evaluate_policy(Scripted(says), PROBLEMS[:6], samples=2)
+    # problems with 0, 1, 2 right samples, twice; right ones have 3 tokens, wrong ones 3, cut off
+    assert float(evaluation.length) == evaluation.mean_length == 3
+    assert float(evaluation.cut_off) == evaluation.clipped_ratio == pytest.approx(0.5)
+    assert evaluation.tokens == 6 * 5 + 12 * 3
+    uneven = evaluate_policy(Scripted(lambda q, i: f"#### {i}" + " x" * (i or 0)), PROBLEMS, 3)
+    # sample i of every problem has 3 + i tokens; it is right for problem i
+    assert float(uneven.length_right) == pytest.approx((3 + 4 + 5) / 3)
+    assert float(uneven.length_wrong) == pytest.approx((4.5 + 4 + 3.5 + 7 * 4) / 10)
+    assert evaluate_policy(Scripted(lambda q, i: "no"), PROBLEMS, 2).length_right is None
+
+
+def test_transcripts_keep_every_text_and_what_was_read(evaluation):
     assert [t.correct for t in evaluation.transcripts] == [True] * 7 + [False] * 3
     assert evaluation.transcripts[3].given == "3" and evaluation.transcripts[9].given is None
     assert [t.samples_correct for t in evaluation.transcripts] == [0, 1, 2, 3, 4] * 2
+    for problem, transcript in zip(PROBLEMS, evaluation.transcripts, strict=True):
+        assert (transcript.question, transcript.answer) == (problem.question, problem.answer)
+        n = int(problem.question) % 5
+        said = [f"#### {problem.question}"] * n + ["#### no"] * (4 - n)
+        assert [sample.text for sample in transcript.samples] == said
 
 
 def test_an_evaluation_survives_json(evaluation):
-    assert Evaluation.from_dict(json.loads(json.dumps(evaluation.to_dict()))) == evaluation
-    assert "transcripts" not in evaluation.to_dict(transcripts=False)
+    asked = evaluate_policy(Scripted(lambda q, i: "x"), PROBLEMS, 2, format_reward=format_reward)
+    for one in (evaluation, asked):
+        assert Evaluation.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+    numbers = evaluation.to_dict(transcripts=False)
+    assert "transcripts" not in numbers
+    assert Evaluation.from_dict(numbers) == replace(evaluation, transcripts=[])
 
 
 def test_evaluation_is_a_function_of_its_seed(policy, task):
@@ -100,36 +133,69 @@ def test_evaluation_is_a_function_of_its_seed(policy, task):
     assert one.transcripts == two.transcripts
 
 
-def test_without_problems_there_is_nothing_to_evaluate(policy):
+def test_what_a_batch_draws_does_not_depend_on_the_batches_before_it(policy, task):
+    problems = list(task.evaluation) * 2
+    options = {"samples": 4, "max_tokens": 8, "batch": 40}
+    assert len(problems) == 20
+    whole = evaluate_policy(policy, problems, **options)
+    other = evaluate_policy(policy, problems[5:10] * 2 + problems[10:], **options)
+    assert whole.transcripts[10:] == other.transcripts[10:]
+    assert whole.transcripts[:10] != other.transcripts[:10]
+
+
+def test_without_problems_or_samples_there_is_nothing_to_evaluate(policy, task):
     with pytest.raises(UserError, match="no problems"):
         evaluate_policy(policy, [])
+    with pytest.raises(UserError, match="samples=0 and batch=8 must both be at least 1"):
+        evaluate_policy(policy, task.evaluation, samples=0, batch=8)
 
 
-def test_the_quick_accuracy_agrees(evaluation):
-    scripted = Scripted(knows=lambda q: int(q) < 7, right_samples=lambda q: 0)
-    from rlcourse.tasks import extract_answer
-
-    assert greedy_accuracy(scripted, PROBLEMS, 3, extract_answer) == pytest.approx(0.7)
+def test_the_quick_accuracy_agrees():
+    policy = right_when(lambda q: int(q) < 7, memory=3)
+    assert greedy_accuracy(policy, PROBLEMS, 3, extract_answer) == pytest.approx(0.7)
 
 
-def test_a_table_marks_right_and_wrong_and_escapes_everything(evaluation):
-    hostile = Problem("<b>1</b>", "#### 1")
-    scripted = Scripted(knows=lambda q: False, right_samples=lambda q: 0)
-    html = transcripts_table(scripted, problems=[hostile])._repr_html_()
-    assert "<b>1" not in html and "&lt;b&gt;1&lt;/b&gt;" in html
-    table = transcripts_table(evaluation, evaluation, count=4)
-    assert table._repr_html_().count("✓") + table._repr_html_().count("✗") == 8
-    assert "before" in str(table) and "after" in str(table)
+# Memory
 
 
-def test_problems_whose_outcome_changed_are_shown_first(evaluation):
-    def column(outcomes):
-        return [
-            replace(t, greedy=replace(t.greedy, correct=o == "1"))
-            for t, o in zip(evaluation.transcripts, outcomes, strict=True)
-        ]
+@pytest.mark.parametrize("memory, largest", [(1, 1), (3, 2), (7, 5), (8, 8), (20, 20)])
+def test_where_memory_runs_out_the_batch_is_halved_and_nothing_else_changes(
+    memory, largest, capsys
+):
+    def made(**options):
+        policy = right_when(lambda q: int(q) < 7, lambda q: int(q) % 5, **options)
+        return policy, evaluate_policy(policy, PROBLEMS, samples=4, batch=64)
 
-    chosen = telling(column("0000011111"), column("1110010111"), count=8)
-    assert chosen[:3] == [0, 1, 2]  # gained
-    assert set(chosen[3:5]) == {6, 3}  # lost, still wrong
-    assert len(chosen) == len(set(chosen)) == 8
+    policy, evaluation = made(memory=memory)
+    assert replace(evaluation, seconds=0) == replace(made()[1], seconds=0)
+    assert policy.largest == largest
+    message = capsys.readouterr().err.splitlines()[0]
+    assert message == "rlcourse: out of memory with 40 completions at once; going on with 20"
+
+
+def test_a_halved_batch_draws_what_the_smaller_batch_draws(policy, task):
+    class Cramped(type(policy)):
+        def sample(self, prompts, group_size=1, **options):
+            if len(prompts) * group_size > 10:
+                raise torch.OutOfMemoryError
+            return super().sample(prompts, group_size=group_size, **options)
+
+    options = {"samples": 4, "max_tokens": 8}
+    cramped = Cramped(policy.model, policy.tokenizer)
+    halved = evaluate_policy(cramped, task.evaluation, batch=32, **options)
+    small = evaluate_policy(policy, task.evaluation, batch=8, **options)
+    assert replace(halved, seconds=0) == replace(small, seconds=0)
+
+
+def test_a_completion_that_does_not_fit_alone_is_one_sentence():
+    policy = right_when(lambda q: True, memory=0)
+    with pytest.raises(UserError, match="one completion at a time does not fit into memory"):
+        evaluate_policy(policy, PROBLEMS)
+
+
+def test_samples_may_outnumber_the_batch():
+    policy = right_when(lambda q: True, lambda q: 3)
+    evaluation = evaluate_policy(policy, PROBLEMS, samples=5, batch=2)
+    assert policy.largest == 2
+    assert [t.samples_correct for t in evaluation.transcripts] == [3] * 10
+    assert {len(t.samples) for t in evaluation.transcripts} == {5}

@@ -1,0 +1,169 @@
+"""Comparisons of policies whose answers are known, against closed forms and brute force."""
+
+import json
+from dataclasses import replace
+from itertools import product
+from math import sqrt
+
+import pytest
+import torch
+from scripted import PROBLEMS, right_when
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation import compare, evaluate_policy
+from rlcourse.evaluation.comparing import difference, sign_test
+from rlcourse.tasks.problem import Problem
+
+
+def evaluated(right, of=10, samples=2, right_samples=lambda q: 0, **options):
+    """An evaluation in which the problems in `right` are solved greedily."""
+    problems = [Problem(str(n), f"#### {n}") for n in range(of)]
+    policy = right_when(lambda q: int(q) in right, right_samples)
+    return evaluate_policy(policy, problems, samples=samples, **options)
+
+
+@pytest.mark.parametrize("n", range(11))
+def test_the_sign_test_counts_coins(n):
+    """Every outcome of n fair coins, enumerated, that splits them as unevenly or more so."""
+    flips = [sum(coins) for coins in product((0, 1), repeat=n)]
+    for heads in range(n + 1):
+        unevenness = abs(heads - (n - heads))
+        extreme = sum(abs(h - (n - h)) >= unevenness for h in flips) / len(flips)
+        assert sign_test(heads, n - heads) == pytest.approx(extreme, abs=1e-12)
+
+
+def test_the_sign_test_of_thousands_is_exact():
+    assert sign_test(0, 0) == 1
+    assert sign_test(0, 2000) == pytest.approx(2.0**-1999, rel=1e-12)
+    assert sign_test(650, 669) == pytest.approx(0.62, abs=0.01)  # z = 18/√1319, corrected
+
+
+def test_problems_are_counted_by_who_solves_them():
+    found = compare(evaluated({0, 1, 2, 3}), evaluated({3, 4}))
+    assert (found.both, found.only_a, found.only_b, found.neither) == (1, 3, 1, 5)
+    assert found["accuracy"].a == pytest.approx(0.4) and found["accuracy"].b == pytest.approx(0.2)
+    assert found["accuracy"].difference.value == pytest.approx(-0.2)
+    assert found.p_value == found["accuracy"].p_value == sign_test(3, 1) == 0.625
+
+
+def test_the_interval_is_that_of_paired_differences():
+    """Solving nearly the same problems leaves a small difference sure, which two intervals hide."""
+    a, b = evaluated(set(range(0, 200)), 400), evaluated(set(range(0, 220)), 400)
+    found = compare(a, b)["accuracy"]
+    assert a.accuracy.high > b.accuracy.low
+    assert found.told_apart and 0.025 < found.difference.low < 0.035
+    assert found.difference.high < 0.075
+    exact = sqrt(0.05 * 0.95 / 400)  # of the mean of 20 ones and 380 zeros
+    width = found.difference.high - found.difference.low
+    assert width == pytest.approx(2 * 1.96 * exact, rel=0.15)
+
+
+def test_an_interval_covers_the_true_difference_nineteen_times_in_twenty():
+    generator = torch.Generator().manual_seed(0)
+    covered = 0
+    for _ in range(200):
+        a = (torch.rand(150, generator=generator) < 0.4).float()
+        b = torch.where(torch.rand(150, generator=generator) < 0.5, a, 1 - a)
+        interval = difference("accuracy", a.tolist(), b.tolist()).difference
+        covered += interval.low <= 0.1 <= interval.high  # E[b − a] = (1 − 2·0.4) / 2
+    assert 178 <= covered <= 199
+
+
+def test_as_many_problems_as_are_said_to_be_needed_show_the_difference_four_times_in_five():
+    generator = torch.Generator().manual_seed(1)
+
+    def draw(n):
+        a = (torch.rand(n, generator=generator) < 0.5).double()
+        gained = (torch.rand(n, generator=generator) < 0.16).double() * (1 - a)
+        return a, a + gained - (torch.rand(n, generator=generator) < 0.06).double() * a
+
+    a, b = draw(200_000)
+    # gained 0.08, lost 0.03: d = 0.05 and s² = 0.11 − 0.05², so (1.96 + 0.84)² s² / d² ≈ 338
+    needed = int(7.849 * (0.11 - 0.05**2) / 0.05**2)
+    paired = difference("accuracy", a[:5000].tolist(), b[:5000].tolist())
+    assert paired.needed == pytest.approx(needed, rel=0.35)
+    spread = (b - a).std().item()
+    assert paired.detectable == pytest.approx(2.80 * spread / sqrt(5000), rel=0.05)
+    shown = 0
+    for _ in range(300):
+        a, b = draw(needed)
+        d = b - a
+        shown += bool(d.mean() > 1.96 * d.std() / sqrt(needed))
+    assert 0.72 < shown / 300 < 0.88
+
+
+def test_verdicts_say_what_can_be_said():
+    few = compare(evaluated({1}, 40), evaluated({0, 1, 2}, 40))
+    needed = few["accuracy"].needed
+    assert not few["accuracy"].told_apart and 100 < needed < 200
+    about = round(needed, -1)
+    assert few["accuracy"].verdict == (
+        f"cannot be told apart with 40 problems; about {about} would be needed to see a "
+        "difference of this size"
+    )
+    better = compare(evaluated({1}, 40), evaluated(set(range(20)), 40))
+    assert better["accuracy"].verdict == "B is higher by 0.475, the interval excludes 0"
+    worse = compare(evaluated(set(range(20)), 40), evaluated({1}, 40))
+    assert worse["accuracy"].verdict == "A is higher by 0.475, the interval excludes 0"
+    assert better["sampled_accuracy"].verdict == "the same on each of the 40 problems"
+    even = compare(evaluated({1, 2, 3}, 40), evaluated({3, 4, 5}, 40))["accuracy"]
+    assert even.difference.value == 0 and even.needed is None
+    assert even.verdict == (
+        "cannot be told apart with 40 problems, which can show a difference of about "
+        f"{even.detectable:.3f} or more"
+    )
+
+
+@pytest.mark.parametrize("gained", range(1, 9))
+def test_a_handful_of_problems_is_no_evidence_whatever_the_interval_says(gained):
+    found = compare(evaluated(set(), 400), evaluated(set(range(gained)), 400))["accuracy"]
+    assert found.told_apart == (gained >= 6)  # 2/2⁵ = 0.0625, 2/2⁶ = 0.03125
+    if found.excludes_zero and not found.told_apart:
+        assert f"the interval excludes 0, but only {gained} of them differ" in found.verdict
+
+
+@pytest.mark.parametrize("problems", [1, 2, 5, 6])
+def test_a_few_problems_that_all_agree_are_no_evidence_either(problems):
+    a = evaluated(set(), problems, samples=3)
+    b = evaluated(set(), problems, samples=3, right_samples=lambda q: 2)
+    assert compare(a, b)["sampled_accuracy"].told_apart == (problems == 6)
+
+
+def test_a_policy_compared_with_itself_is_the_same():
+    evaluation = evaluated({1, 2})
+    found = compare(evaluation, evaluation)
+    assert all(d.decided == 0 and not d.told_apart for d in found.differences)
+    assert found.p_value == 1
+    assert "the same on each of the 10 problems" in found.verdict
+
+
+def test_pass_at_k_is_compared_for_the_k_that_both_have():
+    found = compare(evaluated({1}, samples=4), evaluated({1}, samples=2, temperature=0.5))
+    names = [d.name for d in found.differences]
+    assert [n for n in names if "@" in n] == ["pass@2", "maj@2"]
+    assert found.settings == {"samples": (4, 2), "temperature": (1.0, 0.5)}
+
+
+def test_other_problems_are_refused_in_one_sentence(tmp_path):
+    a = evaluated({1})
+    with pytest.raises(UserError, match="A has 10 problems and B has 9: evaluate both on the same"):
+        compare(a, evaluated({1}, of=9))
+    other = replace(a, transcripts=[*a.transcripts[:4], a.transcripts[5], *a.transcripts[5:]])
+    with pytest.raises(UserError, match="A and B differ in problem 5: evaluate both with the same"):
+        compare(a, other)
+    with pytest.raises(UserError, match="B has no transcripts"):
+        compare(a, replace(a, transcripts=[]))
+
+
+def test_directories_are_compared_with_the_settings_that_differ(tmp_path):
+    policy = right_when(lambda q: int(q) < 7)
+    for name, options in (("a", {"system": "Think."}), ("b", {"max_tokens": 5})):
+        evaluate_policy(policy, PROBLEMS, 2, out=tmp_path / name, names={"task": "t"}, **options)
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert found.settings == {"max_tokens": (64, 5), "system": ("Think.", None)}
+    text = str(found)
+    assert "max_tokens: 64 and 5" in text and text.endswith(found.verdict)
+    assert str(tmp_path / "a") in text
+    values = json.loads(json.dumps(found.to_dict()))
+    assert values["verdict"] == found.verdict
+    assert values["differences"][0]["told_apart"] is False
