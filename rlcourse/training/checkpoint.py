@@ -74,8 +74,11 @@ def load_checkpoint(path: Path, policy, optimizer: torch.optim.Optimizer | None 
 
 
 def _weights(policy) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name; of tied ones, the first name only."""
-    tensors = {name: p.data for name, p in policy.named_parameters()}
+    """Trained parameters and buffers by name; of tied ones, the first name only.
+
+    Frozen weights, of a model with adapters, are those that the run started from.
+    """
+    tensors = {name: p.data for name, p in policy.named_parameters() if p.requires_grad}
     return tensors | {name: b.data for name, b in policy.named_buffers()}
 
 

@@ -5,6 +5,7 @@ networks with two learning rates and one optimizer; neither's gradient reaches t
 """
 
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from rlcourse.algorithms import returns_to_go
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.methods import Method, call_by_name, call_for_tensor, call_loss
+from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.scalar_model import token_scores
 
@@ -24,7 +26,7 @@ def state_values(critic: nn.Module, rollouts: Rollouts) -> Tensor:
 
 @torch.no_grad()
 def judged(
-    critic: nn.Module, rollouts: Rollouts, recipe: Recipe, method: Method
+    judging: MicroBatches, rollouts: Rollouts, recipe: Recipe, method: Method
 ) -> tuple[Rollouts, dict[str, float]]:
     """The rollouts with the critic's values, whitened advantages and returns, (N, T) each.
 
@@ -33,7 +35,7 @@ def judged(
     """
     mask, shape = rollouts.mask, tuple(rollouts.mask.shape)
     ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
-    values = state_values(critic, rollouts)
+    values = judging.read(partial(state_values, judging.network), rollouts)
     rewards = call_for_tensor(
         method.functions["kl_shaped_rewards"],
         shape,
@@ -76,15 +78,19 @@ def estimates(
     return pair
 
 
-def critic_loss(critic: nn.Module, batch: Rollouts, recipe: Recipe, method: Method) -> Tensor:
-    """The critic's loss on a minibatch, a scalar."""
-    loss, _ = call_loss(
+def critic_backward(
+    judging: MicroBatches, batch: Rollouts, recipe: Recipe, method: Method
+) -> Tensor:
+    """The critic's loss on a minibatch, a scalar, whose gradient is then in the critic."""
+    loss_of = partial(
+        call_loss,
         method.functions["value_loss"],
         of="values",
-        values=state_values(critic, batch),
         returns=batch.returns,
         old_values=batch.values,
         mask=batch.mask,
         clip=recipe.clip,
     )
+    read = partial(state_values, judging.network)
+    loss, *_ = judging.backward(read, batch, lambda values: loss_of(values=values))
     return loss

@@ -41,21 +41,22 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, step: in
     return lr
 
 
-def descend(loss: Tensor, optimizer: torch.optim.Optimizer, recipe: Recipe, step: int) -> Tensor:
-    """One step down the gradient of `loss`; the gradient's length before it was shortened.
+def descend(
+    losses: Iterable[Tensor], optimizer: torch.optim.Optimizer, recipe: Recipe, step: int
+) -> Tensor:
+    """One step down the gradient that `losses` left; its length before it was shortened.
 
     Each network (parameter group) is shortened on its own; the length returned is the first's.
     Raises ``NonFinite``, before a weight is changed, where loss or gradient is NaN or infinite.
     """
-    require_finite([loss], "loss", step, recipe)
-    optimizer.zero_grad()
-    loss.backward()
+    require_finite(losses, "loss", step, recipe)
     lengths = [
         nn.utils.clip_grad_norm_(group["params"], recipe.max_grad_norm)
         for group in optimizer.param_groups
     ]
     require_finite(lengths, "gradient's length", step, recipe)
     optimizer.step()
+    optimizer.zero_grad()  # while rollouts are sampled their memory is wanted
     return lengths[0]
 
 
@@ -69,6 +70,15 @@ def require_finite(values: Iterable[Tensor], what: str, step: int, recipe: Recip
             )
 
 
-def arithmetic(device: torch.device, dtype: str) -> torch.autocast:
-    """The precision in which a step computes. Weights and optimizer stay in float32."""
-    return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=dtype == "bfloat16")
+def arithmetic(device: torch.device, dtype: str, weights_change: bool = False) -> torch.autocast:
+    """The precision in which something is computed. Weights and optimizer stay in float32.
+
+    Within one such context the rounded weights are computed once and kept: let it end before an
+    optimizer step, or say that the weights change inside of it.
+    """
+    return torch.autocast(
+        torch.device(device).type,
+        torch.bfloat16,
+        enabled=dtype == "bfloat16",
+        cache_enabled=not weights_change,
+    )

@@ -16,7 +16,7 @@ from transformers import DynamicCache
 from rlcourse.policy import Policy
 from rlcourse.policy.decoding import next_token_logits, token_positions
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.training.batches import trimmed
+from rlcourse.training.recompute import recomputes, recomputing
 
 
 def rows_with_gradient(loss: Callable, batch: Rollouts) -> Tensor:
@@ -36,21 +36,14 @@ def rows_with_gradient(loss: Callable, batch: Rollouts) -> Tensor:
     return rows
 
 
-def row_logprobs(policy, batch: Rollouts, rows: Tensor | None = None) -> Tensor:
-    """``policy.logprobs(batch)`` (n, T) with gradient in `rows`; elsewhere those of sampling."""
-    if rows is None or bool(rows.all()):
-        return shared_prompt_logprobs(policy, batch)
-    some = shared_prompt_logprobs(policy, trimmed(batch.rows(rows)))
-    logprobs = batch.old_logprobs.detach().clone()
-    padding = logprobs.shape[1] - some.shape[1]
-    logprobs[rows] = torch.nn.functional.pad(some, (0, padding)).to(logprobs.dtype)
-    return logprobs
-
-
 def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
     """``policy.logprobs(batch)`` (n, T), reading each prompt once for all of its rows."""
-    own_way = getattr(type(policy), "logprobs", None) is not Policy.logprobs
-    prompts = None if own_way else shared_prompts(batch)
+    if getattr(type(policy), "logprobs", None) is not Policy.logprobs:
+        return policy.logprobs(batch)
+    if recomputes(policy.model):
+        with recomputing(policy.model):
+            return policy.logprobs(batch)
+    prompts = shared_prompts(batch)
     if prompts is None:
         return policy.logprobs(batch)
     logits = read_once(partial(next_token_logits, policy.model), policy.model, prompts, batch)

@@ -9,19 +9,22 @@ import torch
 from torch import nn
 
 from rlcourse.evaluation import Interval
+from rlcourse.policy.lora import WithoutAdapters, has_adapters
 from rlcourse.tasks.problem import Task
 from rlcourse.training.descent import adamw
 from rlcourse.training.loop import training_steps
 from rlcourse.training.methods import Method
+from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.preferences import (
-    dpo_pairs_loss,
     held_out_pairs,
+    learn_dpo,
+    learn_rewards,
     pair_accuracy,
     preference_steps,
-    reward_pairs_loss,
     training_pairs,
 )
 from rlcourse.training.recipe import Recipe
+from rlcourse.training.recompute import enable_recomputing
 from rlcourse.training.scalar_model import RewardModel, scalar_model
 
 
@@ -50,8 +53,10 @@ def learner_for(
     To be called before a checkpoint is loaded: references, pairs and heads come from the start.
     """
     if not method.compares:
-        reference = policy.clone(frozen=True) if recipe.beta > 0 else None
+        reference = reference_for(policy, recipe) if recipe.beta > 0 else None
         critic = scalar_model(policy) if method.critic else None
+        if critic and recipe.gradient_checkpointing:
+            enable_recomputing(critic)
         optimizer = adamw(recipe, policy, critic)
         steps = partial(
             *(training_steps, policy, reference, optimizer, recipe, task, method, reward),
@@ -60,18 +65,31 @@ def learner_for(
         both = nn.ModuleDict({"policy": policy, "critic": critic}) if critic else policy
         return Learner(both, optimizer, steps)
     pairs = training_pairs(policy, recipe, task, method, reward, out, progress)
+    shared = {"recipe": recipe, "method": method}
     if recipe.algorithm == "dpo":
         module, extras = policy, {}
-        reference = policy.clone(frozen=True)
-        loss_of = partial(
-            dpo_pairs_loss, policy=policy, reference=reference, recipe=recipe, method=method
-        )
+        learning = MicroBatches(policy, recipe.micro_batch)
+        reference = reference_for(policy, recipe)
+        learn = partial(learn_dpo, learning=learning, reference=reference, **shared)
     else:
         model = RewardModel.from_policy(policy, method.functions["last_token_index"])
+        module = model.reader
+        if recipe.gradient_checkpointing:
+            enable_recomputing(module.model)
         held_out = held_out_pairs(policy, recipe, task, method, reward)
         accuracy = partial(pair_accuracy, model, held_out, recipe, method)
-        module, extras = model.reader, {"reward_model": model, "pair_accuracy": accuracy}
-        loss_of = partial(reward_pairs_loss, model=model, recipe=recipe, method=method)
+        extras = {"reward_model": model, "pair_accuracy": accuracy}
+        learning = MicroBatches(module, recipe.micro_batch)
+        learn = partial(learn_rewards, model=model, learning=learning, **shared)
     optimizer = adamw(recipe, module)
-    steps = partial(preference_steps, loss_of, pairs, policy.device, optimizer, recipe)
+    steps = partial(preference_steps, learn, pairs, policy.device, optimizer, recipe)
     return Learner(module, optimizer, steps, **extras)
+
+
+def reference_for(policy, recipe: Recipe):
+    """The policy as it is now, frozen: a copy, or where it has adapters, itself without them."""
+    if has_adapters(policy.model):
+        return WithoutAdapters(policy)
+    reference = policy.clone(frozen=True)
+    # Under bfloat16 arithmetic its weights would be rounded anyway; kept so, they take half.
+    return reference.to(torch.bfloat16) if recipe.dtype == "bfloat16" else reference

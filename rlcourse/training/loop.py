@@ -19,12 +19,13 @@ from rlcourse.training.batches import (
     minibatches,
     problems_of_step,
 )
-from rlcourse.training.critic import critic_loss, judged
+from rlcourse.training.critic import critic_backward, judged
 from rlcourse.training.descent import arithmetic, descend, set_learning_rate
 from rlcourse.training.dynamic_sampling import draw_enough, with_signal
-from rlcourse.training.forward import row_logprobs, rows_with_gradient
+from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
 from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
 from rlcourse.training.metrics import rollout_metrics, update_metrics
+from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.scoring import sampled, score
 
@@ -46,13 +47,16 @@ def training_steps(
     is ppo's.
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
+    learning = MicroBatches(policy, recipe.micro_batch)
+    judging = critic and MicroBatches(critic, recipe.micro_batch)
+    precision = partial(arithmetic, policy.device, recipe.dtype)
     for step in range(first_step, recipe.steps):
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
         generator = derived_generator(policy.device, recipe.seed, "step", step)
         lr = set_learning_rate(optimizer, recipe, step)
 
-        with arithmetic(policy.device, recipe.dtype):
+        with precision():
             if method.imitates:
                 rollouts = demonstrated(policy, task, recipe, step)
                 rewards = {}
@@ -61,31 +65,35 @@ def training_steps(
                 rollouts, rewards = (
                     draw_enough(draw, recipe, method) if method.resamples else draw()
                 )
-            metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
+        sampling_seconds = time.perf_counter() - started
+        metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
 
-            if method.resamples:
-                rollouts, facts = with_signal(rollouts, recipe, method)
-                metrics |= facts
+        if method.resamples:
+            rollouts, facts = with_signal(rollouts, recipe, method)
+            metrics |= facts
+        with precision():
             if reference is not None:
-                with torch.no_grad():
-                    rollouts = replace(rollouts, ref_logprobs=reference.logprobs(rollouts))
+                read = partial(shared_prompt_logprobs, reference)
+                rollouts = replace(rollouts, ref_logprobs=learning.read(read, rollouts))
             if not method.imitates:
-                rollouts, facts = with_advantages(rollouts, critic, recipe, method)
+                rollouts, facts = with_advantages(rollouts, judging, recipe, method)
                 metrics |= facts
-            if method.keeps_rewarded:
-                rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
-                metrics["kept"] = len(rollouts)
+        if method.keeps_rewarded:
+            rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
+            metrics["kept"] = len(rollouts)
 
-            if method.step is not None:
+        if method.step is not None:
+            with precision(weights_change=True):
                 metrics["loss"] = call_step(method.step, policy, optimizer, rollouts, recipe)
-            else:
-                networks = (policy, critic)
-                metrics |= update(networks, optimizer, rollouts, recipe, method, generator, step)
+        else:
+            networks = (learning, judging)
+            metrics |= update(networks, optimizer, rollouts, recipe, method, generator, step)
         seconds = time.perf_counter() - started
         metrics |= {
             "step": step + 1,
             "lr": lr,
             "seconds": seconds,
+            "seconds/sampling": sampling_seconds,
             "tokens_per_second": metrics["tokens"] / seconds,
         }
         yield metrics
@@ -99,10 +107,10 @@ def drawn(policy, recipe, task, reward, generator, step, attempt=0):
     return score(policy, rollouts, problems, recipe, task, reward)
 
 
-def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[str, float]]:
+def with_advantages(rollouts, judging, recipe, method) -> tuple[Rollouts, dict[str, float]]:
     """The rollouts with their advantages: by the method's estimator, or by the critic."""
-    if critic is not None:
-        return judged(critic, rollouts, recipe, method)
+    if judging is not None:
+        return judged(judging, rollouts, recipe, method)
     advantages = call_estimator(
         method.advantages, rollouts.rewards, rollouts.mask, group_size=recipe.group_size
     )
@@ -111,21 +119,19 @@ def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[st
 
 def update(networks, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
     """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
-    policy, critic = networks
+    learning, judging = networks
+    read = partial(shared_prompt_logprobs, learning.network)
     updates = []
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
         fresh = not updates and not method.imitates  # πθ is still the πold that sampled
-        rows = rows_with_gradient(loss_of, batch) if fresh else None
-        logprobs = row_logprobs(policy, batch, rows)  # (n, T)
-        loss, clip_fraction = loss_of(logprobs)
-        facts, error = {}, 0
-        if critic is not None:
-            error = critic_loss(critic, batch, recipe, method)
-            facts["value_loss"] = error.item()
-        norm = descend(loss + error, optimizer, recipe, step)
-        facts |= update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction)
-        updates.append(facts)
+        with arithmetic(batch.tokens.device, recipe.dtype):
+            rows = rows_with_gradient(loss_of, batch) if fresh else None
+            loss, logprobs, clip_fraction = learning.backward(read, batch, loss_of, rows)
+            error = judging and critic_backward(judging, batch, recipe, method)
+        norm = descend([loss] if error is None else [loss, error], optimizer, recipe, step)
+        facts = update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction)
+        updates.append(facts | ({} if error is None else {"value_loss": error.item()}))
     if not updates:
         return {}
     return {name: sum(each[name] for each in updates) / len(updates) for name in updates[0]}

@@ -27,6 +27,7 @@ from rlcourse.training.batches import problems_of_step
 from rlcourse.training.descent import arithmetic, descend, set_learning_rate
 from rlcourse.training.forward import shared_prompt_logprobs
 from rlcourse.training.methods import Method, call_for_tensor, call_loss
+from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.scalar_model import RewardModel
 from rlcourse.training.scoring import sampled, score
@@ -42,7 +43,7 @@ class Pair:
 
 
 def preference_steps(
-    loss_of: Callable[[list[Pair]], tuple[Tensor, dict]],
+    learn: Callable[[list[Pair]], tuple[Tensor, dict]],
     pairs: Sequence[Pair],
     device: torch.device,
     optimizer: torch.optim.Optimizer,
@@ -51,15 +52,16 @@ def preference_steps(
 ) -> Iterator[dict[str, float]]:
     """Train on ``recipe.prompts`` pairs a step and yield its metrics, from `first_step` on.
 
-    `loss_of` a list of pairs is the loss and what to report with it.
+    `learn` from a list of pairs leaves the gradient of its loss in the weights, and returns the
+    loss and what to report with it.
     """
     for step in range(first_step, recipe.steps):
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
         lr = set_learning_rate(optimizer, recipe, step)
         with arithmetic(device, recipe.dtype):
-            loss, metrics = loss_of(problems_of_step(pairs, recipe.prompts, step, recipe.seed))
-            metrics["grad_norm"] = descend(loss, optimizer, recipe, step).item()
+            loss, metrics = learn(problems_of_step(pairs, recipe.prompts, step, recipe.seed))
+        metrics["grad_norm"] = descend([loss], optimizer, recipe, step).item()
         seconds = time.perf_counter() - started
         metrics |= {"loss": loss.item(), "step": step + 1, "lr": lr, "seconds": seconds}
         yield metrics | {"tokens_per_second": metrics["tokens"] / seconds}
@@ -68,31 +70,39 @@ def preference_steps(
 # DPO
 
 
-def dpo_pairs_loss(
-    pairs: Sequence[Pair], policy, reference, recipe: Recipe, method: Method
+def learn_dpo(
+    pairs: Sequence[Pair], learning: MicroBatches, reference, recipe: Recipe, method: Method
 ) -> tuple[Tensor, dict[str, float]]:
-    """DPO's loss of some pairs, and the implicit rewards: of chosen, of rejected, their margin."""
+    """DPO's loss of some pairs, its gradient left in the policy, and the implicit rewards: of
+    chosen, of rejected, their margin."""
+    policy = learning.network
     batch = as_rows(pairs, policy, recipe)
     total = partial(call_for_tensor, method.functions["sequence_logprobs"], (len(batch),))
-    logprobs = total(logprobs=shared_prompt_logprobs(policy, batch), mask=batch.mask)
-    with torch.no_grad():
-        ref_logprobs = total(logprobs=shared_prompt_logprobs(reference, batch), mask=batch.mask)
-    (chosen, rejected), (ref_chosen, ref_rejected) = logprobs.chunk(2), ref_logprobs.chunk(2)
-    loss, _ = call_loss(
-        method.loss,
-        of="chosen_logprobs",
-        chosen_logprobs=chosen,
-        rejected_logprobs=rejected,
-        ref_chosen_logprobs=ref_chosen,
-        ref_rejected_logprobs=ref_rejected,
-        beta=recipe.beta,
-        label_smoothing=recipe.label_smoothing,
-    )
+    read_reference = partial(shared_prompt_logprobs, reference)
+    ref_logprobs = total(logprobs=learning.read(read_reference, batch), mask=batch.mask)
+    ref_chosen, ref_rejected = ref_logprobs.chunk(2)
+
+    def loss_of(logprobs: Tensor):
+        chosen, rejected = total(logprobs=logprobs, mask=batch.mask).chunk(2)
+        loss, _ = call_loss(
+            method.loss,
+            of="chosen_logprobs",
+            chosen_logprobs=chosen,
+            rejected_logprobs=rejected,
+            ref_chosen_logprobs=ref_chosen,
+            ref_rejected_logprobs=ref_rejected,
+            beta=recipe.beta,
+            label_smoothing=recipe.label_smoothing,
+        )
+        return loss, chosen.detach(), rejected.detach()
+
+    read = partial(shared_prompt_logprobs, policy)
+    loss, _, chosen, rejected = learning.backward(read, batch, loss_of)
     reward = partial(
         call_for_tensor, method.functions["implicit_rewards"], (len(pairs),), beta=recipe.beta
     )
-    better = reward(logprobs=chosen.detach(), ref_logprobs=ref_chosen)
-    worse = reward(logprobs=rejected.detach(), ref_logprobs=ref_rejected)
+    better = reward(logprobs=chosen, ref_logprobs=ref_chosen)
+    worse = reward(logprobs=rejected, ref_logprobs=ref_rejected)
     return loss, compared(better, worse) | {"tokens": int(batch.mask.sum())}
 
 
@@ -117,17 +127,25 @@ def compared(chosen: Tensor, rejected: Tensor) -> dict[str, float]:
 # Reward models
 
 
-def reward_pairs_loss(
-    pairs: Sequence[Pair], model: RewardModel, recipe: Recipe, method: Method
+def learn_rewards(
+    pairs: Sequence[Pair],
+    model: RewardModel,
+    learning: MicroBatches,
+    recipe: Recipe,
+    method: Method,
 ) -> tuple[Tensor, dict[str, float]]:
-    """The Bradley–Terry loss of some pairs, and how far their rewards are apart."""
+    """The Bradley–Terry loss of some pairs, its gradient left in the model, and how far their
+    rewards are apart."""
     questions = [pair.prompt for pair in pairs]
     completions = [pair.chosen for pair in pairs] + [pair.rejected for pair in pairs]
     batch = model.batch(questions + questions, completions, recipe.system)
-    chosen, rejected = model.rewards(batch).chunk(2)
-    loss, _ = call_loss(method.loss, of="chosen", chosen=chosen, rejected=rejected)
-    metrics = compared(chosen.detach(), rejected.detach())
-    return loss, metrics | {"tokens": int(batch.mask.sum())}
+
+    def loss_of(rewards: Tensor):
+        chosen, rejected = rewards.chunk(2)
+        return call_loss(method.loss, of="chosen", chosen=chosen, rejected=rejected)
+
+    loss, rewards, _ = learning.backward(model.rewards, batch, loss_of)
+    return loss, compared(*rewards.chunk(2)) | {"tokens": int(batch.mask.sum())}
 
 
 def pair_rewards(

@@ -23,6 +23,7 @@ ALGORITHMS = (
     *("sft", "rejection_sampling", "reinforce", "rloo", "ppo"),
     *("grpo", "dr_grpo", "dapo", "gspo", "dpo", "reward_model"),
 )
+EXTRACTS = ("marked", "tagged", "lenient")
 COMPARE_GROUPS = ("rloo", "grpo", "dr_grpo", "dapo", "gspo")
 COMPARE_PAIRS = ("dpo", "reward_model")
 SHIPPED = Path(__file__).parent / "recipes"
@@ -48,6 +49,9 @@ class Recipe:
     data: str | None = _setting(None, "directory of the task's data; null: embedded or downloaded")
     task_options: dict = _setting({}, "options handed to the task, such as its level")
     system: str | None = _setting(None, "system message put before every question")
+    extract: str | None = _setting(
+        None, "where an answer is read: see rlcourse.tasks; null: the task's", choices=EXTRACTS
+    )
     warm_start: str | None = _setting(None, "recipe that is run first, such as sft")
     seed: int = _setting(0, "the only source of randomness", low=0)
 
@@ -97,8 +101,17 @@ class Recipe:
         0.0, "share of pairs that dpo takes to be mislabeled", low=0.0, high=0.5
     )
 
+    micro_batch: int | None = _setting(
+        None, "rows read at once in training: less memory, the same gradient; null: all", low=1
+    )
+    gradient_checkpointing: bool = _setting(
+        False, "compute activations twice instead of keeping them: less memory"
+    )
+    lora: dict = _setting({}, "adapters in place of all weights, such as {rank: 16, alpha: 32}")
+
     eval_problems: int = _setting(200, "held-out problems before and after; 0: none", low=0)
     eval_samples: int = _setting(8, "completions of each, for pass@k", low=1)
+    eval_temperature: float = _setting(1.0, "their temperature", above=0.0, high=10.0)
     eval_every: int = _setting(0, "steps between greedy evaluations on the way; 0: none", low=0)
     checkpoint_every: int = _setting(10, "steps between checkpoints; 0: none before the end", low=0)
     dtype: str = _setting(
@@ -123,6 +136,8 @@ class Recipe:
                 f"{self.algorithm} pairs the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
             )
+        if self.lora and self.algorithm in ("ppo", "reward_model"):
+            raise UserError(f"{self.algorithm} trains a head, which has no adapters: remove lora")
         if self.overlong_buffer > self.max_tokens:
             raise UserError(
                 f"overlong_buffer must be at most max_tokens, {self.max_tokens}, "
@@ -256,6 +271,8 @@ def _checked(name: str, value):
         return None
     if name == "rewards":
         return _checked_rewards(value)
+    if name == "lora":
+        return _checked_lora(value)
     if choices := facts["choices"]:
         if value not in choices:
             hint = _nearest(value, choices) or ": choose from " + ", ".join(choices)
@@ -281,6 +298,8 @@ def _converted(name: str, value, kind):
         return dict(value)
     if kind is str and isinstance(value, (str, Path)):
         return str(value)
+    if kind is bool and isinstance(value, bool):
+        return value
     if kind in (int, float) and not isinstance(value, bool):
         try:
             number = float(value)  # YAML reads 1e-4 as text
@@ -290,7 +309,7 @@ def _converted(name: str, value, kind):
             return number
         if number is not None and number.is_integer():
             return int(number)
-    wanted = {int: "a whole number", float: "a number", str: "text"}[kind]
+    wanted = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
     raise UserError(f"{name} must be {wanted}, not {value!r}")
 
 
@@ -321,3 +340,25 @@ def _checked_rewards(weights: dict) -> dict:
         if not math.isfinite(weight):
             raise UserError(f"rewards.{key} must be finite, not {weight}")
     return checked
+
+
+def _checked_lora(adapters: dict) -> dict:
+    """Rank, α and targets of the adapters, all three, or nothing."""
+    if not adapters:
+        return {}
+    for key in adapters:
+        if key not in ("rank", "alpha", "targets"):
+            hint = _nearest(str(key), ("rank", "alpha", "targets"))
+            raise UserError(f"lora has no key '{key}'{hint or ': it has rank, alpha and targets'}")
+    rank = _converted("lora.rank", adapters.get("rank", 16), int)
+    alpha = _converted("lora.alpha", adapters.get("alpha", 2 * rank), float)
+    if rank < 1 or not alpha > 0 or not math.isfinite(alpha):
+        raise UserError(
+            f"lora needs a rank of at least 1 and an alpha above 0, not {rank} and {alpha:g}"
+        )
+    targets = adapters.get("targets", "all-linear")
+    if not isinstance(targets, str) and not (
+        isinstance(targets, (list, tuple)) and targets and all(isinstance(t, str) for t in targets)
+    ):
+        raise UserError(f"lora.targets must be names of linear layers, not {targets!r}")
+    return {"rank": rank, "alpha": alpha, "targets": targets}

@@ -18,18 +18,23 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
 from rlcourse.files import TEMPORARY, write_errors_explained, write_json, write_text
 from rlcourse.machine import hardware, versions
+from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import RunRecord, render_report
+from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
+from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from rlcourse.training.descent import NonFinite, arithmetic
 from rlcourse.training.learners import Learner, learner_for
 from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter, read_metrics
 from rlcourse.training.recipe import Recipe, load_recipe
+from rlcourse.training.recompute import enable_recomputing
 from rlcourse.training.scalar_model import RewardModel
 
-MAY_DIFFER_ON_RESUME = ("device", "checkpoint_every")
+# What changes speed and memory, and nothing that is computed but for rounding.
+MAY_DIFFER_ON_RESUME = ("device", "checkpoint_every", "micro_batch", "gradient_checkpointing")
 
 
 @dataclass
@@ -133,18 +138,25 @@ def train(
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     task = task or _load_task(recipe)
+    if recipe.extract is not None:
+        task = replace(task, extract=EXTRACTORS[recipe.extract])
     with StopRequest() as stop:
         if policy is None:
             policy = _starting_policy(recipe, out, task, resume, progress)
         else:
             policy = policy.clone()
         policy.eval()  # no dropout: the log-probs sampled with are then those trained with
+        if recipe.lora:
+            add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
+        if recipe.gradient_checkpointing:
+            enable_recomputing(policy.model)
         try:
             return _train(recipe, out, policy, task, method, reward, stop, progress)
         except torch.OutOfMemoryError:
             raise UserError(
                 f"{policy.device} has too little memory: lower prompts (now {recipe.prompts}), "
-                f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens})"
+                f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
+                "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16"
             ) from None
 
 
@@ -179,6 +191,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     finally:
         bar.close()
         writer.close()
+    if recipe.lora:
+        merge_adapters(policy)
     run.after = _evaluation(policy, recipe, task, out, "after", progress)
     run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
     if out:
@@ -245,7 +259,8 @@ def _open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
 def _load_task(recipe: Recipe) -> Task:
     from rlcourse.tasks import load_task
 
-    return load_task(recipe.task, data=recipe.data, **{"seed": recipe.seed, **recipe.task_options})
+    options = {"seed": recipe.seed, **recipe.task_options}
+    return load_task(recipe.task, data=recipe.data, **options)
 
 
 def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
@@ -253,8 +268,10 @@ def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool,
     from rlcourse.policy import Policy
 
     if recipe.warm_start is None:
-        return Policy.load(recipe.policy, device=recipe.device)
-    shared = ("policy", "task", "data", "task_options", "system", "seed", "dtype", "device")
+        # Weights that learn stay in float32; those that adapters freeze need not.
+        return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
+    shared = ("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype")
+    shared += ("device", "micro_batch", "gradient_checkpointing", "lora")
     first = load_recipe(recipe.warm_start).but(
         eval_problems=0, **{name: getattr(recipe, name) for name in shared}
     )
@@ -273,6 +290,7 @@ def _evaluation(policy, recipe, task, out, when: str, progress: bool) -> Evaluat
             policy,
             task.evaluation[: recipe.eval_problems],
             recipe.eval_samples,
+            recipe.eval_temperature,
             max_tokens=recipe.max_tokens,
             extract=task.extract,
             system=recipe.system,

@@ -8,6 +8,7 @@ of reward models.
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from rlcourse.policy.loading import choose_device, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.forward import read_once, shared_prompts
 from rlcourse.training.methods import call_for_tensor
+from rlcourse.training.recompute import recomputes, recomputing
 
 ROWS = 256  # completions read at once where no gradient is wanted
 
@@ -50,10 +52,12 @@ def scalar_model(policy: Policy) -> nn.Module:
 def token_scores(model: nn.Module, rollouts: Rollouts) -> Tensor:
     """The head's numbers (N, T+1), from the prompt's last token to the completion's end."""
     read = partial(hidden_states, model.base_model)
-    prompts = shared_prompts(rollouts)
+    recompute = recomputes(model)
+    prompts = None if recompute else shared_prompts(rollouts)
     if prompts is not None:
         hidden = read_once(read, model, prompts, rollouts)
-    else:
+        return model.score(hidden).squeeze(-1).float()
+    with recomputing(model) if recompute else nullcontext():
         mask = torch.cat([rollouts.prompt_mask, rollouts.mask], dim=1)
         hidden = read(
             keep=rollouts.tokens.shape[1] + 1,

@@ -179,7 +179,7 @@ def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
     last.rename(last.with_name("gone"))  # as if killed between steps 4 and 6
     resumed = quiet(settings, out, resume=True, **options)
     assert torch.equal(weights(resumed.policy), weights(plain.policy))
-    timings = ("seconds", "tokens_per_second")
+    timings = ("seconds", "seconds/sampling", "tokens_per_second")
     for one, two in zip(resumed.metrics, plain.metrics, strict=True):
         assert {k: v for k, v in one.items() if k not in timings} == {
             k: v for k, v in two.items() if k not in timings

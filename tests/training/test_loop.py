@@ -189,6 +189,15 @@ def test_bfloat16_arithmetic_keeps_float32_weights(warm, task, recipe):
     assert not torch.equal(weights(run.policy), weights(warm))
 
 
+def test_bfloat16_updates_see_the_weights_that_the_last_one_left(warm, task, recipe):
+    settings = {"updates": 2, "steps": 1, "lr": 0.02, "warmup": 0, "eval_problems": 0}
+    moved = {}
+    for dtype in ("float32", "bfloat16"):
+        run = quiet(recipe("rloo", dtype=dtype, **settings), policy=warm, task=task)
+        moved[dtype] = run.metrics[0]["kl_old"]
+    assert moved["bfloat16"] == pytest.approx(moved["float32"], rel=0.2)
+
+
 def test_dropout_stays_off(policy, task, recipe):
     policy.train()
     run = quiet(recipe("sft", eval_problems=0), policy=policy, task=task)

@@ -57,7 +57,7 @@ def wait_for_step(out, step, child):
 
 def content(run):
     """What must not depend on interruptions: the weights, and each step's metrics but the times."""
-    timings = ("seconds", "tokens_per_second")
+    timings = ("seconds", "seconds/sampling", "tokens_per_second")
     metrics = [{k: v for k, v in m.items() if k not in timings} for m in run.metrics]
     return weights(run.policy), metrics
 

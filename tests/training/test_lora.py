@@ -1,0 +1,132 @@
+"""Adapters learn, the weights under them do not, and what is saved is an ordinary model."""
+
+import pytest
+import torch
+from echo import echo_policy, echo_recipe, echo_task
+from safetensors.torch import load_file
+
+from rlcourse.errors import UserError
+from rlcourse.policy import Policy
+from rlcourse.policy.lora import WithoutAdapters, add_adapters, has_adapters, merge_adapters
+from rlcourse.training import Pair, load_run, train, write_pairs
+
+pytest.importorskip("peft")
+LORA = {"rank": 4, "alpha": 8}
+
+
+@pytest.fixture
+def rollouts(policy):
+    return policy.sample(["1 2?", "7?"], 4, 12, generator=torch.Generator().manual_seed(0))
+
+
+def disturbed(policy):
+    """Adapters that change something: B starts at zero."""
+    add_adapters(policy, **LORA)
+    for name, parameter in policy.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return policy
+
+
+def test_fresh_adapters_change_nothing_and_train_alone(policy, rollouts):
+    before = policy.logprobs(rollouts).detach()
+    total = sum(p.numel() for p in policy.parameters())
+    add_adapters(policy, **LORA)
+    torch.testing.assert_close(policy.logprobs(rollouts).detach(), before, rtol=0, atol=0)
+    trained = [name for name, p in policy.named_parameters() if p.requires_grad]
+    assert trained and all("lora_" in name for name in trained)
+    assert sum(p.numel() for p in policy.parameters() if p.requires_grad) < total
+
+
+def test_the_reference_is_the_policy_without_its_adapters(policy, rollouts):
+    before = policy.logprobs(rollouts).detach()
+    disturbed(policy)
+    reference = WithoutAdapters(policy)
+    assert (policy.logprobs(rollouts) - before).abs().max() > 0.01
+    torch.testing.assert_close(reference.logprobs(rollouts), before)
+    changed = policy.logprobs(rollouts)
+    assert changed.requires_grad and (changed - before).abs().max() > 0.01  # they are back
+
+
+def test_merging_makes_an_ordinary_model_that_does_the_same(policy, rollouts, tmp_path):
+    names = [name for name, _ in policy.named_parameters()]
+    expected = disturbed(policy).logprobs(rollouts).detach()
+    merge_adapters(policy)
+    assert not has_adapters(policy.model)
+    assert [name for name, _ in policy.named_parameters()] == names
+    torch.testing.assert_close(policy.logprobs(rollouts).detach(), expected, rtol=1e-4, atol=1e-5)
+    policy.save(tmp_path / "merged")
+    loaded = Policy.load(tmp_path / "merged", device="cpu")
+    torch.testing.assert_close(loaded.logprobs(rollouts).detach(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["sft", "grpo", "dpo"])
+def test_a_run_with_adapters_learns_keeps_little_and_saves_a_whole_model(algorithm, tmp_path):
+    write_pairs(tmp_path / "pairs.jsonl", [Pair(str(n), f"#### {n}", f"### {n}") for n in range(9)])
+    pairs = {"pairs": str(tmp_path / "pairs.jsonl")} if algorithm == "dpo" else {}
+    policy, task = echo_policy(), echo_task()
+    recipe = echo_recipe(algorithm, lora=LORA, lr=2e-2, steps=6, beta=0.05, **pairs)
+    run = train(recipe, tmp_path / "run", policy=policy, task=task, progress=False)
+    assert not has_adapters(run.policy.model)
+    moved = [
+        (a - b).abs().max().item()
+        for a, b in zip(run.policy.parameters(), policy.parameters(), strict=True)
+    ]
+    assert max(moved) > 1e-3
+    kept = load_file(sorted((tmp_path / "run" / "checkpoints").iterdir())[-1] / "model.safetensors")
+    assert kept and all("lora_" in name or "inv_freq" in name for name in kept)
+    again = load_run(tmp_path / "run", device="cpu").policy
+    for a, b in zip(again.parameters(), run.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_imitation_through_adapters_learns_the_task():
+    policy, task = echo_policy(), echo_task()
+    recipe = echo_recipe("sft", lora={"rank": 8}, lr=2e-2, steps=150, prompts=10, warmup=5)
+    run = train(recipe, policy=policy, task=task, progress=False)
+    assert run.metrics[-1]["loss"] < 0.95 * run.metrics[0]["loss"]
+
+
+def test_a_run_with_adapters_resumes_exactly(tmp_path):
+    policy, task = echo_policy(), echo_task()
+    options = {"policy": policy, "task": task, "progress": False}
+    recipe = echo_recipe("grpo", lora=LORA, beta=0.05, eval_problems=0, lr=1e-2, checkpoint_every=2)
+    plain = train(recipe, **options)
+    out = tmp_path / "run"
+    train(recipe, out, **options)
+    (out / "result.json").unlink()
+    last = sorted((out / "checkpoints").iterdir())[-1]
+    last.rename(out / "gone")  # as if killed between steps 2 and 4
+    resumed = train(recipe, out, resume=True, **options)
+    for a, b in zip(resumed.policy.parameters(), plain.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"rank": 0}, "rank of at least 1"),
+        ({"rnak": 4}, "did you mean 'rank'"),
+        ({"rank": 4, "alpha": "much"}, "lora.alpha must be a number"),
+        ({"rank": 4, "targets": 7}, "lora.targets must be names"),
+    ],
+)
+def test_wrong_adapters_are_refused(given, said):
+    with pytest.raises(UserError, match=said):
+        echo_recipe(lora=given)
+
+
+def test_a_head_has_no_adapters():
+    with pytest.raises(UserError, match="ppo trains a head"):
+        echo_recipe("ppo", lora=LORA)
+
+
+def test_layers_that_are_not_there_are_named(policy):
+    with pytest.raises(UserError, match="its linear layers are down_proj"):
+        add_adapters(policy, 4, 8, ["no_such_layer"])
+
+
+def test_without_peft_a_sentence_says_how_to_get_it(policy, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "peft", None)
+    with pytest.raises(UserError, match=r"pip install \"rlcourse\[lora\]\""):
+        add_adapters(policy, **LORA)

@@ -1,0 +1,204 @@
+"""Micro-batches change memory and nothing else, whatever the loss."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+from echo import echo_policy, echo_recipe, echo_task
+
+from rlcourse.algorithms import group_normalized_advantages
+from rlcourse.errors import UserError
+from rlcourse.training import Pair, train, write_pairs
+from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
+from rlcourse.training.loop import batch_loss
+from rlcourse.training.methods import METHODS
+from rlcourse.training.micro_batches import MicroBatches, is_out_of_memory
+
+GROUP_LOSSES = ["reinforce", "grpo", "dr_grpo", "dapo", "gspo"]
+
+
+@pytest.fixture
+def exact():
+    """A policy in float64, so that equal means equal."""
+    return echo_policy().double()
+
+
+@pytest.fixture
+def batch(exact):
+    """Eight completions, two of each of four prompts, some padded, some without a signal."""
+    generator = torch.Generator().manual_seed(3)
+    rollouts = exact.sample(["1?", "7 7?", "3 3 3?", "12?"], 2, 9, generator=generator)
+    assert not rollouts.mask.all() and not rollouts.prompt_mask.all()
+    rewards = torch.tensor([1.0, 0, 1, 1, 0, 1, 0, 0], dtype=torch.float64)
+    advantages = group_normalized_advantages(rewards, 2)
+    moved = rollouts.old_logprobs + 0.3 * torch.randn(rollouts.mask.shape, generator=generator)
+    return replace(rollouts, advantages=advantages, old_logprobs=moved, ref_logprobs=moved - 0.1)
+
+
+def gradient(policy):
+    return torch.cat([p.grad.flatten() for p in policy.parameters()])
+
+
+def learned(policy, batch, algorithm, size, beta=0.0, rows=None):
+    """Loss, log-probs, clip fraction and gradient of one update, read `size` rows at a time."""
+    recipe, method = echo_recipe(algorithm, beta=beta), METHODS[algorithm]
+    loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
+    read = partial(shared_prompt_logprobs, policy)
+    found = MicroBatches(policy, size).backward(read, batch, loss_of, rows)
+    return *found, gradient(policy)
+
+
+@pytest.mark.parametrize("algorithm", GROUP_LOSSES)
+@pytest.mark.parametrize("beta", [0.0, 0.04])
+@pytest.mark.parametrize("size", [1, 3])
+def test_eight_rows_equal_eight_times_one(exact, batch, algorithm, beta, size):
+    whole = learned(exact, batch, algorithm, None, beta)
+    pieces = learned(exact, batch, algorithm, size, beta)
+    assert whole[3].norm() > 1e-3
+    for one, other in zip(whole, pieces, strict=True):
+        if one is not None:
+            torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-8)
+
+
+def test_adding_up_the_losses_of_pieces_would_not_do(exact, batch):
+    """What the whole module is for: a token mean is not the mean of the pieces' token means."""
+    method, recipe = METHODS["dapo"], echo_recipe("dapo")
+    whole = learned(exact, batch, "dapo", None)[3]
+    exact.zero_grad()
+    for rows in torch.arange(8).split(2):
+        piece = batch.rows(rows)
+        loss, _ = batch_loss(shared_prompt_logprobs(exact, piece), method, piece, recipe)
+        (loss / 4).backward()
+    assert (gradient(exact) - whole).norm() > 0.01 * whole.norm()
+
+
+def test_rows_without_gradient_are_read_in_no_piece(exact, batch):
+    batch = replace(batch, ref_logprobs=None)
+    read_rows = []
+
+    def read(piece):
+        read_rows.extend(piece.advantages.tolist())
+        return exact.logprobs(piece)
+
+    loss_of = partial(
+        batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe("grpo", beta=0.0)
+    )
+    rows = rows_with_gradient(loss_of, batch)
+    assert 0 < rows.sum() < 8
+    MicroBatches(exact, 1).backward(read, batch, loss_of, rows)
+    assert len(read_rows) == 2 * rows.sum() and 0.0 not in read_rows
+
+
+def test_reading_in_pieces_reads_the_same(exact, batch):
+    read = partial(shared_prompt_logprobs, exact)
+    whole = MicroBatches(exact).read(read, batch)
+    for size in (1, 3, 5):
+        in_pieces = MicroBatches(exact, size).read(read, batch)
+        torch.testing.assert_close(in_pieces, whole, rtol=1e-6, atol=1e-9)
+        assert not in_pieces.requires_grad
+
+
+class Cramped:
+    """Reads at most `room` rows at once, and says about more what a GPU would."""
+
+    def __init__(self, policy, room, error=torch.OutOfMemoryError):
+        self.policy, self.room, self.error, self.sizes = policy, room, error, []
+
+    def __call__(self, piece):
+        self.sizes.append(len(piece))
+        if len(piece) > self.room:
+            raise self.error("CUDA out of memory. Tried to allocate 2 GiB")
+        return self.policy.logprobs(piece)
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
+def test_out_of_memory_halves_the_rows_until_they_fit_and_says_so(exact, batch, capsys, error):
+    expected = learned(exact, batch, "grpo", None)[3]
+    learning, read = MicroBatches(exact), Cramped(exact, 2, error)
+    loss_of = partial(batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe())
+    learning.backward(read, batch, loss_of)
+    torch.testing.assert_close(gradient(exact), expected, rtol=1e-6, atol=1e-9)
+    assert read.sizes[:3] == [8, 4, 2] and learning.rows == 2
+    said = capsys.readouterr().err
+    assert "out of memory with 8 rows at once; going on with 4" in said
+    read.sizes.clear()
+    learning.backward(read, batch, loss_of)
+    assert max(read.sizes) == 2  # what was learned about the memory is kept
+
+
+def test_where_not_even_one_row_fits_the_error_goes_on(exact, batch):
+    read = Cramped(exact, 0)
+    with pytest.raises(torch.OutOfMemoryError):
+        MicroBatches(exact).read(read, batch)
+    assert read.sizes == [8, 4, 2, 1]
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(exact, batch):
+    assert not is_out_of_memory(RuntimeError("shape mismatch"))
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        MicroBatches(exact, 4).read(
+            Cramped(exact, 0, lambda text: RuntimeError("shape mismatch")), batch
+        )
+
+
+def weights(run):
+    module = run.policy or run.reward_model.reader
+    return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+
+PAIRS = [Pair(str(n), f"#### {n}", f"#### {(n + 1) % 10}{n}") for n in range(10)]
+
+
+def by_length(completions):
+    """A reward that a policy which knows nothing earns now and then."""
+    return torch.tensor([float(len(text) % 3 == 0) for text in completions])
+
+
+@pytest.mark.parametrize("algorithm", sorted(METHODS))
+def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
+    write_pairs(tmp_path / "pairs.jsonl", PAIRS)
+    settings = {"updates": 2, "beta": 0.1, "eval_problems": 0, "lr": 1e-3, "minibatches": 2}
+    if METHODS[algorithm].compares:
+        settings["pairs"] = str(tmp_path / "pairs.jsonl")
+    start, ends = echo_policy().double(), []
+    for size in (None, 3):
+        recipe = echo_recipe(algorithm, micro_batch=size, steps=3, **settings)
+        options = {"task": echo_task(), "reward": by_length, "progress": False}
+        run = train(recipe, policy=start, **options)
+        ends.append(weights(run))
+    if run.policy:
+        assert (ends[0] - torch.cat([p.flatten() for p in start.parameters()])).norm() > 1e-3
+    torch.testing.assert_close(ends[1], ends[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_run_is_resumed_with_another_micro_batch(tmp_path):
+    settings = {"eval_problems": 0, "checkpoint_every": 2, "beta": 0.1}
+    task, policy = echo_task(), echo_policy().double()
+    options = {"policy": policy, "task": task, "progress": False}
+    plain = train(echo_recipe(**settings), reward=by_length, **options)
+    out = tmp_path / "run"
+
+    def reward(completions):
+        if fails and (out / "checkpoints" / "step-000002").exists():
+            raise UserError("the machine went away")
+        return by_length(completions)
+
+    fails = True
+    with pytest.raises(UserError, match="went away"):
+        train(echo_recipe(**settings), out, reward=reward, **options)
+    fails = False
+    resumed = train(
+        echo_recipe(micro_batch=2, **settings), out, reward=reward, resume=True, **options
+    )
+    torch.testing.assert_close(weights(resumed), weights(plain), rtol=1e-5, atol=1e-7)
+
+
+def test_without_memory_for_a_single_row_a_sentence_says_what_to_lower(monkeypatch):
+    def no_room(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("rlcourse.training.loop.shared_prompt_logprobs", no_room)
+    options = {"policy": echo_policy(), "task": echo_task(), "progress": False}
+    with pytest.raises(UserError, match="lower prompts"):
+        train(echo_recipe(eval_problems=0), **options)
