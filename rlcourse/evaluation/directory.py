@@ -83,7 +83,6 @@ class EvaluationDirectory(Records):
                 raise UserError(
                     f"{self.path} is not empty and holds no evaluation: choose another --out"
                 )
-        write_json(self.path / "settings.json", self.settings)
 
     def _read_whole_batches(self) -> None:
         """Take up what a kill left; a batch that is not whole, cut lines too, goes from the file.
@@ -118,6 +117,8 @@ class EvaluationDirectory(Records):
         ]
         # Half a surrogate pair, which UTF-8 cannot hold, becomes \\udc00, which JSON reads back.
         data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+        if start == 0:  # an evaluation that failed at once may be tried with other settings
+            write_json(self.path / "settings.json", self.settings)
         with write_errors_explained(self.completions), self.completions.open("ab") as file:
             file.write(data)
             file.flush()

@@ -99,7 +99,8 @@ def _keep(batches, records: Records, total: int, bar: tqdm) -> None:
                 raise Interrupted(
                     f"the evaluation was stopped by {stop.received} after {done} of {total} "
                     f"problems; everything is in {records.path}: run the same command with "
-                    "--resume to go on"
+                    "--resume to go on",
+                    received=stop.received,
                 )
 
 

@@ -1,0 +1,146 @@
+"""`rlcourse evaluate` and `rlcourse compare` as their users call them."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlcourse.cli import main
+from rlcourse.evaluation import read_evaluation
+from rlcourse.tasks import format_reward
+
+GSM8K = Path(
+    os.environ.get(
+        "RLCOURSE_GSM8K", Path(__file__).resolve().parents[2] / ".." / "shared" / "gsm8k"
+    )
+)
+QUICK = ["--problems", "6", "--samples", "2", "--max-tokens", "24"]
+
+
+@pytest.fixture
+def rlcourse(monkeypatch, capsys, tmp_path):
+    """Runs a command in an empty directory: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rlcourse", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_evaluating_twice_and_comparing(rlcourse):
+    code, table, _ = rlcourse("evaluate", *QUICK, "--out", "one")
+    assert code == 0
+    assert table.startswith("6 problems, 2 samples each at temperature 1;")
+    assert "majority vote of k" in table and "accuracy, read leniently" in table
+    assert table == Path("one/table.txt").read_text()
+    code, text, _ = rlcourse("evaluate", *QUICK, "--out", "two", "--temperature", "0.5", "--json")
+    assert code == 0
+    values, evaluation = json.loads(text), read_evaluation("two")
+    assert values == evaluation.to_dict(transcripts=False)
+    assert values["temperature"] == 0.5 and list(values["pass_at"]) == ["1", "2"]
+    code, text, _ = rlcourse("compare", "one", "two")
+    assert code == 0
+    assert "temperature: 1.0 and 0.5" in text and "exact sign test" in text
+    code, text, _ = rlcourse("compare", "one", "two", "--json")
+    assert code == 0 and json.loads(text)["problems"] == 6
+
+
+def test_every_option_reaches_the_evaluation(rlcourse):
+    code, _, _ = rlcourse(
+        *("evaluate", *QUICK, "--seed", 3, "--top-p", 0.9, "--top-k", 5, "--batch", 4),
+        *("--system", "Think.", "--extract", "tagged", "--dtype", "float64", "--out", "out"),
+    )
+    assert code == 0
+    settings = json.loads(Path("out/settings.json").read_text())
+    expected = {
+        **{"policy": "tiny", "task": "word_problems", "data": None, "dtype": "float64"},
+        **{"samples": 2, "temperature": 1.0, "max_tokens": 24, "top_p": 0.9, "top_k": 5},
+        **{"seed": 3, "batch": 4, "system": "Think.", "extract": "extract_tagged_answer"},
+        **{"format_reward": "format_reward"},
+    }
+    assert expected.items() <= settings.items()
+    assert settings["problems"].startswith("6 (")
+    for transcript in read_evaluation("out").transcripts:
+        for one in (transcript.greedy, *transcript.samples):
+            assert one.format_reward == pytest.approx(float(format_reward([one.text])[0]))
+
+
+def test_an_evaluation_goes_on_where_it_was_cut(rlcourse):
+    arguments = ["evaluate", *QUICK, "--batch", 4, "--out", "out"]
+    rlcourse(*arguments)
+    whole = Path("out/result.json").read_text()
+    Path("out/result.json").unlink()
+    completions = Path("out/completions.jsonl")
+    completions.write_bytes(completions.read_bytes()[:-100])
+    code, _, error = rlcourse(*arguments)
+    assert code == 1
+    assert error.strip() == (
+        "rlcourse: out already holds a started evaluation: add --resume to go on with it, "
+        "or choose another --out"
+    )
+    assert rlcourse(*arguments, "--resume")[0] == 0
+    again, before = (json.loads(t) for t in (Path("out/result.json").read_text(), whole))
+    again.pop("seconds"), before.pop("seconds")
+    assert again == before
+
+
+def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, task, recipe):
+    from rlcourse.training import train
+
+    run = train(recipe("sft", steps=30, lr=1e-2), "run", policy=policy, task=task, progress=False)
+    code, text, _ = rlcourse("compare", "run")
+    assert code == 0
+    assert "A  run/evaluation_before.json" in text and "B  run\n" in text
+    values = json.loads(rlcourse("compare", "run", "--json")[1])
+    accuracy = next(d for d in values["differences"] if d["name"] == "accuracy")
+    assert accuracy["a"] == run.before.accuracy.value
+    assert accuracy["b"] == run.after.accuracy.value > accuracy["a"]
+
+
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [
+        (["evaluate", "--resume"], 1, "--resume needs --out"),
+        (["evaluate", "--extract", "guess"], 1, "choose one of marked, tagged, lenient"),
+        (["evaluate", "--problems", "0"], 2, "--problems"),
+        (["evaluate", "--top-p", "1.5"], 2, "--top-p"),
+        (["evaluate", "--dtype", "int8"], 1, "Unknown dtype 'int8'"),
+        (["evaluate", "--policy", "./nowhere"], 1, "There is no model directory nowhere"),
+        (["evaluate", *QUICK, "--max-tokens", "100000"], 1, "this model reads at most"),
+        (["compare", "nowhere", "nothing"], 1, "nowhere holds no evaluation"),
+        (["compare", "nowhere"], 1, "holds no evaluation"),
+    ],
+)
+def test_wrong_calls_end_in_one_sentence(rlcourse, arguments, code, message):
+    found, out, error = rlcourse(*arguments)
+    assert found == code and message in error and not out
+    assert "Traceback" not in error
+    assert not list(Path().iterdir())
+
+
+def test_what_failed_at_once_may_be_tried_with_other_settings(rlcourse):
+    assert rlcourse("evaluate", *QUICK, "--max-tokens", "100000", "--out", "out")[0] == 1
+    assert rlcourse("evaluate", *QUICK, "--out", "out")[0] == 0
+
+
+@pytest.mark.skipif(
+    not (GSM8K / "test.jsonl").exists(), reason="set RLCOURSE_GSM8K to a directory with GSM8K"
+)
+def test_the_real_task_is_evaluated_and_kept(rlcourse):
+    code, _, _ = rlcourse(
+        *("evaluate", "--task", "gsm8k", "--data", GSM8K, *QUICK, "--out", "out", "--json")
+    )
+    assert code == 0
+    lines = (GSM8K / "test.jsonl").read_text(encoding="utf-8").splitlines()[:6]
+    transcripts = read_evaluation("out").transcripts
+    assert [t.question for t in transcripts] == [json.loads(line)["question"] for line in lines]
+    assert [t.answer for t in transcripts] == [json.loads(line)["answer"] for line in lines]
