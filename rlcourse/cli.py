@@ -1,8 +1,8 @@
 """The command line of the course; ``rlcourse --help`` lists its commands.
 
 Exit codes: 0 done; 1 a failure that is the user's to mend, one sentence on stderr; 2 wrong usage;
-130 interrupted, with what was done so far kept. Heavy modules are imported by the command that
-needs them.
+130 interrupted, with what was done so far kept (0 where a scheduler's SIGTERM did it). Heavy
+modules are imported by the command that needs them.
 """
 
 import json
@@ -39,7 +39,7 @@ def main() -> None:
         app()
     except UserError as error:
         print(f"rlcourse: {error}", file=sys.stderr)
-        sys.exit(130 if type(error).__name__ == "Interrupted" else 1)
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("rlcourse: interrupted", file=sys.stderr)
         sys.exit(130)
@@ -219,6 +219,21 @@ def compare(
         a, b = a / "evaluation_before.json", a
     comparison = compared(a, b)
     print(json.dumps(comparison.to_dict(), indent=2) if as_json else comparison)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page [default: RUN/report.html; of several comparison.html]."),
+    ] = None,
+) -> None:
+    """Make a run's page, finished or not; of several runs one page that compares them."""
+    from rlcourse.reports import write_report
+    from rlcourse.training import Recipe
+
+    print(write_report(runs, out, Recipe().to_dict()))
 
 
 @app.command()

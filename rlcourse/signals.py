@@ -7,11 +7,17 @@ from rlcourse.errors import UserError
 
 
 class Interrupted(UserError):
-    """The work was asked to stop, and did so cleanly; ``run`` is what training had got to."""
+    """The work was asked to stop by `received`, and did so cleanly; ``run`` is what training had
+    got to.
 
-    def __init__(self, message: str, run=None):
+    A scheduler that sends SIGTERM takes 0 to mean that all is in order, and it is: what was done is
+    kept. A person's Ctrl-C ends a chain of commands, so it is 130, as shells have it.
+    """
+
+    def __init__(self, message: str, run=None, received: str | None = "SIGINT"):
         super().__init__(message)
         self.run = run
+        self.exit_code = 0 if received == "SIGTERM" else 130
 
 
 class StopRequest:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import torch
 from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
@@ -29,6 +28,7 @@ from rlcourse.training.descent import NonFinite, arithmetic
 from rlcourse.training.learners import Learner, learner_for
 from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter, read_metrics
+from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.recompute import enable_recomputing
 from rlcourse.training.scalar_model import RewardModel
@@ -152,7 +152,9 @@ def train(
             enable_recomputing(policy.model)
         try:
             return _train(recipe, out, policy, task, method, reward, stop, progress)
-        except torch.OutOfMemoryError:
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
             raise UserError(
                 f"{policy.device} has too little memory: lower prompts (now {recipe.prompts}), "
                 f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
@@ -185,7 +187,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
             if out and (last or due or stop):
                 save_checkpoint(out / "checkpoints", done, learner.module, learner.optimizer)
             if stop and not last:
-                raise Interrupted(_stopped(run, stop.received), run)
+                raise Interrupted(_stopped(run, stop.received), run, stop.received)
     except NonFinite as error:
         raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
     finally:

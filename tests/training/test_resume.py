@@ -30,7 +30,8 @@ try:
     train(echo_recipe(**{settings!r}), {out!r}, policy=echo_policy(), task=echo_task(),
           resume={resume!r}, progress=False)
 except UserError as error:
-    sys.exit(str(error))
+    print(error, file=sys.stderr)
+    sys.exit(error.exit_code)
 """
 
 
@@ -99,14 +100,14 @@ def one_thread():
 
 
 @pytest.mark.slow
-def test_sigterm_ends_the_step_writes_a_checkpoint_and_says_how_to_go_on(tmp_path):
+def test_sigterm_ends_the_step_writes_a_checkpoint_says_how_to_go_on_and_exits_with_0(tmp_path):
     settings = {"steps": 5000, "eval_problems": 0, "checkpoint_every": 0}
     child = start(tmp_path / "run", settings)
     wait_for_step(tmp_path / "run", 3, child)
     child.send_signal(signal.SIGTERM)
     message = child.communicate(timeout=60)[1].decode().strip().splitlines()[-1]
     done = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
-    assert child.returncode == 1
+    assert child.returncode == 0  # what a scheduler takes for a job that is in order
     assert f"grpo stopped by SIGTERM after step {done} of 5000" in message
     assert "with --resume to go on" in message
     (saved,) = checkpoints(tmp_path / "run" / "checkpoints")
