@@ -1,6 +1,15 @@
 """Runs as pages to show: one self-contained HTML file each, or one that compares several."""
 
-from rlcourse.reports.record import RunRecord, read_run
+from rlcourse.reports.comparison import render_comparison
+from rlcourse.reports.record import RunRecord, read_metrics, read_run
 from rlcourse.reports.report import render_report
+from rlcourse.reports.writing import write_report
 
-__all__ = ["RunRecord", "read_run", "render_report"]
+__all__ = [
+    "RunRecord",
+    "read_metrics",
+    "read_run",
+    "render_comparison",
+    "render_report",
+    "write_report",
+]

@@ -1,6 +1,8 @@
 """A run as one HTML file that needs nothing else: numbers, curves, transcripts, settings."""
 
+import math
 from datetime import datetime
+from statistics import fmean
 
 from markupsafe import Markup
 
@@ -9,6 +11,7 @@ from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import WIDE, Line, plot
 from rlcourse.reports.pages import flat, render, written
 from rlcourse.reports.record import RunRecord
+from rlcourse.reports.series import completions_of
 
 TRANSCRIPTS = 10
 SAMPLES = 8  # of each transcript that can be unfolded
@@ -33,7 +36,7 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
         evaluations=evaluations,
         headline=headline(record),
         readings=readings(evaluations),
-        pass_at_k=pass_at_k_chart({name: (name, e) for name, e in evaluations.items()}),
+        pass_at_k=pass_at_k_chart({name: (name, [e]) for name, e in evaluations.items()}),
         sections=[
             (section, [(chart, drawn(chart, record)) for chart in section.charts])
             for section in sections(record.metrics)
@@ -93,24 +96,36 @@ def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interva
     return [row for row in found if any(row[1])]
 
 
-def pass_at_k_chart(evaluations: dict[str, tuple[str, Evaluation]], votes=True) -> Markup:
-    """pass@k against k (doubling) for {label: (style, evaluation)}, up to three with bands.
+def pass_at_k_chart(evaluations: dict[str, tuple[str, list[Evaluation]]], votes=True) -> Markup:
+    """pass@k against k (doubling) for {label: (style, evaluations)}, up to three with bands.
 
-    With `votes`, the accuracy of the majority vote of k beside it, dashed.
+    Of several evaluations under one label (seeds) the mean is drawn, and as band their range in
+    place of the interval. With `votes`, the majority vote's accuracy beside it, dashed.
     """
-    ks = sorted({k for _, evaluation in evaluations.values() for k in evaluation.pass_at})
+    ks = sorted({k for _, several in evaluations.values() for e in several for k in e.pass_at})
     if len(ks) < 2:
         return Markup("")
     lines = []
-    for label, (style, evaluation) in evaluations.items():
-        at = {ks.index(k): interval for k, interval in evaluation.pass_at.items()}
-        band = [(i, interval.low, interval.high) for i, interval in at.items()]
-        points = [(i, interval.value) for i, interval in at.items()]
-        lines.append(Line(points, style, label, band if len(evaluations) <= 3 else (), "dots"))
+    for label, (style, several) in evaluations.items():
+        band = _over_k([e.pass_at for e in several], ks) if len(evaluations) <= 3 else []
+        points = [(x, mean) for x, mean, _, _ in _over_k([e.pass_at for e in several], ks)]
+        lines.append(Line(points, style, label, [(x, lo, hi) for x, _, lo, hi in band], "dots"))
         if votes:
-            points = [(ks.index(k), vote.value) for k, vote in evaluation.majority_at.items()]
+            points = [(x, mean) for x, mean, _, _ in _over_k([e.majority_at for e in several], ks)]
             lines.append(Line(points, f"{style} dashed", f"{label}, vote", (), "dots"))
     return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, WIDE)
+
+
+def _over_k(several: list[dict[int, Interval]], ks: list[int]) -> list[tuple[int, float, ...]]:
+    """(place of k, value, low, high) at each k that all have: of one its interval, else range."""
+    found = []
+    for place, k in enumerate(ks):
+        if all(k in at for at in several):
+            values = [at[k].value for at in several]
+            ends = (several[0][k].low, several[0][k].high)
+            low, high = ends if len(several) == 1 else (min(values), max(values))
+            found.append((place, fmean(values), low, high))
+    return found
 
 
 def drawn(chart: Chart, record: RunRecord) -> dict:
@@ -173,12 +188,8 @@ def cost(record: RunRecord) -> dict[str, float | str]:
     found = {"steps": record.steps, "seconds": record.seconds, "tokens": record.tokens}
     if record.seconds:
         found["tokens a second"] = record.tokens / record.seconds
+    if record.seconds and (sampling := math.fsum(record.series("seconds/sampling").values())):
+        found["seconds in sampling"] = sampling
     if completions := sum(completions_of(record).values()):
         found["completions"] = completions
     return found
-
-
-def completions_of(record: RunRecord) -> dict[int, int]:
-    """{step: completions sampled}: their tokens over their mean length; empty where none were."""
-    tokens, lengths = record.series("tokens"), record.series("completions/mean_length")
-    return {step: round(tokens[step] / lengths[step]) for step in tokens if lengths.get(step)}

@@ -95,12 +95,12 @@ def test_numbers_are_short(value, text):
 
 
 def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):
-    both = pass_at_k_chart({"before": ("before", evaluation), "after": ("after", evaluation)})
+    both = pass_at_k_chart({"before": ("before", [evaluation]), "after": ("after", [evaluation])})
     assert (
         both.count("<polygon") == 2
         and both.count("dashed") == 2 * (1 + len(evaluation.pass_at)) + 2
     )
-    one = pass_at_k_chart({"after": ("after", evaluation)})
+    one = pass_at_k_chart({"after": ("after", [evaluation])})
     assert "before" not in one and one.count("<polygon") == 1
 
 

@@ -1,0 +1,55 @@
+"""Pages into files."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rlcourse.errors import UserError
+from rlcourse.files import write_errors_explained, write_text
+from rlcourse.reports.comparison import render_comparison
+from rlcourse.reports.record import read_run
+from rlcourse.reports.report import render_report
+
+OURS = '<meta name="generator" content="rlcourse report">'
+
+
+def write_report(
+    directories: Iterable[str | Path],
+    out: str | Path | None = None,
+    defaults: dict | None = None,
+) -> Path:
+    """Write the page of one run, or the page that compares several, and return its path.
+
+    Args:
+        directories: of runs, finished or not; one that is named twice counts once.
+        out: by default ``report.html`` in the run's directory, of several ``comparison.html`` here.
+        defaults: a recipe's default values, see ``render_report``.
+
+    Raises:
+        UserError: a directory holds no run, or `out` is a file that is no page of ours.
+    """
+    different = {Path(d).expanduser().resolve(): Path(d).expanduser() for d in directories}
+    records = [read_run(directory) for directory in different.values()]
+    if len(records) == 1:
+        path = Path(out or records[0].directory / "report.html")
+        page = render_report(records[0], defaults)
+    else:
+        path = Path(out or "comparison.html")
+        page = render_comparison(records)
+    path = path.expanduser()
+    if path.suffix != ".html":
+        raise UserError(f"the page cannot be called {path}: choose an --out that ends in .html")
+    inside_the_run = out is None and len(records) == 1
+    if path.exists() and not inside_the_run and not _is_ours(path):
+        raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
+    with write_errors_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, page)
+    return path
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return OURS in file.read(2000)
+    except OSError:
+        return False

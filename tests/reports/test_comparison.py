@@ -1,0 +1,214 @@
+"""The page that compares runs says what differs, and draws what can be compared."""
+
+import copy
+import re
+from dataclasses import replace
+
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation
+from rlcourse.evaluation.results import Completion, Transcript
+from rlcourse.reports import RunRecord, render_comparison
+from rlcourse.reports.comparison import differing_settings, equal_and_not, warnings
+from rlcourse.reports.series import as_series, run_names, sampled_until, spread
+
+RECIPE = {
+    **{"algorithm": "grpo", "policy": "tiny", "task": "echo", "seed": 0, "steps": 4, "lr": 0.1},
+    **{"rewards": {"correctness": 1.0, "format": 0.0}, "system": None},
+}
+
+
+def evaluation(solved, problems=10):
+    """An evaluation in which the first `solved` problems are answered right."""
+
+    def answer(n, text):
+        right = n < solved
+        return Completion(text, "7" if right else "8", right, None, False, 3, False)
+
+    made = [
+        Transcript(f"question {n}", "#### 7", answer(n, "#### 7"), (answer(n, "sample"),) * 4)
+        for n in range(problems)
+    ]
+    return Evaluation.of(made, temperature=1.0, seconds=1.0)
+
+
+def run(tmp_path, name, solved=5, steps=4, **changes):
+    """A record of a run whose metrics can be foreseen."""
+    metrics = [
+        {
+            **{"step": step, "tokens": 100 * step, "seconds": 2.0, "completions/mean_length": 10},
+            **{"reward/mean": changes.get("seed", 0) + step, "loss": 0.5},
+        }
+        for step in range(1, steps + 1)
+    ]
+    recipe = copy.deepcopy(RECIPE) | changes
+    result = {"hardware": {"device": "cpu"}}
+    return RunRecord(
+        *(recipe, metrics, evaluation(1), evaluation(solved)),
+        result=result,
+        directory=tmp_path / name,
+    )
+
+
+def test_only_differing_settings_stand_in_the_table(tmp_path):
+    two = [
+        run(tmp_path, "a"),
+        run(tmp_path, "b", lr=0.2, rewards={"correctness": 1.0, "format": 0.5}),
+    ]
+    assert differing_settings(as_series(two)) == {
+        "lr": ["0.1", "0.2"],
+        "rewards.format": ["0.0", "0.5"],
+    }
+    older = run(tmp_path, "c")
+    del older.recipe["lr"]
+    assert differing_settings(as_series([two[0], older])) == {"lr": ["0.1", "–"]}
+
+
+def test_runs_of_one_recipe_and_several_seeds_share_a_letter(tmp_path):
+    runs = [run(tmp_path, f"grpo-seed{n}", seed=n) for n in range(3)] + [run(tmp_path, "x", lr=1.0)]
+    first, second = as_series([runs[0], runs[3], runs[1], runs[2]])
+    assert (first.letter, first.name, first.seeds) == ("A", "grpo, 3 seeds", [0, 1, 2])
+    assert (second.letter, second.name, second.style) == ("B", "x", "s1")
+    assert differing_settings([first, second])["seed"] == ["0, 1, 2", "0"]
+
+
+def test_seeds_are_drawn_as_their_mean_with_their_range_as_band(tmp_path):
+    (series,) = as_series([run(tmp_path, f"s{n}", seed=10 * n) for n in range(3)])
+    line = series.line("reward/mean", "steps", "plain")
+    assert line.points == [(step, 10 + step) for step in (1, 2, 3, 4)]
+    assert line.band == [(step, step, 20 + step) for step in (1, 2, 3, 4)]
+
+
+def test_the_mean_of_seeds_stops_where_the_shortest_run_does(tmp_path):
+    (series,) = as_series([run(tmp_path, "s0"), run(tmp_path, "s1", seed=1, steps=2)])
+    assert [x for x, _ in series.line("reward/mean", "steps", "plain").points] == [1, 2]
+
+
+def test_axes_count_what_was_sampled_so_far(tmp_path):
+    record = run(tmp_path, "a")
+    assert sampled_until(record, "steps") == {0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
+    assert sampled_until(record, "tokens") == {0: 0, 1: 100, 2: 300, 3: 600, 4: 1000}
+    assert sampled_until(record, "completions") == {0: 0, 1: 10, 2: 30, 3: 60, 4: 100}
+    for metrics in record.metrics:
+        del metrics["completions/mean_length"]
+    assert sampled_until(record, "completions") == {}
+
+
+def test_what_is_equal_and_what_is_not_is_said_with_numbers(tmp_path):
+    said = equal_and_not([run(tmp_path, "a"), run(tmp_path, "b", steps=2)])
+    assert said[False] == [
+        "training steps (2 to 4)",
+        "completions sampled in the steps (30 to 100)",
+        "tokens in training (300 to 1,000)",
+        "seconds in training (4.0 s to 8.0 s)",
+    ]
+    assert said[True] == [
+        "number of held-out problems (10)",
+        "held-out accuracy before training (10.0 %)",
+    ]
+
+
+def test_runs_measured_on_other_problems_are_not_compared_in_silence(tmp_path):
+    one, other = run(tmp_path, "a"), run(tmp_path, "b", lr=0.2)
+    assert warnings([one, other]) == []
+    other.after = evaluation(5, problems=9)
+    (sentence,) = warnings([one, other])
+    assert "not measured on the same problems" in sentence
+    assert sentence in render_comparison([one, other])
+    other.after = replace(evaluation(5), temperature=0.5)
+    assert "only greedy accuracy" in warnings([one, other])[0]
+
+
+def test_every_accuracy_after_stands_in_one_picture_with_its_interval(tmp_path):
+    two = [run(tmp_path, "a", solved=3), run(tmp_path, "b", solved=8, lr=0.2)]
+    html = render_comparison(two)
+    for record in two:
+        interval = record.after.accuracy
+        assert f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]" in html
+        assert f'<b style="left: {100 * interval.value:.1f}%">' in html
+    assert html.count('<u style="left: 10.0%">') >= 2  # where they began
+
+
+def test_the_mean_of_seeds_has_their_range_not_an_interval(tmp_path):
+    html = render_comparison([run(tmp_path, f"s{n}", seed=n, solved=3 + n) for n in range(3)])
+    assert re.search(r'40\.0\s+<span class="soft">30\.0 to 50\.0</span>', html)
+
+
+def test_each_curve_is_there_against_each_axis(tmp_path):
+    html = render_comparison([run(tmp_path, "a"), run(tmp_path, "b", lr=0.2)])
+    reward = re.search(r"<h3>Reward</h3>.*?</section>", html, re.DOTALL).group()
+    assert reward.count("<svg") == 3
+    assert all(f'class="by-{axis}"' in reward for axis in ("steps", "completions", "tokens"))
+
+
+def test_a_metric_of_one_run_alone_is_not_compared(tmp_path):
+    two = [run(tmp_path, "a"), run(tmp_path, "b", lr=0.2)]
+    for metrics in two[0].metrics:
+        metrics["value_loss"] = 0.1
+    assert "Critic" not in render_comparison(two)
+    for metrics in two[1].metrics:
+        metrics["value_loss"] = float("nan")
+    assert "Critic" not in render_comparison(two)
+
+
+def test_transcripts_of_the_same_problems_stand_side_by_side_for_four_runs(tmp_path):
+    html = render_comparison([run(tmp_path, f"r{n}", solved=n, lr=n) for n in range(6)])
+    articles = re.findall(r"<article.*?</article>", html, re.DOTALL)
+    assert len(articles) == 10
+    for article in articles:
+        assert len(re.findall(r'class="answer', article)) == 4
+        assert len(re.findall(r"question \d", article)) == 1
+
+
+def test_twelve_recipes_can_be_told_apart_and_thirteen_are_refused(tmp_path):
+    runs = [run(tmp_path, f"r{n}", lr=n) for n in range(13)]
+    html = render_comparison(runs[:12])
+    styles = set(re.findall(r'class="badge (s\d+)"', html))
+    assert len(styles) == 12
+    with pytest.raises(UserError, match="13 different recipes"):
+        render_comparison(runs)
+    with pytest.raises(UserError, match="at least two"):
+        render_comparison(runs[:1])
+
+
+def test_runs_without_evaluation_or_steps_can_be_compared(tmp_path):
+    bare = [run(tmp_path, "a", steps=0), run(tmp_path, "b", lr=0.2, steps=1)]
+    for record in bare:
+        record.before = record.after = None
+        record.result = {}
+    html = render_comparison(bare)
+    assert "it is at step 0 of 4" in html and "it is at step 1 of 4" in html
+    assert "None of these runs" in html
+    bare[1].after = evaluation(3)
+    assert "not measured" in render_comparison(bare)
+
+
+def test_the_comparison_needs_nothing_else_and_escapes_everything(tmp_path):
+    hostile = "<script>alert(1)</script><img src=x>"
+    two = [run(tmp_path, "a", system=hostile), run(tmp_path, hostile.replace("/", "|"))]
+    two[0].after = replace(
+        two[0].after,
+        transcripts=[
+            replace(t, question=f"{hostile}{n}", greedy=replace(t.greedy, text=hostile))
+            for n, t in enumerate(two[0].after.transcripts)
+        ],
+    )
+    two[1].after = two[0].after
+    for record in two:
+        for metrics in record.metrics:
+            metrics[hostile] = 1.0
+        record.result = {"hardware": {"device": hostile, "peak_gpu_memory": hostile}}
+    html = render_comparison(two)
+    assert "<script" not in html and "<img" not in html
+    assert not re.search(r"""(?:src|href|url)\s*[=(]|@import""", html.replace("img src=x", ""))
+
+
+def test_directories_of_one_name_are_told_apart_by_their_parents(tmp_path):
+    assert run_names([run(tmp_path, "one/a"), run(tmp_path, "two/a")]) == ["one/a", "two/a"]
+    assert run_names([run(tmp_path, "a"), run(tmp_path, "b")]) == ["a", "b"]
+
+
+def test_a_spread_of_equal_numbers_is_one_number():
+    assert spread([2, 2], str) == "2"
+    assert spread([3, 1, 2], str) == "1 to 3"
