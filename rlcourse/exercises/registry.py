@@ -19,6 +19,7 @@ LESSONS = (
     "beyond_grpo",
     "reward_models",
     "dpo",
+    "gsm8k",
 )
 
 
