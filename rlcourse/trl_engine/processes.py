@@ -86,7 +86,7 @@ class Processes:
         """End by an error of this process alone, which the others know nothing of."""
         if self.count == 1:
             raise error
-        print(f"rlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
+        print(f"\nrlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
         raise SystemExit(1)
 
     def _gathered(self, value) -> list:

@@ -125,7 +125,8 @@ def _train(job: Job, stop: StopRequest, resume: bool) -> local.Run | None:
         run = _run_steps(job, trainer, progress, start)
         if progress.stopped:
             if processes.first:
-                raise Interrupted(local._stopped(run, stop.received or "a signal"), run)
+                reason = local._stopped(run, stop.received or "a signal")
+                raise Interrupted(reason, run, stop.received)
             processes.leave(130)
         trained = job.out / f"{TEMPORARY}trained"
         processes.together(partial(_save, trainer, trained))

@@ -1,0 +1,212 @@
+"""A recipe as TRL's arguments: nothing forgotten, nothing left to a default that differs."""
+
+from dataclasses import fields
+
+import pytest
+from echo import echo_recipe
+
+from rlcourse.errors import UserError
+from rlcourse.training import Recipe, load_recipe, shipped_recipes
+from rlcourse.training.recipe import ALGORITHMS
+from rlcourse.trl_engine.settings import (
+    ARGUMENTS,
+    IDLE,
+    INSTEAD,
+    LOSSES,
+    OURS,
+    REFUSED,
+    TRAINERS,
+    Batches,
+    housekeeping,
+    parse_settings,
+    require_free,
+    require_possible,
+    trl_arguments,
+)
+
+trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
+
+# another value of each field that becomes an argument, and an algorithm that heeds it
+CHANGED = {
+    "algorithm": ("gspo", "grpo"),
+    "seed": (7, "grpo"),
+    "steps": (9, "sft"),
+    "prompts": (10, "grpo"),
+    "group_size": (6, "grpo"),
+    "max_tokens": (5, "grpo"),
+    "temperature": (0.7, "rloo"),
+    "top_k": (3, "grpo"),
+    "top_p": (0.9, "grpo"),
+    "updates": (2, "grpo"),
+    "minibatches": (2, "grpo"),
+    "lr": (1e-5, "sft"),
+    "betas": ((0.8, 0.9), "grpo"),
+    "weight_decay": (0.2, "dpo"),
+    "max_grad_norm": (0.3, "grpo"),
+    "clip": (0.1, "gspo"),
+    "clip_high": (0.3, "dapo"),
+    "beta": (0.3, "dpo"),
+    "micro_batch": (5, "grpo"),
+    "gradient_checkpointing": (True, "grpo"),
+    "dtype": ("bfloat16", "grpo"),
+}
+ELSEWHERE = {"rewards", "overlong_buffer", "lora", "device"}  # arguments of other functions
+
+
+def test_each_field_of_a_recipe_is_spoken_for_once():
+    lists = [*ARGUMENTS, *OURS, *REFUSED, *IDLE]
+    assert sorted(lists) == sorted(f.name for f in fields(Recipe))
+
+
+def test_each_algorithm_has_a_trainer_or_is_refused():
+    assert set(TRAINERS) | set(INSTEAD) == set(ALGORITHMS)
+    assert not set(TRAINERS) & set(INSTEAD)
+
+
+@pytest.mark.parametrize("field", sorted(set(ARGUMENTS) - ELSEWHERE))
+def test_each_mapped_field_changes_an_argument(field):
+    value, algorithm = CHANGED[field]
+    recipe = echo_recipe(algorithm, **({"beta": 0.1} if algorithm == "dpo" else {}))
+    changed = recipe.but(**{field: value})
+    assert trl_arguments(recipe, 1) != trl_arguments(changed, 1)
+
+
+@pytest.mark.parametrize("algorithm", TRAINERS)
+def test_every_argument_exists_in_trl(algorithm):
+    recipe = echo_recipe(algorithm, beta=0.1)
+    config = getattr(trl, f"{TRAINERS[algorithm]}Config")
+    known = {field.name for field in fields(config)}
+    assert known >= set(trl_arguments(recipe, 1)) | set(housekeeping("out", True))
+
+
+# Those of TRL's arguments that its own paper-by-paper settings touch, and the rest of what it
+# learns by: none may be left to a default.
+DECIDES = {
+    "GRPO": "loss_type scale_rewards importance_sampling_level beta epsilon epsilon_high delta "
+    "num_iterations steps_per_generation num_generations max_completion_length temperature top_p "
+    "top_k min_p repetition_penalty mask_truncated_completions disable_dropout shuffle_dataset "
+    "reward_weights multi_objective_aggregation top_entropy_quantile entropy_coef "
+    "off_policy_mask_threshold use_bias_correction_kl sync_ref_model bf16 seed",
+    "RLOO": "beta epsilon epsilon_high num_iterations normalize_advantages reward_clip_range "
+    "mask_truncated_completions disable_dropout shuffle_dataset temperature top_p top_k",
+    "SFT": "loss_type max_length packing padding_free shuffle_dataset train_sampling_strategy",
+    "DPO": "loss_type beta label_smoothing f_divergence_type ld_alpha use_weighting max_length "
+    "precompute_ref_log_probs disable_dropout sync_ref_model train_sampling_strategy",
+    "Reward": "center_rewards_coefficient max_length disable_dropout train_sampling_strategy",
+}
+ALWAYS = (
+    "learning_rate lr_scheduler_type warmup_steps optim adam_beta1 adam_beta2 adam_epsilon "
+    "weight_decay max_grad_norm bf16 fp16 max_steps per_device_train_batch_size "
+    "gradient_accumulation_steps gradient_checkpointing average_tokens_across_devices seed"
+)
+
+
+@pytest.mark.parametrize("algorithm", TRAINERS)
+def test_nothing_that_decides_is_left_to_a_default(algorithm):
+    arguments = trl_arguments(echo_recipe(algorithm, beta=0.1), 1)
+    assert set(arguments) >= {*DECIDES[TRAINERS[algorithm]].split(), *ALWAYS.split()}
+
+
+def test_losses_are_told_apart():
+    told = [trl_arguments(echo_recipe(algorithm), 1) for algorithm in LOSSES]
+    keys = ("loss_type", "scale_rewards", "importance_sampling_level")
+    assert [tuple(arguments[key] for key in keys) for arguments in told] == [
+        ("grpo", "group", "token"),
+        ("dr_grpo", "none", "token"),
+        ("dapo", "group", "token"),
+        ("grpo", "group", "sequence"),
+    ]
+
+
+# batches
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+@pytest.mark.parametrize("micro_batch", [None, 1, 3, 8])
+@pytest.mark.parametrize("minibatches", [1, 2])
+@pytest.mark.parametrize("algorithm", ["grpo", "sft", "dpo"])
+def test_a_step_has_the_recipes_rows_on_any_number_of_processes(
+    processes, micro_batch, minibatches, algorithm
+):
+    recipe = echo_recipe(
+        algorithm, prompts=24, micro_batch=micro_batch, minibatches=minibatches, beta=0.1, updates=2
+    )
+    arguments, batches = trl_arguments(recipe, processes), Batches.of(recipe, processes)
+    a_pass = arguments["per_device_train_batch_size"] * processes
+    an_update = a_pass * arguments["gradient_accumulation_steps"]
+    if algorithm == "grpo":
+        rows = 24 * recipe.group_size
+        assert a_pass * arguments["steps_per_generation"] == rows == an_update * minibatches
+        assert arguments["max_steps"] == recipe.steps * 2 * minibatches
+    elif algorithm == "sft":
+        assert an_update * minibatches == 24
+        assert arguments["max_steps"] == recipe.steps * 2 * minibatches
+    else:  # a step on pairs is one update
+        assert an_update == 24 and arguments["max_steps"] == recipe.steps
+    assert batches.per_device <= (micro_batch or 10**9)
+
+
+def test_rows_that_do_not_divide_are_refused():
+    with pytest.raises(UserError, match=r"3 × 5 = 15 rows does not divide by 2 processes"):
+        Batches.of(echo_recipe(prompts=3, group_size=5), 2)
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes", "names"),
+    [
+        ("ppo", {}, "algorithm=grpo"),
+        ("reinforce", {}, "algorithm=rloo"),
+        ("rejection_sampling", {}, "leave out --engine trl"),
+        ("dapo", {}, "resample=0"),
+        ("dapo", {"resample": 0, "minibatches": 2}, "minibatches=1"),
+        ("rloo", {"updates": 2}, "updates=1"),
+        ("dr_grpo", {"beta": 0.1}, "beta=0"),
+        ("dpo", {"beta": 0.1, "label_smoothing": 0.1}, "label_smoothing=0"),
+        ("dpo", {"beta": 0.1, "temperature": 0.5}, "temperature=1"),
+        ("grpo", {"device": "cuda:1"}, "CUDA_VISIBLE_DEVICES"),
+    ],
+)
+def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, names):
+    with pytest.raises(UserError, match=names):
+        require_possible(echo_recipe(algorithm, **changes))
+
+
+def test_shipped_recipes_are_possible_or_refused_by_name():
+    for name in shipped_recipes():
+        recipe = load_recipe(name)
+        if recipe.algorithm in INSTEAD or (recipe.resample and recipe.algorithm == "dapo"):
+            with pytest.raises(UserError):
+                require_possible(recipe)
+        else:
+            require_possible(recipe)
+            trl_arguments(recipe, 2)
+
+
+# --trl
+
+
+def test_settings_of_trls_are_yaml():
+    settings = parse_settings(["use_vllm=true", "vllm_mode=server", "vllm_server_port=8001"])
+    assert settings == {"use_vllm": True, "vllm_mode": "server", "vllm_server_port": 8001}
+    require_free(settings, trl_arguments(echo_recipe(), 1), trl.GRPOConfig)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("use_vlm=true", "did you mean 'use_vllm'"),
+        ("learning_rate=1", "follows from the recipe"),
+        ("output_dir=x", "follows from the recipe or the command line"),
+    ],
+)
+def test_a_setting_that_is_unknown_or_the_recipes_is_refused(setting, sentence):
+    with pytest.raises(UserError, match=sentence):
+        require_free(parse_settings([setting]), trl_arguments(echo_recipe(), 1), trl.GRPOConfig)
+
+
+def test_a_setting_without_a_value_is_refused():
+    with pytest.raises(UserError, match="KEY=VALUE"):
+        parse_settings(["use_vllm"])
