@@ -66,7 +66,7 @@ def evaluate_policy(
     judge = Judge(extract, format_reward)
     records = Records()
     if out is not None:
-        rules = {name: getattr(rule, "__name__", rule) for name, rule in vars(judge).items()}
+        rules = {name: _name_of(rule) for name, rule in vars(judge).items()}
         settings = {**(names or {}), **asdict(asked), "batch": batch, **rules}
         records = EvaluationDirectory(out, settings | fingerprint(policy, problems), resume)
 
@@ -102,6 +102,10 @@ def _keep(batches, records: Records, total: int, bar: tqdm) -> None:
                     "--resume to go on",
                     received=stop.received,
                 )
+
+
+def _name_of(rule: Callable | None) -> str | None:
+    return rule and getattr(rule, "__name__", type(rule).__name__)
 
 
 def greedy_accuracy(

@@ -170,11 +170,15 @@ class Policy(nn.Module):
         finally:
             self.model.train(was_training)
 
-    def _check_context(self, prompt_length: int, max_tokens: int) -> None:
+    def check_context(self, prompts: list[str], max_tokens: int) -> None:
+        """Raise UserError where one of the prompts and `max_tokens` exceed the model's context."""
+        self._check_context(max(len(self._prompt_ids(prompt)) for prompt in prompts), max_tokens)
+
+    def _check_context(self, longest: int, max_tokens: int) -> None:
         context = getattr(self.model.config, "max_position_embeddings", None)
-        if context is not None and prompt_length + max_tokens > context:
+        if context is not None and longest + max_tokens > context:
             raise UserError(
-                f"The longest prompt has {prompt_length} tokens and max_tokens is {max_tokens}, "
+                f"The longest prompt has {longest} tokens and max_tokens is {max_tokens}, "
                 f"but this model reads at most {context}: shorten the prompt or lower max_tokens."
             )
 

@@ -7,6 +7,7 @@ and ``result.json``, whose presence says: finished.
 """
 
 import json
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from rlcourse.reports import RunRecord, render_report
 from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
-from rlcourse.tasks.rewards import EXTRACTORS
+from rlcourse.tasks.rewards import EXTRACTORS, format_reward
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from rlcourse.training.descent import NonFinite, arithmetic
 from rlcourse.training.learners import Learner, learner_for
@@ -145,6 +146,7 @@ def train(
             policy = _starting_policy(recipe, out, task, resume, progress)
         else:
             policy = policy.clone()
+        _check_prompts_fit(policy, task, recipe)
         policy.eval()  # no dropout: the log-probs sampled with are then those trained with
         if recipe.lora:
             add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
@@ -265,6 +267,19 @@ def _load_task(recipe: Recipe) -> Task:
     return load_task(recipe.task, data=recipe.data, **options)
 
 
+def _check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
+    """Raise now what a question of rare length would else raise in the middle of the night."""
+    if recipe.algorithm == "sft" or not hasattr(policy, "check_context"):
+        return
+    asked = min(len(task.train), recipe.prompts * recipe.steps)
+    questions = [
+        p.question for p in (*task.train[:asked], *task.evaluation[: recipe.eval_problems])
+    ]
+    longest = sorted(questions, key=len)[-32:]  # in letters; of tokens they have about the most
+    prompts = [policy.format_prompt(question, system=recipe.system) for question in longest]
+    policy.check_context(prompts, recipe.max_tokens)
+
+
 def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
     """The recipe's policy, trained by its warm start where it names one."""
     from rlcourse.policy import Policy
@@ -287,6 +302,7 @@ def _evaluation(policy, recipe, task, out, when: str, progress: bool) -> Evaluat
         return None
     if out and (out / f"evaluation_{when}.json").exists():
         return _read_evaluation(out, when)
+    going_on = out and out / f"evaluation_{when}"  # where it is kept until it is finished
     with arithmetic(policy.device, recipe.dtype):
         evaluation = evaluate_policy(
             policy,
@@ -295,12 +311,16 @@ def _evaluation(policy, recipe, task, out, when: str, progress: bool) -> Evaluat
             recipe.eval_temperature,
             max_tokens=recipe.max_tokens,
             extract=task.extract,
+            format_reward=format_reward if recipe.rewards["format"] else None,
             system=recipe.system,
             seed=recipe.seed,
             progress=progress,
+            out=going_on,
+            resume=True,
         )
     if out:
         write_json(out / f"evaluation_{when}.json", evaluation.to_dict())
+        shutil.rmtree(going_on)
     return evaluation
 
 

@@ -1,0 +1,113 @@
+"""What goes wrong in real runs ends in a sentence, early, and leaves a run to go on with."""
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+import yaml
+from echo import echo_policy, echo_recipe, echo_task
+
+import rlcourse.training.run as run_module
+from rlcourse.errors import UserError
+from rlcourse.evaluation import read_evaluation
+from rlcourse.signals import Interrupted
+from rlcourse.tasks import Problem, Task, extract_answer
+from rlcourse.training import train
+
+OPTIONS = {"progress": False}
+
+
+def test_a_question_that_is_too_long_is_found_before_training_begins(tmp_path):
+    """Its turn would come in the last step: a run must not die of it at night."""
+    task = echo_task()
+    long = [*task.train, Problem("1" * 60, "#### 1")]
+    sampled = []
+    policy = echo_policy()
+    policy.sample = lambda *args, **kwargs: sampled.append(args)
+    with pytest.raises(UserError, match="61 tokens and max_tokens is 8, but this"):
+        recipe = echo_recipe(steps=4, eval_problems=0)
+        train(recipe, policy=policy, task=Task("echo", long, task.evaluation), **OPTIONS)
+    assert not sampled
+
+
+def test_a_long_question_of_the_evaluation_is_found_at_once_too():
+    task = echo_task()
+    task = Task("echo", task.train, [*task.evaluation, Problem("1" * 60, "#### 1")])
+    with pytest.raises(UserError, match="this model reads at most 64"):
+        train(echo_recipe(eval_problems=11), policy=echo_policy(), task=task, **OPTIONS)
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_an_evaluation_within_a_run_is_stopped_and_gone_on_with(
+    tmp_path, number, code, monkeypatch
+):
+    evaluate, signals = run_module.evaluate_policy, []
+
+    def two_problems_at_a_time(*args, **options):
+        return evaluate(*args, **options, batch=10)
+
+    def reading(text):
+        signals.append(len(signals))
+        if len(signals) == 12:  # in the second batch, before training
+            os.kill(os.getpid(), number)
+        return extract_answer(text)
+
+    monkeypatch.setattr(run_module, "evaluate_policy", two_problems_at_a_time)
+    task, recipe = echo_task(), echo_recipe(steps=2)
+    task = replace(task, extract=reading)
+    options = {"policy": echo_policy(), "task": task, "progress": False}
+    out = tmp_path / "run"
+    with pytest.raises(Interrupted, match="--resume") as stopped:
+        train(recipe, out, **options)
+    assert stopped.value.exit_code == code
+    done = len((out / "evaluation_before" / "completions.jsonl").read_text().splitlines())
+    assert 0 < done < 10
+
+    resumed = train(recipe, out, resume=True, **options)
+    plain = train(recipe, tmp_path / "plain", **options)
+    assert not (out / "evaluation_before").exists()
+    assert read_evaluation(out / "evaluation_before.json").problems == 10
+    assert resumed.before.transcripts == plain.before.transcripts
+    assert resumed.after.transcripts == plain.after.transcripts
+
+
+def test_a_run_of_another_machine_goes_on_here(tmp_path):
+    """Another device and another micro-batch: what is computed stays what the recipe says."""
+    task, settings = echo_task(), {"eval_problems": 0, "checkpoint_every": 2, "beta": 0.1}
+    plain = train(echo_recipe(**settings), policy=echo_policy(), task=task, **OPTIONS)
+    out = tmp_path / "run"
+    train(echo_recipe(**settings), out, policy=echo_policy(), task=task, **OPTIONS)
+    (out / "result.json").unlink()
+    last = sorted((out / "checkpoints").iterdir())[-1]
+    last.rename(out / "gone")  # as if killed between steps 2 and 4
+    recipe = yaml.safe_load((out / "recipe.yaml").read_text())
+    (out / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"device": "cuda:7"}))
+    state = out / "checkpoints" / "step-000002" / "optimizer.pt"
+    assert torch.load(state, map_location="meta", weights_only=True)["param_groups"][0]["fused"]
+    changed = echo_recipe(micro_batch=3, gradient_checkpointing=True, **settings)
+    resumed = train(changed, out, policy=echo_policy(), task=task, resume=True, **OPTIONS)
+    for a, b in zip(resumed.policy.parameters(), plain.policy.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_what_decides_the_result_may_not_change_on_the_way(tmp_path):
+    task, out = echo_task(), tmp_path / "run"
+    train(echo_recipe(eval_problems=0), out, policy=echo_policy(), task=task, **OPTIONS)
+    (out / "result.json").unlink()
+    with pytest.raises(UserError, match="was started with lr=0"):
+        recipe = echo_recipe(eval_problems=0, lr=1e-3)
+        train(recipe, out, policy=echo_policy(), task=task, resume=True, **OPTIONS)
+
+
+@pytest.mark.parametrize("text", ["CUDA out of memory", "MPS backend out of memory"])
+def test_a_sampler_without_memory_says_what_to_lower(text, monkeypatch):
+    policy = echo_policy()
+
+    def sample(*args, **kwargs):
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(type(policy), "sample", sample)
+    with pytest.raises(UserError, match=r"too little memory: lower prompts \(now 5\)"):
+        train(echo_recipe(eval_problems=0), policy=policy, task=echo_task(), **OPTIONS)
