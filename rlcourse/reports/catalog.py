@@ -111,13 +111,12 @@ CATALOG = [
     ),
     Section(
         "Was there a signal?",
-        "Where all completions of a group earn the same, their advantages are 0 and the group "
-        "teaches nothing.",
+        "",
         [
             one(
                 "frac_reward_zero_std",
                 "Groups without signal",
-                "share whose completions all earned the same",
+                "share whose completions all earned the same: their advantages are 0",
                 **SHARE,
             ),
             one("reward/std", "Spread of the reward", "standard deviation within a group, mean"),

@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from rlcourse.reports.record import is_finite
 
-WIDTH, HEIGHT, WIDE = 380, 210, 500
+WIDTH, HEIGHT, WIDE = 380, 210, 440
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 10, 32  # margins around the plotting area
 LETTER, LABEL_GAP = 8, 12  # a label's width a letter, and the least distance between two
 POINTS = 300  # longer lines are averaged down to this many points
@@ -120,22 +120,18 @@ class _Frame:
 
     def labels(self, texts: Sequence[str], kinds: Sequence[str], ends: Sequence[Point]):
         """Each text beside the end of its line, moved apart where two would overlap."""
-        order = sorted(
-            (i for i, text in enumerate(texts) if text), key=lambda i: self.y(ends[i][1])
-        )
-        places, floor = [], TOP
-        for i in order:
-            places.append(max(self.y(ends[i][1]), floor))
-            floor = places[-1] + LABEL_GAP
-        ceiling = HEIGHT - BOTTOM
-        for n in reversed(range(len(places))):
-            places[n] = min(places[n], ceiling)
-            ceiling = places[n] - LABEL_GAP
-        return [
-            f'<text class="label {kinds[i]}" x="{self.right + 6}" y="{round(y + 4, 1)}">'
-            f"{escape(texts[i])}</text>"
-            for i, y in zip(order, places, strict=True)
-        ]
+        parts = []
+        order = [i for i, text in enumerate(texts) if text]
+        order.sort(key=lambda i: self.y(ends[i][1]))
+        while order:
+            x = self.x(ends[order[0]][0])
+            near = [i for i in order if abs(self.x(ends[i][0]) - x) < LETTER * 2]
+            order = [i for i in order if i not in near]
+            heights = _apart([self.y(ends[i][1]) for i in near])
+            for i, y in zip(near, heights, strict=True):
+                place = f'x="{round(self.x(ends[i][0]) + 6, 1)}" y="{round(y + 4, 1)}"'
+                parts.append(f'<text class="label {kinds[i]}" {place}>{escape(texts[i])}</text>')
+        return parts
 
     def axes(self, x_name: str) -> str:
         bottom = HEIGHT - BOTTOM
@@ -157,6 +153,18 @@ class _Frame:
             f'aria-label="{escape(description)}">'
             f"{''.join(parts)}</svg>"
         )
+
+
+def _apart(heights: list[float]) -> list[float]:
+    """Ascending heights, moved as little as it takes to keep a label's distance and the frame."""
+    floor, ceiling = TOP, HEIGHT - BOTTOM
+    for n, height in enumerate(heights):
+        heights[n] = max(height, floor)
+        floor = heights[n] + LABEL_GAP
+    for n in reversed(range(len(heights))):
+        heights[n] = min(heights[n], ceiling)
+        ceiling = heights[n] - LABEL_GAP
+    return heights
 
 
 def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[float]:

@@ -174,6 +174,8 @@ def curves(series: Sequence[Series]) -> list[tuple]:
 def _pictures_of(chart: Chart) -> Iterator[tuple[str, str]]:
     """(title, key): here every metric has a picture of its own."""
     for key, label in chart.metrics.items():
+        if key == "rewards/correctness/mean":  # drawn as the accuracy
+            continue
         yield (f"{chart.title}: {label}" if len(chart.metrics) > 1 else chart.title), key
 
 

@@ -131,13 +131,14 @@ def _over_k(several: list[dict[int, Interval]], ks: list[int]) -> list[tuple[int
 def drawn(chart: Chart, record: RunRecord) -> dict:
     """The chart's picture for one run, and how many values could not be drawn."""
     lines, lost = [], 0
-    for i, key in enumerate(chart.keys_in({key for m in record.metrics for key in m})):
-        label = chart.metrics[key]
+    keys = chart.keys_in({key for metrics in record.metrics for key in metrics})
+    for i, key in enumerate(keys):
+        label = chart.metrics[key] if len(keys) > 1 else ""
         values = record.series(key)
         lost += sum(key in m for m in record.metrics) - len(values)
         low, high = (record.series(key + end) for end in MODIFIERS)
         band = [(step, low[step], high[step]) for step in values if step in low and step in high]
-        style = STYLES.get(label, "after" if len(chart.metrics) == 1 or label == "all" else f"s{i}")
+        style = STYLES.get(label, f"s{i}" if label not in ("", "all") else "after")
         points = list(values.items())
         if chart.sparse and (start := _at_the_start(key, record)):
             points = [(0, start.value), *points]

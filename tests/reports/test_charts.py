@@ -83,6 +83,13 @@ def test_labels_of_lines_that_end_together_do_not_overlap():
     assert ys[0] >= 0 and ys[-1] <= 210
 
 
+def test_a_label_stands_at_the_end_of_its_own_line():
+    svg = plot([Line([(1, 0.0), (5, 0.5)], "s0", "A"), Line([(1, 0.0), (9, 0.5)], "s1", "B")])
+    places = re.findall(r'class="label[^>]* x="([\d.]+)" y="([\d.]+)"', svg)
+    (short_x, short_y), (long_x, long_y) = [tuple(map(float, place)) for place in places]
+    assert short_x < long_x - 100 and short_y == long_y
+
+
 @pytest.mark.parametrize(
     "value, text",
     [
