@@ -15,6 +15,9 @@ import torch
 from algorithm_cases import make_batch
 
 from rlcourse.algorithms import (
+    dapo_loss,
+    dpo_loss,
+    dr_grpo_loss,
     group_normalized_advantages,
     grpo_loss,
     kl_estimates,
@@ -22,6 +25,7 @@ from rlcourse.algorithms import (
     off_policy_loss,
     ppo_clip_loss,
     reinforce_loss,
+    sequence_level_loss,
 )
 
 trl = pytest.importorskip("trl", reason="parity is measured against TRL; pip install rlcourse[trl]")
@@ -44,9 +48,7 @@ def bare_trainer(cls, logprobs, **attributes):
         _metrics=defaultdict(lambda: defaultdict(list)),
         current_gradient_accumulation_steps=1,
         aux_loss_enabled=False,
-        epsilon_low=0.2,
-        epsilon_high=0.2,
-        **attributes,
+        **{"epsilon_low": 0.2, "epsilon_high": 0.2} | attributes,
     )
     forward = lambda self, *_, **__: (logprobs, torch.zeros_like(logprobs), None)  # noqa: E731
     trainer._get_per_token_logps_and_entropies = MethodType(forward, trainer)
@@ -62,14 +64,15 @@ def inputs_of(batch, **more):
     )  # fmt: skip
 
 
-def trl_grpo(batch, loss_type, beta=0.0):
+def trl_grpo(batch, loss_type, beta=0.0, level="token", **attributes):
     """TRL's GRPO loss, its gradient and its metrics."""
     logprobs = batch.logprobs.clone().requires_grad_()
     trainer = bare_trainer(
         trl.GRPOTrainer, logprobs, loss_type=loss_type, beta=beta,
-        importance_sampling_level="token", top_entropy_quantile=1.0,
+        importance_sampling_level=level, top_entropy_quantile=1.0,
         off_policy_mask_threshold=None, use_vllm=False, _entropy_bonus_enabled=False,
         args=SimpleNamespace(use_bias_correction_kl=False, delta=None, steps_per_generation=1),
+        **attributes,
     )  # fmt: skip
     inputs = inputs_of(
         batch, old_per_token_logps=batch.old_logprobs, ref_per_token_logps=batch.ref_logprobs,
@@ -88,6 +91,31 @@ def trl_rloo(batch):
     loss = trl.RLOOTrainer._compute_loss(trainer, None, inputs_of(batch, old_logps=old))
     (gradient,) = torch.autograd.grad(loss, logprobs)
     return loss.detach(), gradient
+
+
+def trl_dpo(chosen, rejected, ref_chosen, ref_rejected, beta):
+    """TRL's DPO loss of completions of one token, with its gradients, and the mean margin."""
+    logprobs = torch.cat([chosen, rejected]).requires_grad_()
+    blank = torch.zeros(len(logprobs), 1, dtype=torch.float64)
+    fused = SimpleNamespace(
+        log_probs=logprobs[:, None], entropy=blank, mean_logits=blank, is_top1=blank.bool(), aux_loss=None,
+        label_mask=blank + 1,
+    )  # fmt: skip
+    trainer = bare_trainer(
+        trl.DPOTrainer, None, beta=beta, loss_types=["sigmoid"], loss_weights=[1.0],
+        ld_alpha=None, f_divergence_type="reverse_kl", label_smoothing=0.0, use_weighting=False,
+        precompute_ref_logps=True, _total_train_tokens=0, _tp_size=1,
+    )  # fmt: skip
+    trainer.accelerator.device = torch.device("cpu")
+    tokens = torch.zeros(len(logprobs), 2, dtype=torch.long)
+    inputs = dict(
+        input_ids=tokens, attention_mask=tokens + 1, completion_mask=tokens + torch.tensor([0, 1]),
+        ref_chosen_logps=ref_chosen, ref_rejected_logps=ref_rejected,
+    )  # fmt: skip
+    loss = trl.DPOTrainer._compute_loss(trainer, lambda **_: fused, inputs, False)
+    (gradient,) = torch.autograd.grad(loss, logprobs)
+    margins = trainer._metrics["train"]["rewards/margins"][0]
+    return (loss.detach(), *gradient.chunk(2)), margins
 
 
 def trl_advantages(cls, rewards, group_size):
@@ -139,6 +167,41 @@ def test_grpo_loss_is_trls_grpo(batch, beta):
 def test_token_mean_is_trls_bnpo_and_dapo(batch, loss_type):
     result = ours(ppo_clip_loss, batch, batch.old_logprobs, batch.advantages, batch.mask)
     torch.testing.assert_close(result, trl_grpo(batch, loss_type)[:2], rtol=1e-12, atol=1e-14)
+
+
+def test_clip_higher_is_trls_epsilon_high(batch):
+    result = ours(dapo_loss, batch, batch.old_logprobs, batch.advantages, batch.mask, clip_high=0.5)
+    theirs = trl_grpo(batch, "dapo", epsilon_high=0.5)
+    torch.testing.assert_close(result, theirs[:2], rtol=1e-12, atol=1e-14)
+    assert not torch.equal(theirs[1], trl_grpo(batch, "dapo")[1])
+
+
+def test_dr_grpo_loss_is_trls(batch):
+    result = ours(dr_grpo_loss, batch, batch.old_logprobs, batch.advantages, batch.mask, 9)
+    expected = trl_grpo(batch, "dr_grpo", max_completion_length=9)[:2]
+    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_sequence_level_loss_is_trls_grpo_at_the_level_of_sequences(batch):
+    """But for an empty completion, which a sampler never gives: TRL's mean counts its ratio, 1."""
+    rows = batch.mask.any(1)
+    for name in ("logprobs", "old_logprobs", "ref_logprobs", "advantages", "mask"):
+        setattr(batch, name, getattr(batch, name)[rows])
+    result = ours(sequence_level_loss, batch, batch.old_logprobs, batch.advantages, batch.mask)
+    expected = trl_grpo(batch, "grpo", level="sequence")[:2]
+    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.5])
+def test_dpo_loss_is_trls_sigmoid(beta):
+    g = torch.Generator().manual_seed(3)
+    scores = torch.randn(4, 5, generator=g, dtype=torch.float64)  # chosen, rejected, and references
+    logprobs = [row.clone().requires_grad_() for row in scores[:2]]
+    loss, chosen, rejected = dpo_loss(*logprobs, *scores[2:], beta=beta)
+    expected, margins = trl_dpo(*scores, beta=beta)
+    result = (loss.detach(), *torch.autograd.grad(loss, logprobs))
+    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
+    assert (chosen - rejected).mean().item() == pytest.approx(margins)
 
 
 def test_clip_fraction_is_trls_region_mean(batch):

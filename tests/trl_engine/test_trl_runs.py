@@ -61,6 +61,10 @@ def assert_same_metrics(ours, theirs, names):
         ("dr_grpo", {"updates": 2, "clip": 0.02}),
         ("gspo", {"updates": 2, "clip": 0.002}),
         ("rloo", {}),
+        (
+            "dapo",
+            {"resample": 0, "updates": 2, "clip": 0.01, "clip_high": 0.03, "overlong_buffer": 4},
+        ),
     ],
 )
 def test_given_the_same_completions_both_engines_learn_the_same(
@@ -168,6 +172,17 @@ def test_metrics_have_the_local_engines_names(finished, places, tmp_path):
     allowed = {"reward/std", "kl_old", "seconds/sampling"}
     assert {name for name in missing if not name.startswith("completions/")} <= allowed
     assert set(finished.metrics[-1]) <= set(here.metrics[-1])
+
+
+def test_adapters_are_merged_into_the_policy(places, tmp_path):
+    pytest.importorskip("peft", reason="pip install rlcourse[lora]")
+    recipe = recipe_of(places, lora={"rank": 2}, lr=1e-2, algorithm="sft", eval_every=2)
+    run = trl_engine.train(recipe, tmp_path / "out", progress=False)
+    moved = dict(run.policy.named_parameters())
+    start = dict(echo_policy().named_parameters())
+    changed = {name for name, weight in start.items() if not torch.equal(weight, moved[name])}
+    linear = {name for name in start if "proj" in name}
+    assert moved.keys() == start.keys() and changed == linear
 
 
 def test_a_finished_run_is_read_back(finished):
