@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
-from rlcourse.files import TEMPORARY, write_errors_explained, write_json, write_text
+from rlcourse.files import write_errors_explained, write_json, write_text
 from rlcourse.machine import hardware, versions
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import RunRecord, render_report
@@ -32,10 +32,9 @@ from rlcourse.training.metrics import MetricsWriter, read_metrics
 from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.recompute import enable_recomputing
+from rlcourse.training.run_directory import false_start_undone
+from rlcourse.training.run_directory import open_directory as _open_directory
 from rlcourse.training.scalar_model import RewardModel
-
-# What changes speed and memory, and nothing that is computed but for rounding.
-MAY_DIFFER_ON_RESUME = ("device", "checkpoint_every", "micro_batch", "gradient_checkpointing")
 
 
 @dataclass
@@ -138,20 +137,21 @@ def train(
     out = _open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
-    task = task or _load_task(recipe)
-    if recipe.extract is not None:
-        task = replace(task, extract=EXTRACTORS[recipe.extract])
     with StopRequest() as stop:
-        if policy is None:
-            policy = _starting_policy(recipe, out, task, resume, progress)
-        else:
-            policy = policy.clone()
-        _check_prompts_fit(policy, task, recipe)
-        policy.eval()  # no dropout: the log-probs sampled with are then those trained with
-        if recipe.lora:
-            add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
-        if recipe.gradient_checkpointing:
-            enable_recomputing(policy.model)
+        with false_start_undone(out):
+            task = task or _load_task(recipe)
+            if recipe.extract is not None:
+                task = replace(task, extract=EXTRACTORS[recipe.extract])
+            if policy is None:
+                policy = _starting_policy(recipe, out, task, resume, progress)
+            else:
+                policy = policy.clone()
+            _check_prompts_fit(policy, task, recipe)
+            policy.eval()  # no dropout: the log-probs sampled with are then those trained with
+            if recipe.lora:
+                add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
+            if recipe.gradient_checkpointing:
+                enable_recomputing(policy.model)
         try:
             return _train(recipe, out, policy, task, method, reward, stop, progress)
         except RuntimeError as error:
@@ -232,32 +232,6 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     else:
         run.policy = Policy.load(str(directory / "policy"), device=device)
     return run
-
-
-def _open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
-    """The run directory, new or to be resumed. Nothing in an existing one is changed."""
-    out = out.expanduser()
-    if (out / "recipe.yaml").exists():
-        if not resume:
-            state = "finished" if (out / "result.json").exists() else "started"
-            raise UserError(
-                f"{out} already holds a {state} run: add --resume to go on with it, "
-                "or choose another --out"
-            )
-        earlier, now = load_recipe(out / "recipe.yaml").to_dict(), recipe.to_dict()
-        for key in now:
-            if now[key] != earlier[key] and key not in MAY_DIFFER_ON_RESUME:
-                raise UserError(
-                    f"{out} was started with {key}={earlier[key]}, not {now[key]}: "
-                    "resume it with the same recipe, or choose another --out"
-                )
-        return out
-    with write_errors_explained(out):
-        out.mkdir(parents=True, exist_ok=True)
-        if any(not path.name.startswith(TEMPORARY) for path in out.iterdir()):
-            raise UserError(f"{out} is not empty and holds no run: choose another --out")
-    write_text(out / "recipe.yaml", recipe.to_yaml())
-    return out
 
 
 def _load_task(recipe: Recipe) -> Task:

@@ -14,7 +14,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import read_evaluation
 from rlcourse.signals import Interrupted
 from rlcourse.tasks import Problem, Task, extract_answer
-from rlcourse.training import train
+from rlcourse.training import load_recipe, train
 
 OPTIONS = {"progress": False}
 
@@ -111,3 +111,18 @@ def test_a_sampler_without_memory_says_what_to_lower(text, monkeypatch):
     monkeypatch.setattr(type(policy), "sample", sample)
     with pytest.raises(UserError, match=r"too little memory: lower prompts \(now 5\)"):
         train(echo_recipe(eval_problems=0), policy=policy, task=echo_task(), **OPTIONS)
+
+
+def test_a_false_start_leaves_nothing_in_the_way_of_the_next_one(tmp_path):
+    recipe = load_recipe("grpo", policy=str(tmp_path / "nowhere" / "else"), warm_start=None)
+    for _ in range(2):  # the second try must hear the same, not that there is a run already
+        with pytest.raises(UserError, match="There is no model directory"):
+            train(recipe, tmp_path / "run", **OPTIONS)
+    assert not any((tmp_path / "run").iterdir())
+
+
+def test_a_data_set_that_cannot_be_had_leaves_nothing_either(tmp_path):
+    recipe = load_recipe("gsm8k_grpo", data=str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match=r"train\.jsonl"):
+        train(recipe, tmp_path / "run", **OPTIONS)
+    assert not any((tmp_path / "run").iterdir())
