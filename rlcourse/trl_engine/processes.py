@@ -31,7 +31,7 @@ class Processes:
         from accelerate import PartialState
 
         launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
-        on_cpu = os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
+        on_cpu = _is_set("ACCELERATE_USE_CPU")
         on_cpu |= launched and not torch.accelerator.is_available()
         state = PartialState(cpu=on_cpu, **({"timeout": PATIENCE} if launched else {}))
         if launched and state.num_processes == 1:
@@ -100,3 +100,14 @@ class Processes:
         """Part from the others in good order."""
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
+
+
+def weights_are_shared_out() -> bool:
+    """Whether each process is to hold a part of the weights only: FSDP, or ZeRO-3."""
+    deepspeed, stage = _is_set("ACCELERATE_USE_DEEPSPEED"), "ACCELERATE_DEEPSPEED_ZERO_STAGE"
+    return _is_set("ACCELERATE_USE_FSDP") or (deepspeed and os.environ.get(stage) == "3")
+
+
+def _is_set(variable: str) -> bool:
+    """Whether accelerate's launcher has switched something on."""
+    return os.environ.get(variable, "").lower() in ("1", "true", "yes")

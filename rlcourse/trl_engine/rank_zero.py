@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
+import torch
 from torch import nn
 
 from rlcourse.evaluation import Evaluation
@@ -40,6 +41,8 @@ def before_training(job: Job, resume: bool) -> Start:
         training_pairs(policy, recipe, task, job.method, None, job.out, job.progress)
     if recipe.algorithm == "reward_model":
         held_out = held_out_pairs(policy, recipe, task, job.method)
+    del policy
+    torch.cuda.empty_cache()  # the trainer wants it
     return Start(before, held_out)
 
 

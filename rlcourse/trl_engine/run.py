@@ -25,7 +25,7 @@ from rlcourse.training.descent import NonFinite
 from rlcourse.training.recipe import Recipe
 from rlcourse.trl_engine import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
-from rlcourse.trl_engine.processes import Processes
+from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
 from rlcourse.trl_engine.rank_zero import Start, after_training, before_training
 from rlcourse.trl_engine.settings import parse_settings, require_possible, trl_arguments
 
@@ -88,6 +88,11 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
         raise UserError(
             f"one process would use one of {n} GPUs: start it with accelerate launch "
             f"--num_processes {n} -m rlcourse train …, or set CUDA_VISIBLE_DEVICES=0"
+        )
+    if recipe.eval_every and weights_are_shared_out():
+        raise UserError(
+            "no process holds all weights during training, so none can evaluate on the way: "
+            "set eval_every=0"
         )
     values = parse_settings(settings)
     check_settings(recipe, trl_arguments(recipe, processes.count), values)

@@ -65,7 +65,7 @@ def make_trainer(job: Job) -> tuple[object, Rows]:
             processing_class=copy.deepcopy(policy.tokenizer),  # TRL may give it a padding token
             **extras,
         )
-    except (TypeError, ValueError, ImportError, ConnectionError) as error:
+    except (TypeError, ValueError, ImportError, OSError, RuntimeError) as error:
         if not job.settings:
             raise  # nothing that the user could mend
         raise UserError(f"TRL cannot start with these settings: {first_line(error)}") from error

@@ -98,8 +98,8 @@ def trl_dpo(chosen, rejected, ref_chosen, ref_rejected, beta):
     logprobs = torch.cat([chosen, rejected]).requires_grad_()
     blank = torch.zeros(len(logprobs), 1, dtype=torch.float64)
     fused = SimpleNamespace(
-        log_probs=logprobs[:, None], entropy=blank, mean_logits=blank, is_top1=blank.bool(), aux_loss=None,
-        label_mask=blank + 1,
+        log_probs=logprobs[:, None], entropy=blank, mean_logits=blank, is_top1=blank.bool(),
+        label_mask=blank + 1, aux_loss=None,
     )  # fmt: skip
     trainer = bare_trainer(
         trl.DPOTrainer, None, beta=beta, loss_types=["sigmoid"], loss_weights=[1.0],

@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 import torch
-from echo import echo_policy
+from echo import echo_policy, echo_recipe
 from engines import (
     assert_equal_weights,
     assert_same_weights,
@@ -26,6 +27,7 @@ from rlcourse.training import train as train_locally
 trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
 
 from rlcourse import trl_engine  # noqa: E402
+from rlcourse.trl_engine.run import _checked  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +274,22 @@ def test_other_settings_of_trls_are_refused_on_resume(places, tmp_path):
     (tmp_path / "out" / "result.json").unlink()
     with pytest.raises(UserError, match="started with --trl log_completions=False"):
         trl_engine.train(recipe, tmp_path / "out", resume=True, progress=False)
+
+
+@pytest.mark.parametrize(
+    "launched",
+    [
+        {"ACCELERATE_USE_FSDP": "true"},
+        {"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"},
+    ],
+)
+def test_weights_that_are_shared_out_are_not_evaluated_on_the_way(launched, monkeypatch):
+    for name, value in launched.items():
+        monkeypatch.setenv(name, value)
+    processes = SimpleNamespace(count=2, use_cpu=True)
+    with pytest.raises(UserError, match="eval_every=0"):
+        _checked(echo_recipe(eval_every=1), [], processes)
+    assert _checked(echo_recipe(), [], processes) == {}
 
 
 def test_vllm_that_is_missing_is_one_sentence(places, tmp_path):
