@@ -180,9 +180,10 @@ def _pictures_of(chart: Chart) -> Iterator[tuple[str, str]]:
 
 
 def _against_each_axis(key: str, chart: Chart, series: Sequence[Series]) -> dict[str, Markup]:
+    several = [one.lines(key, chart.look) for one in series]
     pictures = {}
     for axis in AXES:
-        lines = [line for one in series if (line := one.line(key, axis, chart.look))]
+        lines = [lines[axis] for lines in several if axis in lines]
         if len(lines) >= min(2, len(series)):
             pictures[axis] = plot(lines, axis, chart.share)
     return pictures

@@ -61,6 +61,9 @@ class RunRecord:
         if self.finished:
             return None
         planned = self.recipe["steps"]
+        first = self.directory / "warm_start" if self.directory else None
+        if first and first.exists() and not (first / "result.json").exists():
+            return f"This run is not finished: its warm start is not done, see {first}."
         if self.steps < planned:
             return f"This run is not finished: it is at step {self.steps} of {planned}."
         return "This run is not finished: its steps are done, what follows them is not."

@@ -1,15 +1,17 @@
 """Runs to compare, those of one recipe and several seeds taken together as one series."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from statistics import fmean
 from string import ascii_uppercase
 
 from rlcourse.errors import UserError
-from rlcourse.reports.charts import Line, running_mean, thinned
+from rlcourse.reports.charts import Line, running_mean
 from rlcourse.reports.record import RunRecord
 
 MOST = 12  # series that colors and dashes can tell apart
@@ -45,29 +47,34 @@ class Series:
         counted = "seeds" if len(set(self.seeds)) == len(self.seeds) else "runs"
         return f"{self.label}, {len(self.records)} {counted}"
 
-    def line(self, key: str, axis: str, look: str) -> Line | None:
-        """A metric against the steps, or what was sampled up to then; None where there is none.
+    @cached_property
+    def places(self) -> dict[str, list[dict[int, float]]]:
+        """{axis: {step: place} of each run}."""
+        return {axis: [sampled_until(record, axis) for record in self.records] for axis in AXES}
 
-        Of several runs: the mean at each step that all have made, their range as the band.
+    def lines(self, key: str, look: str) -> dict[str, Line]:
+        """{axis: line} of a metric against the steps, or what was sampled up to then.
+
+        Of several runs: the mean at each step that all have made, their range as the band. Axes on
+        which a run has no place, or all of them where it has no value, are absent.
         """
-        curves = [_curve(record, key, axis, smooth=look == "raw") for record in self.records]
-        steps = [step for step in curves[0] if all(step in curve for curve in curves)]
-        if not steps:
-            return None
-        look = "dots" if look == "dots" else "plain"
-        across = [[curve[step] for curve in curves] for step in steps]
-        places = [fmean(x for x, _ in points) for points in across]
-        middle = [fmean(y for _, y in points) for points in across]
-        points = thinned(list(zip(places, middle, strict=True)), POINTS)
-        band = []
-        if len(curves) > 1:
-            ends = [(min(y for _, y in points), max(y for _, y in points)) for points in across]
-            low, high = (
-                thinned([(x, end[n]) for x, end in zip(places, ends, strict=True)], POINTS)
-                for n in (0, 1)
-            )
-            band = [(x, y, top) for (x, y), (_, top) in zip(low, high, strict=True)]
-        return Line(points, self.style, self.letter, band, look)
+        curves = [_curve(record, key, smooth=look == "raw") for record in self.records]
+        shared = [step for step in curves[0] if all(step in curve for curve in curves)]
+        found = {}
+        for axis, places in self.places.items():
+            steps = [step for step in shared if all(step in place for place in places)]
+            steps = steps[:: -math.ceil(len(steps) / POINTS) or 1][::-1]
+            if not steps:
+                continue
+            xs = [fmean(place[step] for place in places) for step in steps]
+            across = [[curve[step] for curve in curves] for step in steps]
+            points = list(zip(xs, map(fmean, across), strict=True))
+            band = []
+            if len(curves) > 1:
+                band = [(x, min(ys), max(ys)) for x, ys in zip(xs, across, strict=True)]
+            drawn = "dots" if look == "dots" else "plain"
+            found[axis] = Line(points, self.style, self.letter, band, drawn)
+        return found
 
 
 def as_series(records: Sequence[RunRecord]) -> list[Series]:
@@ -122,16 +129,12 @@ def _stem(names: list[str]) -> str:
     return stems.pop() if len(stems) == 1 and all(stems) else f"{names[0]} …"
 
 
-def _curve(record: RunRecord, key: str, axis: str, smooth: bool) -> dict[int, tuple]:
-    """{step: (place on the axis, value)}, smoothed where it is a noisy metric."""
+def _curve(record: RunRecord, key: str, smooth: bool) -> dict[int, float]:
+    """{step: value}, smoothed where it is a noisy metric."""
     values = record.series(key)
     if key == "eval/accuracy" and record.before and values:
         values = {0: record.before.accuracy.value} | values
-    if smooth:
-        points = running_mean(list(values.items()))
-        values = dict(points)
-    places = sampled_until(record, axis)
-    return {step: (places[step], value) for step, value in values.items() if step in places}
+    return dict(running_mean(list(values.items()))) if smooth else values
 
 
 def sampled_until(record: RunRecord, axis: str) -> dict[int, float]:

@@ -75,14 +75,20 @@ def test_runs_of_one_recipe_and_several_seeds_share_a_letter(tmp_path):
 
 def test_seeds_are_drawn_as_their_mean_with_their_range_as_band(tmp_path):
     (series,) = as_series([run(tmp_path, f"s{n}", seed=10 * n) for n in range(3)])
-    line = series.line("reward/mean", "steps", "plain")
+    line = series.lines("reward/mean", "plain")["steps"]
     assert line.points == [(step, 10 + step) for step in (1, 2, 3, 4)]
     assert line.band == [(step, step, 20 + step) for step in (1, 2, 3, 4)]
 
 
 def test_the_mean_of_seeds_stops_where_the_shortest_run_does(tmp_path):
     (series,) = as_series([run(tmp_path, "s0"), run(tmp_path, "s1", seed=1, steps=2)])
-    assert [x for x, _ in series.line("reward/mean", "steps", "plain").points] == [1, 2]
+    assert [x for x, _ in series.lines("reward/mean", "plain")["steps"].points] == [1, 2]
+
+
+def test_long_curves_are_thinned_and_keep_their_end(tmp_path):
+    (series,) = as_series([run(tmp_path, "long", steps=1001)])
+    points = series.lines("reward/mean", "plain")["steps"].points
+    assert 100 <= len(points) <= 120 and points[-1] == (1001, 1001)
 
 
 def test_axes_count_what_was_sampled_so_far(tmp_path):

@@ -58,6 +58,16 @@ def test_a_run_is_finished_when_its_result_is_there(directory):
         assert read_run(directory).steps in (4, 0)
 
 
+def test_a_warm_start_that_is_going_on_is_named(directory):
+    (directory / "result.json").unlink()
+    (directory / "warm_start").mkdir()
+    assert (
+        f"its warm start is not done, see {directory / 'warm_start'}" in read_run(directory).state()
+    )
+    (directory / "warm_start" / "result.json").write_text("{}")
+    assert "warm start" not in read_run(directory).state()
+
+
 @pytest.mark.parametrize(
     "name, text",
     [
