@@ -23,6 +23,9 @@ class Interrupted(UserError):
 class StopRequest:
     """``with StopRequest() as stop:`` the first signal makes `stop` true, a second acts at once.
 
+    Within another one both are told: the inner work may just be finished and need not stop, but
+    what it is a part of has to.
+
     Outside the main thread, where Python delivers no signals, it never becomes true.
     """
 
@@ -44,6 +47,9 @@ class StopRequest:
 
     def _remember(self, number, frame) -> None:
         self.received = signal.Signals(number).name
+        outer = getattr(self._previous[number], "__self__", None)
+        if isinstance(outer, StopRequest):
+            outer.received = self.received
         self._restore()
 
     def _restore(self) -> None:

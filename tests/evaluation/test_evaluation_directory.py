@@ -106,7 +106,7 @@ from echo import echo_policy, echo_task
 from rlcourse.evaluation import evaluate_policy
 from rlcourse.signals import Interrupted
 try:
-    evaluate_policy(echo_policy(), list(echo_task().evaluation) * 40, **{settings!r}, out={out!r})
+    evaluate_policy(echo_policy(), list(echo_task().evaluation) * 20, **{settings!r}, out={out!r})
 except Interrupted as error:
     sys.exit(str(error))
 """
@@ -130,7 +130,7 @@ def test_killed_and_resumed_equals_never_killed(how, policy, task, tmp_path):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        out, problems = tmp_path / "killed", list(task.evaluation) * 40
+        out, problems = tmp_path / "killed", list(task.evaluation) * 20
         child = start(out)
         child.send_signal(how)
         message = child.communicate(timeout=60)[1].decode()
@@ -138,7 +138,7 @@ def test_killed_and_resumed_equals_never_killed(how, policy, task, tmp_path):
             assert child.returncode == -how
         else:
             done = len((out / "completions.jsonl").read_text().splitlines())
-            assert f"stopped by {how.name} after {done} of 400 problems" in message
+            assert f"stopped by {how.name} after {done} of 200 problems" in message
             assert "with --resume to go on" in message
         assert not (out / "result.json").exists()
         with pytest.raises(UserError, match="is not finished: run it again with --resume"):

@@ -102,7 +102,8 @@ def test_lengths_count_the_end_token_and_tell_right_from_wrong():
     # sample i of every problem has 3 + i tokens; it is right for problem i
     assert float(uneven.length_right) == pytest.approx((3 + 4 + 5) / 3)
     assert float(uneven.length_wrong) == pytest.approx((4.5 + 4 + 3.5 + 7 * 4) / 10)
-    assert evaluate_policy(Scripted(lambda q, i: "no"), PROBLEMS, 2).length_right is None
+    unmarked = evaluate_policy(Scripted(lambda q, i: f"it is {q}"), PROBLEMS, 2)
+    assert unmarked.length_right is None and float(unmarked.length_wrong) == 4
 
 
 def test_transcripts_keep_every_text_and_what_was_read(evaluation):
@@ -141,6 +142,9 @@ def test_what_a_batch_draws_does_not_depend_on_the_batches_before_it(policy, tas
     other = evaluate_policy(policy, problems[5:10] * 2 + problems[10:], **options)
     assert whole.transcripts[10:] == other.transcripts[10:]
     assert whole.transcripts[:10] != other.transcripts[:10]
+    first, second = (whole.transcripts[start : start + 10] for start in (0, 10))
+    assert [t.greedy for t in first] == [t.greedy for t in second]
+    assert [t.samples for t in first] != [t.samples for t in second]  # the same questions again
 
 
 def test_without_problems_or_samples_there_is_nothing_to_evaluate(policy, task):
@@ -158,9 +162,11 @@ def test_the_quick_accuracy_agrees():
 # Memory
 
 
-@pytest.mark.parametrize("memory, largest", [(1, 1), (3, 2), (7, 5), (8, 8), (20, 20)])
+@pytest.mark.parametrize(
+    "memory, largest, times", [(1, 1, 5), (3, 2, 4), (7, 5, 3), (8, 8, 2), (20, 20, 1)]
+)
 def test_where_memory_runs_out_the_batch_is_halved_and_nothing_else_changes(
-    memory, largest, capsys
+    memory, largest, times, capsys
 ):
     def made(**options):
         policy = right_when(lambda q: int(q) < 7, lambda q: int(q) % 5, **options)
@@ -169,8 +175,9 @@ def test_where_memory_runs_out_the_batch_is_halved_and_nothing_else_changes(
     policy, evaluation = made(memory=memory)
     assert replace(evaluation, seconds=0) == replace(made()[1], seconds=0)
     assert policy.largest == largest
-    message = capsys.readouterr().err.splitlines()[0]
-    assert message == "rlcourse: out of memory with 40 completions at once; going on with 20"
+    messages = capsys.readouterr().err.splitlines()
+    assert messages[0] == "rlcourse: out of memory with 40 completions at once; going on with 20"
+    assert len(messages) == times
 
 
 def test_a_halved_batch_draws_what_the_smaller_batch_draws(policy, task):
