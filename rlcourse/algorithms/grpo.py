@@ -42,7 +42,8 @@ def grpo_loss(
 
     The clipped objective minus β times the k3 estimate of KL(πθ‖πref), averaged
     over each completion's tokens and then over completions, so a short completion's
-    tokens weigh more than a long one's.
+    tokens weigh more than a long one's. An empty completion counts as 0. Gradient
+    flows through `logprobs` alone: everything else is a constant.
     Source: Shao et al. 2024 (DeepSeekMath), eq. 3 and 4.
     """
     # Padding may hold anything. Its exp could be infinite, and 0 · inf is NaN.

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from rlcourse import algorithms as A
 from rlcourse import check
+from rlcourse.exercises import registry
+from rlcourse.exercises.calling import call_all
 from rlcourse.policy import ToyPolicy
 
 
@@ -71,6 +73,25 @@ def test_four_updates_learn_more_from_the_same_samples_than_one():
             A.grpo_step(toy, optimizer, toy_batch(toy), updates, beta=0.0)
         reached[updates] = toy.expected_reward(right).item()
     assert reached[4] > reached[1] + 0.1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_step_of_the_check_blows_up(seed):
+    """Where numbers explode, a right step that clips by hand would part from `clip_grad_norm_`."""
+    cases = registry.get("grpo_step").draw_cases(seed, hidden=seed % 2 == 1)
+    for outcome in call_all(A.grpo_step, cases, repeat=False):
+        numbers = [torch.tensor(outcome.value), *outcome.after.values()]
+        assert all(n.isfinite().all() and n.abs().max() < 1e5 for n in numbers)
+
+
+def test_the_leash_wins_at_once_where_the_reference_is_at_a_tenth():
+    """Derivative of a token's objective by its probability, πold = 0.5, A = 0.01, β = 0.02."""
+
+    def slope(p, reference=0.1, advantage=0.01, beta=0.02):
+        return advantage / 0.5 + beta * (reference / p - 1) / p
+
+    assert slope(0.5) == pytest.approx(-0.012)
+    assert slope(0.1127) == pytest.approx(0.0, abs=1e-3)
 
 
 def group_normalized_advantages(rewards, group_size, eps=1e-4):

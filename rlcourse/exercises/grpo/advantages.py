@@ -90,6 +90,12 @@ def _interleaved(rewards, group_size, eps=1e-4):
     return (centered / (groups.std(0, correction=min(1, group_size - 1)) + eps)).flatten()
 
 
+def _transposed(rewards, group_size, eps=1e-4):
+    groups = rewards.reshape(group_size, -1)
+    std = groups.std(1, correction=min(1, groups.shape[1] - 1), keepdim=True)
+    return ((groups - groups.mean(1, keepdim=True)) / (std + eps)).flatten()
+
+
 def _mean_only(rewards, group_size, eps=1e-4):
     return _centered(rewards, group_size).flatten()
 
@@ -252,6 +258,22 @@ GROUP_NORMALIZED_ADVANTAGES = Exercise(
             "a standard deviation that is NaN for a group of one",
             _nan_for_one,
             "One completion has nothing to be compared with, and G − 1 is 0: its advantage is 0.",
+        ),
+        Mistake(
+            "the reward itself for a group of one",
+            lambda rewards, group_size, eps=1e-4: (
+                rewards.clone()
+                if group_size == 1
+                else group_normalized_advantages(rewards, group_size, eps)
+            ),
+            "One completion has nothing to be compared with: it is its own mean, and its advantage "
+            "is 0.",
+        ),
+        Mistake(
+            "the groups laid out as columns, but compared along the rows",
+            _transposed,
+            "`reshape(-1, group_size)` makes a group a row, (B, G), and mean and standard "
+            "deviation run along dim 1.",
         ),
         Mistake(
             "rewards scaled to the range of their group",

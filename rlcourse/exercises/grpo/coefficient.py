@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.grpo import grpo_gradient_coefficient, grpo_loss
+from rlcourse.algorithms.importance_sampling import kl_estimates
 from rlcourse.exercises.calling import Case
 from rlcourse.exercises.cases import Draw, tensor
 from rlcourse.exercises.exercise import Exercise, Mistake
@@ -27,6 +28,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
         yield case(f"worked: the reference at {ref}", *worked, 0.02)
     rows, tokens = draw.shape()
     yield drawn("random tokens", rows, tokens)
+    yield drawn("one row of several tokens", 1, draw.size(3, 5))
     yield drawn("a strong leash", rows, tokens, beta=2.0)
     yield drawn("no leash", rows, tokens, beta=0.0)
     side = draw.size(2, 4)
@@ -119,6 +121,30 @@ GRPO_GRADIENT_COEFFICIENT = Exercise(
             ),
             "This multiplies ∇ log π in the gradient of the *objective*: a good completion gets a "
             "positive number.",
+        ),
+        Mistake(
+            "the penalty itself: A − β·k3",
+            lambda advantages, logprobs, ref_logprobs, beta: (
+                _column(advantages) - beta * kl_estimates(logprobs, ref_logprobs, "k3")
+            ),
+            "That is what the objective *is*; asked for is its derivative by log πθ, and that of "
+            "−β·k3 is β(πref/πθ − 1).",
+        ),
+        Mistake(
+            "A + βx − 1, with brackets missing",
+            lambda advantages, logprobs, ref_logprobs, beta: (
+                _column(advantages) + beta * (ref_logprobs - logprobs).exp() - 1
+            ),
+            "β weighs the whole pull, x − 1: mind the brackets.",
+        ),
+        Mistake(
+            "a coefficient divided by the number of tokens",
+            lambda advantages, logprobs, ref_logprobs, beta: (
+                grpo_gradient_coefficient(advantages, logprobs, ref_logprobs, beta)
+                / logprobs.shape[1]
+            ),
+            "The average is not part of it: asked for is what multiplies ∇ log π of *one* token in "
+            "its own objective.",
         ),
         Mistake(
             "a pull that β does not weigh",

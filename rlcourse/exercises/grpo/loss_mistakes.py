@@ -95,6 +95,19 @@ def _k3_without_one(logprobs, ref_logprobs):
     return k3(logprobs, ref_logprobs) + 1
 
 
+def _log_band(ratio, advantages, clip):
+    a = columns(advantages).detach()
+    return torch.minimum(ratio * a, ratio.log().clamp(-clip, clip).exp() * a)
+
+
+def _padding_clamped(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
+    """Ratios of 0 on padding, which the clamp lifts to 1 − ε, and sums that trust in the zeros."""
+    real = mask.to(logprobs.dtype)
+    objective = surrogate(_ratio(logprobs, old_logprobs) * real, advantages, clip)
+    per_token = objective - beta * k3(logprobs, ref_logprobs) * real
+    return -(per_token.sum(1) / real.sum(1).clamp(min=1)).mean()
+
+
 def _no_ratio(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
     per_token = logprobs * columns(advantages).detach() - beta * k3(logprobs, ref_logprobs)
     return -rows_then_batch(per_token, mask)
@@ -261,6 +274,17 @@ MISTAKES = (
         variant(objective=_factored),
         "For a negative advantage the smaller product has the larger ratio: multiply by A first, "
         "then take the min.",
+    ),
+    Mistake(
+        "a band for the log-ratio",
+        variant(objective=_log_band),
+        "The ratio itself is clipped, to between 1 − ε and 1 + ε; log(1 + ε) is not ε.",
+    ),
+    Mistake(
+        "ratios of 0 on padding, clamped up to 1 − ε",
+        _padding_clamped,
+        "The clamp makes 0.8 of a 0, and 0.8 · A is no longer nothing: leave padding out when you "
+        "average, not before the clip.",
     ),
     Mistake(
         "a loss without the clip",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
-from rlcourse.algorithms.grpo import grpo_loss, grpo_step
+from rlcourse.algorithms.grpo import group_normalized_advantages, grpo_loss, grpo_step
 from rlcourse.exercises.calling import Case
 from rlcourse.exercises.cases import Draw
 from rlcourse.exercises.exercise import Exercise, Mistake
@@ -17,9 +17,11 @@ def _cases(draw: Draw) -> Iterator[Case]:
     free = {"max_grad_norm": 1e6}
     yield _case("one update", draw, updates=1, **free)
     yield _case("three updates", draw, updates=3, **free)
-    yield _case("several updates that leave the band", draw, updates=4, lr=20.0, **free)
-    yield _case("a narrow band", draw, updates=3, lr=20.0, clip=0.01, **free)
-    yield _case("hardly any band", draw, updates=3, lr=10.0, clip=1e-3, **free)
+    # Without a leash, since its pull grows with πref/πθ and throws a policy that moves so far away.
+    far = {**free, "beta": 0.0}
+    yield _case("several updates that leave the band", draw, updates=4, lr=20.0, **far)
+    yield _case("a narrow band", draw, updates=3, lr=5.0, clip=0.01, **far)
+    yield _case("hardly any band", draw, updates=3, clip=1e-3, **free)
     yield _case("a strong leash", draw, updates=2, beta=2.0, **free)
     yield _case("no leash", draw, updates=2, beta=0.0, **free)
     yield _case("the default band, leash and norm", draw, updates=2)
@@ -30,7 +32,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
 
 
 def _case(
-    label, draw, updates, kind="sgd", lr=5.0, scale=1.0, stale_gradient=0.0, **options
+    label, draw, updates, kind="sgd", lr=2.0, scale=1.0, stale_gradient=0.0, **options
 ) -> Case:  # fmt: skip
     """A toy policy, and a batch that a neighbor of it sampled and another one anchors."""
     from rlcourse.policy.toy import ToyPolicy
@@ -102,35 +104,29 @@ def _rewards_for_advantages(policy, rollouts):
     return replace(rollouts, advantages=rollouts.rewards)
 
 
+def _normalized_again(policy, rollouts):
+    advantages = group_normalized_advantages(rollouts.advantages, len(rollouts))
+    return replace(rollouts, advantages=advantages)
+
+
 def _sampled_again(policy, rollouts):
     again = policy.sample(len(rollouts), torch.Generator().manual_seed(0))
     return replace(again, ref_logprobs=again.old_logprobs, advantages=rollouts.advantages)
 
 
-def _scored_once(policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_grad_norm=1.0):
-    logprobs, losses = policy.logprobs(rollouts), []
-    for _ in range(updates):
-        optimizer.zero_grad()
-        loss = _of(rollouts, logprobs, clip, beta)
-        loss.backward(retain_graph=True)
-        clip_grad_norm_(policy.parameters(), max_grad_norm)
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+def _scored_once(retain):
+    def step(policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_grad_norm=1.0):
+        logprobs, losses = policy.logprobs(rollouts), []
+        for _ in range(updates):
+            optimizer.zero_grad()
+            loss = _of(rollouts, logprobs, clip, beta)
+            loss.backward(retain_graph=retain)
+            clip_grad_norm_(policy.parameters(), max_grad_norm)
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
 
-
-def _scored_once_freed(
-    policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_grad_norm=1.0
-):
-    logprobs, losses = policy.logprobs(rollouts), []
-    for _ in range(updates):
-        optimizer.zero_grad()
-        loss = _of(rollouts, logprobs, clip, beta)
-        loss.backward()
-        clip_grad_norm_(policy.parameters(), max_grad_norm)
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return step
 
 
 def _accumulating(clear_first):
@@ -196,14 +192,6 @@ def _uphill(policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_grad_
         optimizer.step()
         losses.append(loss.item())
     return losses
-
-
-def _clip_not(parameters, max_norm):
-    pass
-
-
-def _clip_at_one(parameters, max_norm):
-    clip_grad_norm_(parameters, 1.0)
 
 
 def by_autograd(policy, optimizer, rollouts, updates, clip=0.2, beta=0.04, max_grad_norm=1.0):
@@ -282,14 +270,19 @@ GRPO_STEP = Exercise(
             "baseline.",
         ),
         Mistake(
+            "a step that normalizes the advantages once more",
+            _step_as(change=_normalized_again),
+            "`rollouts.advantages` are final: they have been compared within their group already.",
+        ),
+        Mistake(
             "a step that scores the completions once, before the loop",
-            _scored_once,
+            _scored_once(retain=True),
             "After the first update these log-probs describe a policy that is gone: "
             "`policy.logprobs(rollouts)` belongs inside the loop.",
         ),
         Mistake(
             "a step that goes backward twice through one graph",
-            _scored_once_freed,
+            _scored_once(retain=False),
             "The log-probs were computed before the loop: every update needs a fresh "
             "`policy.logprobs(rollouts)`, under the weights as they are now.",
         ),
@@ -338,7 +331,7 @@ GRPO_STEP = Exercise(
         ),
         Mistake(
             "a step without gradient clipping",
-            _step_as(shorten=_clip_not),
+            _step_as(shorten=lambda parameters, max_norm: None),
             "One lucky batch can throw the policy away: shorten the gradient after `backward` and "
             "before `step`, in every update.",
         ),
@@ -349,7 +342,7 @@ GRPO_STEP = Exercise(
         ),
         Mistake(
             "a step clipped to norm 1 whatever `max_grad_norm` says",
-            _step_as(shorten=_clip_at_one),
+            _step_as(shorten=lambda parameters, max_norm: clip_grad_norm_(parameters, 1.0)),
             "Pass the argument on: `clip_grad_norm_(policy.parameters(), max_grad_norm)`.",
         ),
         Mistake(
