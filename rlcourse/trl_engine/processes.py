@@ -16,7 +16,6 @@ from datetime import timedelta
 import torch
 
 from rlcourse.errors import UserError
-from rlcourse.signals import Interrupted
 
 # Rank zero evaluates, and runs the warm start, while the others wait for it.
 PATIENCE = timedelta(hours=12)
@@ -61,26 +60,22 @@ class Processes:
 
     def from_first(self, value):
         """Rank zero's value, in all processes."""
-        return self._gathered(value)[0]
-
-    def any(self, flag: bool) -> bool:
-        """Whether `flag` is true in any process. To be called by all of them."""
-        return any(self._gathered(bool(flag)))
+        return self.gathered(value)[0]
 
     def _agree(self, failure: UserError | None) -> None:
-        code = 130 if isinstance(failure, Interrupted) else 1
-        reports = self._gathered((str(failure), code) if failure else None)
-        failed = [report for report in reports if report]
-        if not failed:
-            return
-        if self.first:
-            raise failure or UserError(failed[0][0])
-        self.leave(failed[0][1])
+        failures = self.gathered(failure and (str(failure), failure.exit_code))
+        failed = [what for what in failures if what]
+        if failed:
+            told = UserError(failed[0][0])
+            told.exit_code = failed[0][1]
+            self.end_together(failure if self.first and failure else told)
 
-    def leave(self, code: int) -> None:
-        """End this process without a word, after rank zero has had time for its own."""
+    def end_together(self, error: UserError) -> None:
+        """End by an error that all processes know: rank zero says it, the others keep quiet."""
+        if self.first:
+            raise error
         time.sleep(TIME_TO_SPEAK)
-        raise SystemExit(code)
+        raise SystemExit(error.exit_code)
 
     def fail(self, error: UserError) -> None:
         """End by an error of this process alone, which the others know nothing of."""
@@ -89,7 +84,8 @@ class Processes:
         print(f"\nrlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
         raise SystemExit(1)
 
-    def _gathered(self, value) -> list:
+    def gathered(self, value) -> list:
+        """The values of all processes, in all of them. To be called by all."""
         if self.count == 1:
             return [value]
         values = [None] * self.count

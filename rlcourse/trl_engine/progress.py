@@ -70,7 +70,7 @@ class Progress(TrainerCallback):
     def __init__(self, job: Job, rows: Rows, start: Start | None, stop: StopRequest, unwrap):
         self.job, self.rows, self.start, self.stop, self.unwrap = job, rows, start, stop, unwrap
         self.recipe, self.updates = job.recipe, job.batches.updates
-        self.stopped = False
+        self.stopped: str | None = None  # the signal that any process got
         self.logs: list[dict] = []  # of the updates of this step
         self.lr = self.started = 0.0
         saved = job.last_checkpoint()
@@ -106,10 +106,12 @@ class Progress(TrainerCallback):
         if rest:
             return
         last = done == self.recipe.steps
+        signals = [name for name in self.job.processes.gathered(self.stop.received) if name]
+        if signals and not last:
+            self.stopped = signals[0]
+            control.should_training_stop = True
         every = self.recipe.checkpoint_every
-        self.stopped = self.job.processes.any(self.stop) and not last
-        control.should_save = last or self.stopped or bool(every and done % every == 0)
-        control.should_training_stop |= self.stopped
+        control.should_save = bool(last or self.stopped or (every and done % every == 0))
 
     def on_log(self, args, state, control, logs=None, model=None, processing_class=None, **unused):
         """Keep an update's log; with the last one of a step, write its metrics."""

@@ -129,15 +129,13 @@ def _train(job: Job, stop: StopRequest, resume: bool) -> local.Run | None:
         trainer, progress = processes.together(lambda: _ready(job, stop, start))
         run = _run_steps(job, trainer, progress, start)
         if progress.stopped:
-            if processes.first:
-                reason = local._stopped(run, stop.received or "a signal")
-                raise Interrupted(reason, run, stop.received)
-            processes.leave(130)
+            said = local._stopped(run, progress.stopped) if processes.first else ""
+            processes.end_together(Interrupted(said, run, progress.stopped))
         trained = job.out / f"{TEMPORARY}trained"
         processes.together(partial(_save, trainer, trained))
         del trainer, progress  # and with them the optimizer's memory
         torch.cuda.empty_cache()
-    return processes.by_first(lambda: after_training(job, run, start, trained))
+        return processes.by_first(lambda: after_training(job, run, start, trained))
 
 
 def _ready(job: Job, stop: StopRequest, start: Start | None):
@@ -159,11 +157,9 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> local.Run | 
         with write_errors_explained(job.out / "checkpoints"):
             trainer.train(resume_from_checkpoint=str(saved) if saved else None)
     except NonFinite as error:  # met by all processes at once: the gradient is their sum
-        if not processes.first:
-            processes.leave(1)
         last = job.last_checkpoint()
         last = f"the last checkpoint is {last}" if last else "there is no checkpoint yet"
-        raise NonFinite(f"{error}; {last}") from None
+        processes.end_together(NonFinite(f"{error}; {last}"))
     except torch.OutOfMemoryError:
         size = job.batches.per_device
         processes.fail(UserError(f"a GPU has too little memory: set micro_batch below {size}"))

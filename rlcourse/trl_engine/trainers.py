@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -48,6 +49,7 @@ def make_trainer(job: Job) -> tuple[object, Rows]:
     policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
     rows, weights, extras = rows_of(job, policy), [], {}
     if kind in SAMPLING:
+        require_no_sense_of_place(policy)
         extras["reward_funcs"], weights = reward_functions(recipe, job.task)
     if recipe.lora:
         extras["peft_config"] = lora_config(recipe)
@@ -103,6 +105,27 @@ def reward_model(policy: Policy) -> nn.Module:
             "a padding token, or leave out --engine trl"
         )
     return scalar_model(policy)
+
+
+@torch.no_grad()
+def require_no_sense_of_place(policy: Policy) -> None:
+    """Raise ``UserError`` for a model with learned positions, such as GPT-2.
+
+    TRL scores left-padded prompts without saying where they begin. To rotary and other relative
+    positions that is all one; a model with learned ones would be trained on other log-probs than it
+    sampled with.
+    """
+    prompt, pads = policy.encode_prompts(["1 2 3"])[0], 8
+    padded = nn.functional.pad(prompt, (pads, 0), value=policy.pad_id)
+    mask = nn.functional.pad(torch.ones_like(prompt), (pads, 0))
+    bare = policy.model(input_ids=prompt).logits[:, -1].float()
+    moved = policy.model(input_ids=padded, attention_mask=mask).logits[:, -1].float()
+    rounding = 0.02 if policy.model.dtype == torch.float32 else 0.2
+    if (bare - moved).abs().max() > rounding * bare.std():
+        raise UserError(
+            f"{type(policy.model).__name__} has learned positions, which TRL does not pass when it "
+            "scores padded prompts: leave out --engine trl, or choose a model with rotary ones"
+        )
 
 
 def end_only(policy: Policy) -> nn.Module:

@@ -36,13 +36,14 @@ def run(engine: str, processes: int, recipe, directory: Path) -> tuple[dict, lis
     (directory / "recipe.yaml").write_text(recipe.to_yaml(), encoding="utf-8")
     out = directory / "out"
     arguments = [str(directory / "recipe.yaml"), "--out", str(out)]
-    subprocess.run(
+    done = subprocess.run(
         [*command(engine, processes), *arguments],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
+    if done.returncode:
+        sys.exit(done.stderr)
     lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     return result, [json.loads(line)["seconds"] for line in lines]

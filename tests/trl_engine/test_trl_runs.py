@@ -19,6 +19,7 @@ from engines import (
 )
 
 from rlcourse.errors import UserError
+from rlcourse.policy import Policy
 from rlcourse.signals import Interrupted
 from rlcourse.training import load_run
 from rlcourse.training import run as local
@@ -218,8 +219,10 @@ def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(places, tmp_
     name = "rlcourse.trl_engine.rewards.correctness_reward"
     with monkeypatch.context() as patch:
         patch.setattr(name, stop_in_the_second_step)
-        with pytest.raises(Interrupted, match=r"stopped by SIGTERM after step 2 of 4; .*--resume"):
+        sentence = r"stopped by SIGTERM after step 2 of 4; .*--resume"
+        with pytest.raises(Interrupted, match=sentence) as stopped:
             trl_engine.train(recipe, tmp_path / "out", progress=False)
+    assert stopped.value.exit_code == 0 and len(stopped.value.run.metrics) == 2
     assert not (tmp_path / "out" / "result.json").exists()
     resumed = trl_engine.train(recipe, tmp_path / "out", resume=True, progress=False)
     assert_equal_weights(resumed.policy, whole.policy)
@@ -303,6 +306,23 @@ def test_a_missing_extra_is_one_sentence(monkeypatch, places, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "trl", None)
     with pytest.raises(UserError, match=r'pip install "rlcourse\[trl\]"'):
         trl_engine.train(recipe_of(places), tmp_path / "out", progress=False)
+
+
+def test_a_model_with_learned_positions_is_refused():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from rlcourse.trl_engine.trainers import require_no_sense_of_place
+
+    rotary = echo_policy()
+    require_no_sense_of_place(rotary)
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=17, n_embd=16, n_layer=1, n_head=2, n_positions=64, bos_token_id=1,
+        eos_token_id=1,
+    )  # fmt: skip
+    learned = Policy(GPT2LMHeadModel(config).eval(), rotary.tokenizer)
+    with pytest.raises(UserError, match="GPT2LMHeadModel has learned positions"):
+        require_no_sense_of_place(learned)
 
 
 def test_dropout_is_off_wherever_a_model_keeps_it():
