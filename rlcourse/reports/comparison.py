@@ -18,7 +18,9 @@ from rlcourse.reports.report import (
     SAMPLES,
     completions_of,
     headline,
+    paired,
     pass_at_k_chart,
+    problems_of,
     transcripts,
 )
 from rlcourse.reports.series import AXES, Series, as_series, spread
@@ -51,6 +53,7 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
         settings_in_all=len({name for r in records for name in flat(r.recipe)}),
         pictures=accuracy_pictures(series),
         warnings=warnings(records),
+        gains=gains(series),
         pass_at_k=pass_at_k_chart({k: v for k, v in evaluated.items() if v[1]}, votes=False),
         bands=len(evaluated) <= 3,
         equal=equal_and_not(records),
@@ -115,11 +118,25 @@ def _mean_and_range(intervals: list[Interval | None]) -> Interval | None:
     return Interval(fmean(values), min(values), max(values)) if values else None
 
 
+def gains(series: Sequence[Series]) -> dict[str, object]:
+    """Each run against the first one, problem by problem: {"first": …, "rows": …}.
+
+    Runs that were measured on other problems are left out.
+    """
+    runs = [(one, name, run) for one in series for name, run in one.runs if run.after]
+    rows = [
+        (one, name, differences)
+        for one, name, run in runs[1:]
+        if (differences := paired(runs[0][-1].after, run.after))
+    ]
+    return {"first": runs[0][:2] if runs else None, "rows": rows}
+
+
 def warnings(records: Sequence[RunRecord]) -> list[str]:
     """What makes the accuracies hard to compare, a sentence each."""
     evaluations = [record.after for record in records if record.after]
     found = []
-    if len({tuple(t.question for t in e.transcripts) for e in evaluations}) > 1:
+    if len({tuple(problems_of(e)) for e in evaluations}) > 1:
         found.append(
             "These runs were not measured on the same problems, so part of any difference in "
             "accuracy is a difference of problems."

@@ -7,6 +7,8 @@ from statistics import fmean
 from markupsafe import Markup
 
 from rlcourse.evaluation import Evaluation, Interval, telling
+from rlcourse.evaluation.comparing import Difference, difference
+from rlcourse.evaluation.results import scores
 from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import WIDE, Line, plot
 from rlcourse.reports.pages import flat, render, written
@@ -35,6 +37,7 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
         recipe=record.recipe,
         evaluations=evaluations,
         headline=headline(record),
+        differences=paired(record.before, record.after),
         readings=readings(evaluations),
         pass_at_k=pass_at_k_chart({name: (name, [e]) for name, e in evaluations.items()}),
         sections=[
@@ -74,6 +77,20 @@ def headline(record: RunRecord) -> list[dict]:
         {"name": name, "before": before.get(name), "after": after.get(name)}
         for name in (after or before)
     ]
+
+
+def paired(a: Evaluation | None, b: Evaluation | None) -> dict[str, Difference]:
+    """{accuracy: b − a over the problems that both have solved}; empty where they are others."""
+    if not (a and b and a.transcripts) or problems_of(a) != problems_of(b):
+        return {}
+    scores_a, scores_b = scores(a.transcripts), scores(b.transcripts)
+    named = {"Greedy accuracy": "accuracy", "Sampled accuracy": "sampled_accuracy"}
+    return {what: difference(name, scores_a[name], scores_b[name]) for what, name in named.items()}
+
+
+def problems_of(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The questions and references on which it was made, in their order."""
+    return [(t.question, t.answer) for t in evaluation.transcripts]
 
 
 def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interval | None], str]]:

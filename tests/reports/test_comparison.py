@@ -10,7 +10,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation
 from rlcourse.evaluation.results import Completion, Transcript
 from rlcourse.reports import RunRecord, render_comparison
-from rlcourse.reports.comparison import differing_settings, equal_and_not, warnings
+from rlcourse.reports.comparison import differing_settings, equal_and_not, gains, warnings
 from rlcourse.reports.series import as_series, run_names, sampled_until, spread
 
 RECIPE = {
@@ -134,6 +134,24 @@ def test_every_accuracy_after_stands_in_one_picture_with_its_interval(tmp_path):
         assert f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]" in html
         assert f'<b style="left: {100 * interval.value:.1f}%">' in html
     assert html.count('<u style="left: 10.0%">') >= 2  # where they began
+
+
+def test_differences_are_taken_problem_by_problem_and_judged(tmp_path):
+    runs = [
+        run(tmp_path, "a", solved=1),
+        run(tmp_path, "b", 9, lr=0.2),
+        run(tmp_path, "c", 2, lr=3),
+    ]
+    ((_, b, far), (_, c, near)) = gains(as_series(runs))["rows"]
+    assert (b, c) == ("b", "c")
+    assert far["Greedy accuracy"].difference.value == pytest.approx(0.8)
+    assert far["Greedy accuracy"].told_apart and not near["Greedy accuracy"].told_apart
+    html = render_comparison(runs)
+    table = re.search(r"Differences from .*?</table>", html, re.DOTALL).group()
+    assert table.count("<strong>") == 2  # b alone: greedily and sampled
+    assert "+80.0" in table and "+10.0" in table
+    runs[1].after = evaluation(9, problems=9)
+    assert [name for _, name, _ in gains(as_series(runs))["rows"]] == ["c"]
 
 
 def test_the_mean_of_seeds_has_their_range_not_an_interval(tmp_path):

@@ -81,6 +81,14 @@ def test_every_accuracy_stands_there_before_and_after_with_its_interval(record):
     assert html.count("✗ wrong") == 20 - right
 
 
+def test_the_change_is_judged_problem_by_problem(record):
+    html = render_report(record)
+    change = record.after.accuracy.value - record.before.accuracy.value
+    assert f"{100 * change:+.1f}" in html and "problem by problem" in html
+    record.before = None
+    assert "problem by problem" not in render_report(record)
+
+
 def test_settings_that_are_not_the_default_are_marked_with_the_default(record):
     html = render_report(record, DEFAULTS)
     for name in ("algorithm", "rewards.correctness", "betas", "torch", "processor"):
