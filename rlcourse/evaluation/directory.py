@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
+import yaml
+
 from rlcourse.errors import UserError
 from rlcourse.evaluation.results import Evaluation, Transcript
 from rlcourse.evaluation.tables import evaluation_table
@@ -168,14 +170,15 @@ def read_evaluation(path: str | Path) -> Evaluation:
 
 
 def read_settings(path: str | Path) -> dict:
-    """What an evaluation in this directory was made with; {} where nobody wrote that down."""
-    file = Path(path).expanduser() / "settings.json"
-    if not file.exists():
-        return {}
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read ({error}): choose another --out") from None
+    """What an evaluation here was made with, or a run by its recipe; {} where nobody wrote it."""
+    for name, read in (("settings.json", json.loads), ("recipe.yaml", yaml.safe_load)):
+        file = Path(path).expanduser() / name
+        if file.exists():
+            try:
+                return dict(read(file.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+                raise UserError(f"{file} cannot be read ({error}): make it again") from None
+    return {}
 
 
 def fingerprint(policy, problems: Sequence[Problem]) -> dict[str, str]:

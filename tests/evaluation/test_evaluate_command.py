@@ -104,6 +104,9 @@ def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, t
     accuracy = next(d for d in values["differences"] if d["name"] == "accuracy")
     assert accuracy["a"] == run.before.accuracy.value
     assert accuracy["b"] == run.after.accuracy.value > accuracy["a"]
+    train(recipe("sft", steps=3, lr=0.5), "other", policy=policy, task=task, progress=False)
+    code, text, _ = rlcourse("compare", "run", "other")
+    assert code == 0 and "  lr: 0.01 and 0.5\n" in text and "  steps: 30 and 3\n" in text
 
 
 @pytest.mark.parametrize(
