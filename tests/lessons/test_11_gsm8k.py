@@ -1,0 +1,202 @@
+"""Lesson 11: its worked numbers, and the direction of what its runs show."""
+
+import os
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+from rlcourse.evaluation import evaluate_policy
+from rlcourse.policy import Policy
+from rlcourse.tasks import (
+    Problem,
+    correctness_reward,
+    extract_answer,
+    extract_lenient_answer,
+    extract_tagged_answer,
+    load_task,
+)
+from rlcourse.training import load_recipe, train
+
+GSM8K = Path(
+    os.environ.get("RLCOURSE_GSM8K", Path(__file__).resolve().parents[3] / "shared" / "gsm8k")
+)
+
+
+def expected(estimate, p, n=8):
+    return sum(comb(n, c) * p**c * (1 - p) ** (n - c) * estimate(n, c) for c in range(n + 1))
+
+
+def test_two_of_eight_with_four_tries():
+    assert A.pass_at_k(8, 2, 4) == pytest.approx(1 - 15 / 70)
+    assert A.pass_at_k(8, 2, 4) == pytest.approx(0.786, abs=5e-4)
+    obvious = 1 - (1 - 2 / 8) ** 4
+    assert obvious == pytest.approx(0.684, abs=5e-4)
+
+
+@pytest.mark.parametrize("p", [0.05, 0.1, 0.5])
+def test_the_unbiased_estimate_is_and_the_obvious_one_is_too_low(p):
+    for k in range(1, 9):
+        true = 1 - (1 - p) ** k
+        unbiased = expected(lambda n, c, k=k: A.pass_at_k(n, c, k), p)
+        obvious = expected(lambda n, c, k=k: 1 - (1 - c / n) ** k, p)
+        assert unbiased == pytest.approx(true, abs=1e-12)
+        assert obvious < true - 1e-3 if k > 1 else obvious == pytest.approx(true)
+
+
+def test_the_vote_of_the_text():
+    assert A.majority_vote(["14", "18", "14", None, "14"]) == "14"
+
+
+def test_one_of_thirty_has_no_negative_accuracy_and_none_of_thirty_no_interval():
+    one = torch.tensor([1.0] + [0.0] * 29)
+    half = 1.96 * one.std(correction=0).item() / 30**0.5
+    assert one.mean().item() - half < 0 <= A.bootstrap_interval(one)[0]
+    assert A.bootstrap_interval(torch.zeros(30)) == (0.0, 0.0)
+    unseen = (1 - 3 / 30) ** 30
+    assert unseen == pytest.approx(0.04, abs=5e-3)
+
+
+def half_width(p, n):
+    return 1.96 * (p * (1 - p) / n) ** 0.5
+
+
+def problems(d, variance):
+    """How many show a difference of d four times in five, if one difference has this variance."""
+    return (1.96 + 0.84) ** 2 * variance / d**2
+
+
+def test_how_many_problems_it_takes():
+    assert half_width(0.5, 2401) == pytest.approx(0.02)
+    assert half_width(0.5, 1319) == pytest.approx(0.027, abs=5e-4)
+    assert problems(0.02, 2 * 0.25) == pytest.approx(9800)
+    assert problems(0.02, 0.05) == pytest.approx(980)
+    # The model answer: 200 problems at 71 %, and a fifth of the problems in dispute.
+    assert half_width(0.71, 200) == pytest.approx(0.06, abs=5e-3)
+    assert problems(0.02, 0.2) == pytest.approx(3920)
+    assert problems(0.0345, 0.2) == pytest.approx(1319, rel=0.01)
+
+
+def test_two_points_are_seen_four_times_in_five_with_so_many_pairs():
+    """The formula against simulated pairs that disagree on a fifth of the problems."""
+    n, d, share = 3920, 0.02, 0.2
+    generator = torch.Generator().manual_seed(0)
+    u = torch.rand(2000, n, generator=generator)
+    difference = (u < (share + d) / 2).double() - (u > 1 - (share - d) / 2).double()
+    z = difference.mean(dim=1) / (difference.std(dim=1) / n**0.5)
+    assert (z > 1.96).double().mean().item() == pytest.approx(0.8, abs=0.03)
+
+
+def test_the_text_between_tags_that_only_talk_about_themselves_is_no_answer():
+    texts = {
+        "<think>2 * 24 = 48</think>\n<answer>48</answer>": "48",
+        "<think>\n48\n</think>\n<answer>\n$1,500.00\n</answer>": "1500",
+        "<answer>48</answer> No, wait. <answer>50</answer>": "50",
+        "<think>It goes after <answer>.</think><answer>50</answer>": "50",
+        "<answer>50": None,
+        "The answer is 50.": None,
+    }
+    assert {text: extract_tagged_answer(text) for text in texts} == texts
+
+
+def test_half_a_billion_weights_and_the_logits_of_a_step():
+    from transformers import AutoModelForCausalLM, Qwen2Config
+
+    config = Qwen2Config(
+        vocab_size=151_936,
+        hidden_size=896,
+        num_hidden_layers=24,
+        num_attention_heads=14,
+        num_key_value_heads=2,
+        intermediate_size=4864,
+        tie_word_embeddings=True,
+    )
+    with torch.device("meta"):
+        weights = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
+    assert weights == 494_032_768
+    logits = 3 * 4 * 32 * 300 * config.vocab_size
+    assert logits > 2 * 16 * weights > 15e9
+
+
+@pytest.mark.skipif(not (GSM8K / "test.jsonl").exists(), reason="no GSM8K here")
+def test_the_embedded_model_can_read_none_of_the_real_questions():
+    tokenizer = Policy.load("tiny").tokenizer
+    questions = [p.question for p in load_task("gsm8k", data=GSM8K).evaluation]
+    tokens = [tokenizer(question)["input_ids"] for question in questions]
+    unknown = [t.count(tokenizer.unk_token_id) for t in tokens]
+    assert len(questions) == 1319 and min(unknown) > 0
+    assert sum(unknown) / sum(map(len, tokens)) == pytest.approx(0.44, abs=5e-3)
+
+
+def in_tags(demonstration):
+    steps, last = demonstration.answer.rsplit("\n", 1)
+    mark, number = last.rsplit(" ", 1)
+    end = f"<answer>{number}</answer>" if mark == "####" else last
+    return Problem(demonstration.question, f"<think>\n{steps}\n</think>\n{end}")
+
+
+@pytest.fixture(scope="module")
+def tagged():
+    """The lesson's task in tags, and the embedded model after its seconds of imitation."""
+    stories = load_task("word_problems", seed=1)
+    task = replace(
+        stories,
+        extract=extract_tagged_answer,
+        demonstrations=[in_tags(d) for d in stories.demonstrations],
+    )
+    recipe = load_recipe("sft", policy="tiny", seed=1, eval_problems=0)
+    return task, train(recipe, task=task, progress=False).policy
+
+
+def measure(policy, task, **changes):
+    settings = {"samples": 8, "temperature": 0.7, "extract": extract_tagged_answer, **changes}
+    return evaluate_policy(policy, task.evaluation[:100], **settings)
+
+
+def solved_leniently(evaluation):
+    return sum(any(s.lenient_correct for s in t.samples) for t in evaluation.transcripts)
+
+
+@pytest.mark.slow
+def test_rule_prompt_and_temperature_move_the_score_of_one_model(tagged):
+    task, start = tagged
+    before = measure(start, task)
+    strict, lenient = before.sampled_accuracy.value, before.sampled_lenient_accuracy.value
+    assert strict < 0.7 * lenient
+    other = measure(start, task, system="You are a helpful assistant.")
+    assert other.sampled_lenient_accuracy.value < 0.6 * lenient
+    cold, warm = (solved_leniently(measure(start, task, temperature=t)) for t in (0.3, 1.0))
+    assert cold < warm
+    texts = [s.text for t in before.transcripts for s in t.samples]
+    answers = [t.answer for t in before.transcripts for _ in t.samples]
+    # The vote mends the form: read strictly it gains, read leniently it does not.
+    votes = [A.majority_vote([s.lenient for s in t.samples]) for t in before.transcripts]
+    right = [v == extract_answer(t.answer) for v, t in zip(votes, before.transcripts, strict=True)]
+    assert before.majority_at[8].value > 1.3 * strict
+    assert sum(right) / len(right) < lenient + 0.05
+    by_hand = correctness_reward(texts, answers, extract_lenient_answer).mean().item()
+    assert by_hand == pytest.approx(lenient)
+
+
+@pytest.mark.slow
+def test_training_joins_strict_and_lenient_and_leaves_the_form_unfinished(tagged):
+    task, start = tagged
+    recipe = load_recipe("grpo", warm_start=None, policy="tiny", seed=1, steps=40, eval_problems=0)
+    run = train(recipe.but(rewards={"format": 1.0}), policy=start, task=task, progress=False)
+    after = measure(run.policy, task)
+    strict, lenient = after.sampled_accuracy.value, after.sampled_lenient_accuracy.value
+    assert strict > 0.6 and lenient - strict < 0.06
+    assert run.metrics[-1]["rewards/format/mean"] < 0.45
+
+
+@pytest.mark.slow
+def test_ten_times_the_learning_rate_loses_the_reward_and_the_signal(tagged):
+    task, start = tagged
+    recipe = load_recipe("grpo", warm_start=None, policy="tiny", seed=1, steps=20, eval_problems=0)
+    run = train(recipe.but(lr=3e-3), policy=start, task=task, progress=False)
+    first, last = run.metrics[0], run.metrics[-5:]
+    assert sum(m["accuracy"] for m in last) / 5 < first["accuracy"]
+    assert sum(m["frac_reward_zero_std"] for m in last) / 5 > first["frac_reward_zero_std"]
