@@ -20,8 +20,9 @@ def sample_tokens(
     """Draw one next token per row: logits (N, V) → (N,) long.
 
     Temperature divides the logits; 0 means greedy. `top_k` keeps the k likeliest
-    tokens, `top_p` the fewest likeliest tokens whose probability reaches p, the one
-    that crosses the threshold included.
+    tokens (all, if there are no more), `top_p` the fewest likeliest tokens whose
+    probability reaches p, the one that crosses the threshold included. All randomness
+    comes from `generator`, or from torch's own where it is None.
     Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
     section 3.1 (nucleus).
     """
@@ -73,7 +74,10 @@ def token_entropy(logits: Tensor) -> Tensor:
 
 
 def masked_mean(x: Tensor, mask: Tensor, dim: int | None = None) -> Tensor:
-    """Mean of x where the mask is 1, over `dim` or everything; 0 for an empty mask."""
+    """Mean of x where the mask is 1, over `dim` or everything; 0 for an empty mask.
+
+    The mask may be bool or float, and the gradient is finite also where it is empty.
+    """
     total = x.masked_fill(~mask.bool(), 0).sum(dim=dim)
     count = mask.to(x.dtype).sum(dim=dim)
     return total / count.clamp(min=1)

@@ -29,10 +29,24 @@ class Kind:
     observe: Callable[[Any], dict[str, Any]] = lambda thing: {}
 
 
-def _toy_policy(built, stale_gradient=0.0, **options):
+class _Bias(torch.nn.Module):
+    """Logits that are a table plus one bias for all its rows: a second parameter tensor."""
+
+    def __init__(self, vocab_size: int):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.zeros(vocab_size))
+
+    def forward(self, table: Tensor) -> Tensor:
+        return table + self.bias
+
+
+def _toy_policy(built, stale_gradient=0.0, bias=False, **options):
     from rlcourse.policy.toy import ToyPolicy
 
     policy = ToyPolicy(**options).double()
+    if bias:
+        extra = _Bias(policy.vocab_size).double()
+        torch.nn.utils.parametrize.register_parametrization(policy, "logits", extra)
     if stale_gradient:  # what a previous batch left behind
         for parameter in policy.parameters():
             parameter.grad = torch.full_like(parameter, stale_gradient)
@@ -40,13 +54,23 @@ def _toy_policy(built, stale_gradient=0.0, **options):
 
 
 def _parameters(policy: torch.nn.Module) -> dict[str, Any]:
-    return {name: p.detach().clone() for name, p in policy.named_parameters()}
+    plain = {"parametrizations.logits.original": "logits", "parametrizations.logits.0.bias": "bias"}
+    return {plain.get(name, name): p.detach().clone() for name, p in policy.named_parameters()}
 
 
 def _rollouts(built, **columns):
     from rlcourse.policy.rollouts import Rollouts
 
     return Rollouts(**columns)
+
+
+def _sentences(built, tokens, mask, rewards):
+    """A batch of a toy policy, which has no prompt."""
+    no_prompt = tokens[:, :0]
+    unscored = torch.zeros(tokens.shape, dtype=torch.float64)
+    prompt = {"prompt_tokens": no_prompt, "prompt_mask": no_prompt.bool()}
+    columns = {"tokens": tokens, "mask": mask, "rewards": rewards, "old_logprobs": unscored}
+    return _rollouts(built, **prompt, **columns, group_size=len(tokens))
 
 
 def _sgd(built, lr):
@@ -61,16 +85,49 @@ def _generator(built, seed):
     return torch.Generator().manual_seed(seed)
 
 
+def _was_drawn_from(generator: torch.Generator) -> dict[str, bool]:
+    fresh = torch.Generator().manual_seed(generator.initial_seed())
+    return {"drawn from": not torch.equal(fresh.get_state(), generator.get_state())}
+
+
+DEFAULT_SEED = 1_202  # of torch's own generator, in a case that gives no other
+
+
+def _no_generator(built) -> None:
+    torch.manual_seed(DEFAULT_SEED)
+
+
+def _default_was_drawn_from(nothing: None) -> dict[str, bool]:
+    kept = torch.initial_seed() == DEFAULT_SEED  # or else it was seeded anew
+    return {"drawn from": kept and _was_drawn_from(torch.default_generator)["drawn from"]}
+
+
 def _last_word(built):
     return lambda text: text.split()[-1] if text.strip() else None
 
 
-def _softmax_parameters(built, **tensors):
+class Once:
+    """Tensors that can be gone through a single time, as `module.parameters()` can."""
+
+    def __init__(self, tensors: list[Tensor]):
+        self.kept, self._iterator = tensors, iter(tensors)
+
+    def __iter__(self):
+        return self._iterator
+
+
+def _softmax_parameters(built, once=False, **tensors):
     """Parameters of a linear softmax policy: a weight (S, A) and, maybe, a bias (A,)."""
-    return [value.requires_grad_() for value in tensors.values()]
+    parameters = [value.requires_grad_() for value in tensors.values()]
+    return Once(parameters) if once else parameters
 
 
-def _values_and_gradients(parameters: list[Tensor]) -> dict[str, Any]:
+def _kept(parameters: list[Tensor] | Once) -> list[Tensor]:
+    return parameters.kept if isinstance(parameters, Once) else parameters
+
+
+def _values_and_gradients(parameters: list[Tensor] | Once) -> dict[str, Any]:
+    parameters = _kept(parameters)
     values = {f"[{i}]": p.detach().clone() for i, p in enumerate(parameters)}
     gradients = {  # none at all counts as 0
         f"[{i}].grad": torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
@@ -86,7 +143,7 @@ def _action_logprobs(parameters: list[Tensor], states: Tensor) -> Tensor:
 
 def _mean_kl(built, states, away=None):
     """() -> KL(πold‖πθ), the mean over states; πold is where the parameters start, or `away`."""
-    parameters = built["parameters"]
+    parameters = _kept(built["parameters"])
     old = _action_logprobs(parameters, states).detach()
     if away is not None:
         old = (old + away).log_softmax(-1)
@@ -95,7 +152,7 @@ def _mean_kl(built, states, away=None):
 
 def _mean_reward(built, states, rewards):
     """() -> E[R] of a linear softmax policy, the mean over states; `rewards` is (S, A)."""
-    parameters = built["parameters"]
+    parameters = _kept(built["parameters"])
     return lambda: (_action_logprobs(parameters, states).exp() * rewards).sum(-1).mean()
 
 
@@ -106,9 +163,12 @@ def _matrix(built, entries):
 KINDS: dict[str, Kind] = {
     "toy_policy": Kind(_toy_policy, _parameters),
     "rollouts": Kind(_rollouts),
+    "sentences": Kind(_sentences),
     "sgd": Kind(_sgd),
     "adamw": Kind(_adamw),
     "generator": Kind(_generator),
+    "watched_generator": Kind(_generator, _was_drawn_from),
+    "no_generator": Kind(_no_generator, _default_was_drawn_from),  # None: draw from torch's own
     "last_word": Kind(_last_word),  # another way to read a completion, (text) -> str | None
     "softmax_parameters": Kind(_softmax_parameters, _values_and_gradients),
     "mean_kl": Kind(_mean_kl),

@@ -15,8 +15,9 @@ from torch import Tensor
 def extract_answer(text: str) -> str | None:
     """The number after the last ``####``, in one canonical spelling.
 
-    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", "-3" → "-3"; None where no number follows the
-    mark or there is no mark. Two answers are equal exactly when these strings are.
+    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", "-3" → "-3", "-$5" → "-5"; None where no
+    number follows the last mark or there is no mark. Two answers are equal exactly when these
+    strings are.
     Source: the answer format of GSM8K (Cobbe et al. 2021).
     """
     _, mark, tail = text.rpartition("####")
@@ -87,7 +88,8 @@ def format_reward(completions: Sequence[str]) -> Tensor:
     """Up to 0.5 for ``<think>…</think> <answer>N</answer>``, tenth by tenth → (N,) float.
 
     0.1 for each of the four tags that occurs exactly once and after the tags that earned before it;
-    0.1 more for a number between the answer tags. Everything may span several lines.
+    0.1 more if the first ``<answer>`` and the ``</answer>`` that follows it have a digit between
+    them, whether or not these two earned. Everything may span several lines.
     Source: the format reward of DeepSeek-R1 (2025, section 2.2.2), made gradual.
     """
     rewards = []

@@ -24,6 +24,10 @@ def test_nucleus_of_six_tenths_keeps_the_token_that_crosses():
     assert shares([0.5, 0.3, 0.2], top_p=0.6) == pytest.approx([0.625, 0.375, 0.0], abs=0.015)
 
 
+def test_top_k_larger_than_the_vocabulary_keeps_every_token():
+    assert shares([0.5, 0.3, 0.2], top_k=9) == pytest.approx([0.5, 0.3, 0.2], abs=0.015)
+
+
 def test_mask_of_the_row_in_the_text():
     mask = A.completion_mask(torch.tensor([[7, 8, 2, 2, 2]]), eos_id=2)
     assert mask.long().tolist() == [[1, 1, 1, 0, 0]]
@@ -50,11 +54,15 @@ def test_returns_of_the_text():
         ("#### 1,234", "1234"),
         ("#### $14.00", "14"),
         ("#### 3.50", "3.5"),
+        ("#### $3.50.", "3.5"),
         ("#### -3", "-3"),
+        ("#### -$5", "-5"),
         ("#### 300", "300"),
         ("#### 14 apples in 3 bags", "14"),
+        ("####14", "14"),
         ("18 - 4 = 14", None),
         ("18 - 4 = 14\n####", None),
+        ("#### 14\n####", None),
     ],
 )
 def test_table_of_answers(text, answer):

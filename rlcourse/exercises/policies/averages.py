@@ -11,6 +11,7 @@ from rlcourse.exercises.exercise import Exercise, Mistake
 
 WORKED = tensor([[-0.5, -1.5], [-4.0, -9.0]])
 WORKED_MASK = torch.tensor([[True, True], [True, False]])
+WITH_ZERO = tensor([[0.0, -2.0], [-4.0, -9.0]])  # a token that was certain
 
 # masked_mean
 
@@ -18,6 +19,7 @@ WORKED_MASK = torch.tensor([[True, True], [True, False]])
 def _mean_cases(draw: Draw) -> Iterator[Case]:
     yield Case("worked: two rows", {"x": WORKED, "mask": WORKED_MASK})
     yield Case("worked: two rows, dim 1", {"x": WORKED, "mask": WORKED_MASK, "dim": 1})
+    yield Case("a real token of value 0", {"x": WITH_ZERO, "mask": WORKED_MASK})
     for label, logprobs, mask in draw.batches():
         yield Case(label, {"x": logprobs, "mask": mask})
     for label, logprobs, mask in draw.batches():
@@ -25,6 +27,8 @@ def _mean_cases(draw: Draw) -> Iterator[Case]:
     rows, tokens = draw.shape()
     yield Case("dim 0", {"x": draw.normal(rows, tokens), "mask": draw.mask(rows, tokens), "dim": 0})
     holes = torch.tensor([[True, False, True], [False, False, True]])
+    zeros = draw.integers(rows, tokens, high=2).double()
+    yield Case("values of 0 and 1", {"x": zeros, "mask": draw.mask(rows, tokens)})
     yield Case("a mask with holes, dim −1", {"x": draw.normal(2, 3), "mask": holes, "dim": -1})
 
 
@@ -90,6 +94,19 @@ def _mean_big_epsilon(x, mask, dim=None):
     return _sum(x, mask, dim) / ((mask.sum() if dim is None else mask.sum(dim)) + 1)
 
 
+def _mean_counts_values(x, mask, dim=None):
+    values = x * mask
+    return _sum(x, mask, dim) / (values != 0).sum(dim=dim).clamp(min=1)
+
+
+def _mean_sum_of_all(x, mask, dim=None):
+    return x.sum(dim=dim) / mask.sum(dim=dim).clamp(min=1)
+
+
+def _mean_if_dim(x, mask, dim=None):
+    return masked_mean(x, mask, dim or None)
+
+
 def _mean_by_where(x, mask, dim=None):
     kept = torch.where(mask.bool(), x, torch.zeros_like(x))
     weights = torch.where(mask.bool(), torch.ones_like(x), torch.zeros_like(x))
@@ -137,6 +154,22 @@ MASKED_MEAN = Exercise(
             _mean_nan,
             "An empty row has a sum of 0 and a count of 0: keep the count at 1 at least, "
             "`.clamp(min=1)`, and the mean is 0.",
+        ),
+        Mistake(
+            "a sum divided by how many values are not 0",
+            _mean_counts_values,
+            "A real token may well have the value 0: a log-prob of 0 is certainty. Count the ones "
+            "of the mask.",
+        ),
+        Mistake(
+            "a sum over padding as well, divided by the number of real tokens",
+            _mean_sum_of_all,
+            "What stands on padding must not be added: `(x * mask).sum()`.",
+        ),
+        Mistake(
+            "a mean over everything for `dim=0`, which `if dim` takes for none",
+            _mean_if_dim,
+            "0 is false in Python, and a dimension all the same: ask `dim is None`.",
         ),
         Mistake(
             "the mean of the rows' means",
@@ -214,6 +247,9 @@ MASKED_MEAN = Exercise(
 
 def _loss_cases(draw: Draw) -> Iterator[Case]:
     yield Case("worked: two rows", {"logprobs": WORKED, "mask": WORKED_MASK})
+    yield Case("a token of log-prob 0", {"logprobs": WITH_ZERO, "mask": WORKED_MASK})
+    certain = draw.logprobs(2, 4) * tensor([[1, 0, 1, 1], [0, 1, 1, 0]])
+    yield Case("tokens of log-prob 0", {"logprobs": certain, "mask": draw.mask(2, 4)})
     for label, logprobs, mask in draw.batches():
         yield Case(label, {"logprobs": logprobs, "mask": mask})
 
@@ -228,6 +264,11 @@ def _loss_of_sums(logprobs, mask):
 
 def _loss_nan(logprobs, mask):
     return -(logprobs * mask).sum() / mask.sum()
+
+
+def _loss_counts_values(logprobs, mask):
+    values = logprobs * mask
+    return -values.sum() / (values != 0).sum().clamp(min=1)
 
 
 def _loss_by_loop(logprobs, mask):
@@ -275,6 +316,22 @@ SFT_LOSS = Exercise(
             _loss_of_rows,
             "Asked is a mean over all real tokens of the batch, in which each counts the same; "
             "this one weighs the tokens of a short demonstration more.",
+        ),
+        Mistake(
+            "a sum divided by how many log-probs are not 0",
+            _loss_counts_values,
+            "A token that was certain has the log-prob 0 and counts: divide by `mask.sum()`.",
+        ),
+        Mistake(
+            "a sum over padding as well, divided by the number of real tokens",
+            lambda logprobs, mask: -logprobs.sum() / mask.sum().clamp(min=1),
+            "What stands after the end of a demonstration was never written: multiply by the "
+            "mask before you sum.",
+        ),
+        Mistake(
+            "the mean over padding, by the mask turned around",
+            lambda logprobs, mask: sft_loss(logprobs, ~mask.bool()),
+            "The mask is 1 on the tokens that count.",
         ),
         Mistake(
             "sums over each row's tokens, averaged over rows",

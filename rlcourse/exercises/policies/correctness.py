@@ -1,5 +1,6 @@
 """Paying for the right number."""
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -25,8 +26,13 @@ def _correct_cases(draw: Draw) -> Iterator[Case]:
     yield case("right on the way, wrong at the end", ("18 - 4 = 14, minus 3\n#### 11", solved))
     yield case("right but not marked", ("18 - 4 = 14", solved))
     yield case("the digits of another number", (f"#### {n}4", f"#### {n}"))
+    yield case("a number on the reference's way", ("#### 18", solved), ("#### 3", solved))
+    yield case("a digit of the reference's number", ("#### 4", solved), ("#### 1", solved))
+    yield case("a right answer of 0", ("14 - 14 = 0\n#### 0", "7 - 7 = 0\n#### 0"))
     yield case("nothing to compare", ("I do not know", "no answer here"))
-    yield case("close", (f"#### {n}.4", f"#### {n}"), (f"#### {n}", f"#### {n + 1}"))
+    near = ("#### 1000", "#### 1001"), ("#### 1001", "#### 1000")
+    yield case("close", (f"#### {n}.4", f"#### {n}"), (f"#### {n}", f"#### {n + 1}"), *near)
+    yield case("rounded", (f"#### {n - 0.4}", f"#### {n}"), ("#### 2.333", "#### 2.33"))
     yield case("the other sign", (f"#### -{n}", f"#### {n}"))
     yield case("one of several", ("?", solved), ("#### 14", solved), ("#### 41", solved))
     last, bought = Spec("last_word"), "50 * 28 = 1,400\n#### 1,400"
@@ -57,6 +63,50 @@ def _last_line_equal(completions, answers, extract=extract_answer):
 def _contains(completions, answers, extract=extract_answer):
     pairs = zip(completions, answers, strict=True)
     return torch.tensor([float((extract_answer(a) or "?") in c) for c, a in pairs])
+
+
+def _anywhere_in_reference(completions, answers, extract=extract_answer):
+    pairs = [(extract(c), a.replace(",", "")) for c, a in zip(completions, answers, strict=True)]
+    return torch.tensor([float(said is not None and said in text) for said, text in pairs])
+
+
+def _anywhere_as_written(completions, answers, extract=extract_answer):
+    pairs = [(extract(c), a) for c, a in zip(completions, answers, strict=True)]
+    return torch.tensor([float(said is not None and said in text) for said, text in pairs])
+
+
+def _within_number(completions, answers, extract=extract_answer):
+    return _compared(
+        completions, answers, extract, lambda a, b: a is not None and b is not None and a in b
+    )
+
+
+def _truthy(completions, answers, extract=extract_answer):
+    def same(a, b):
+        return bool(a and float(a)) and a == b
+
+    return _compared(completions, answers, extract, same)
+
+
+def _rounded(completions, answers, extract=extract_answer):
+    def same(a, b):
+        return a is not None and abs(float(a) - float(b)) < 0.5
+
+    return _compared(completions, answers, extract, same)
+
+
+def _within_one_percent(completions, answers, extract=extract_answer):
+    def same(a, b):
+        return a is not None and math.isclose(float(a), float(b), rel_tol=0.01)
+
+    return _compared(completions, answers, extract, same)
+
+
+def _within_a_hundredth(completions, answers, extract=extract_answer):
+    def same(a, b):
+        return a is not None and abs(float(a) - float(b)) < 0.01
+
+    return _compared(completions, answers, extract, same)
 
 
 def _none_is_right(completions, answers, extract=extract_answer):
@@ -141,6 +191,44 @@ CORRECTNESS_REWARD = Exercise(
             _contains,
             "On real solutions of GSM8K that pays for many wrong answers: only the declared one "
             "counts.",
+        ),
+        Mistake(
+            "credit for a number that occurs anywhere in the reference",
+            _anywhere_in_reference,
+            "A reference shows its working, and its 18 is a step on the way to 14: both final "
+            "numbers have to be read out and compared.",
+        ),
+        Mistake(
+            "credit for a number that the reference's text contains as it is written",
+            _anywhere_as_written,
+            "A reference shows its working, and its 18 is a step on the way to 14; and it may "
+            "write 1,500 for 1500: read its final number out and compare that.",
+        ),
+        Mistake(
+            "credit for a number that is part of the right one",
+            _within_number,
+            "`in` looks for a piece of a string, and “4” is a piece of “14”: compare with `==`.",
+        ),
+        Mistake(
+            "nothing for a right answer of 0",
+            _truthy,
+            "0 is a number like any other, and false in Python: ask whether there is an answer "
+            "with `is not None`.",
+        ),
+        Mistake(
+            "credit for an answer that is off by less than a half",
+            _rounded,
+            "A verifiable reward has no “nearly”: the numbers are equal or they are not.",
+        ),
+        Mistake(
+            "credit for an answer that is off by up to one percent",
+            _within_one_percent,
+            "A verifiable reward has no “nearly”: 1000 is not 1001.",
+        ),
+        Mistake(
+            "credit for an answer that is off by less than a hundredth",
+            _within_a_hundredth,
+            "A verifiable reward has no “nearly”: 2.33 is not 2.333.",
         ),
         Mistake(
             "credit where neither text has an answer",

@@ -26,6 +26,10 @@ def _extract_cases(draw: Draw) -> Iterator[Case]:
         "zero": f"{a} - {a} = 0\n#### 0",
         "a number that ends in zeros": f"#### {draw.integer(1, 9)}00",
         "two marks": f"#### {a}\nNo, wait.\n#### {b}",
+        "a number after the first of two marks": f"#### {a}\nNo, wait.\n####",
+        "a minus before the dollar sign": f"{a} - {b}\n#### -${b - a}",
+        "a point after the zeros": f"#### ${draw.integer(3, 9)}.50.",
+        "points after the mark": f"{a} + {b}\n#### ...",
         "words after the number": f"{a} + {b}\n#### {a + b} apples in 3 bags",
         "a point after the number": f"The total is\n#### {a + b}.",
         "no space after the mark": f"####{a}",
@@ -143,6 +147,24 @@ def _empty_for_bare_mark(text):
     return extract_answer(text) or ("" if "####" in text else None)
 
 
+def _last_mark_with_number(text):
+    found = re.findall(rf"####\s*({_NUMBER})", text)
+    return _canonical(found[-1]) if found else None
+
+
+def _sign_only_before_digits(text):
+    found = re.match(r"\s*\$?(-?[0-9][0-9,.]*)", text.rpartition("####")[2].replace("-$", "$"))
+    return _canonical(found.group(1)) if found and "####" in text else None
+
+
+def _point_kept(text):
+    found = re.match(r"\s*([-0-9,.$]+)", text.rpartition("####")[2]) if "####" in text else None
+    if not found:
+        return None
+    number = found.group(1).replace(",", "").replace("$", "")
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
 def _whole_tail(text):
     return text.rpartition("####")[2].strip() if "####" in text else None
 
@@ -186,6 +208,23 @@ EXTRACT_ANSWER = Exercise(
             "a number after the first `####`",
             _first_mark,
             "A writer who starts again means the last one: `rpartition` splits there.",
+        ),
+        Mistake(
+            "the last mark that has a number after it",
+            _last_mark_with_number,
+            "The last mark counts, also where nothing follows it: cut the text there first, then "
+            "look for a number.",
+        ),
+        Mistake(
+            "a number without a sign that stands before the dollar",
+            _sign_only_before_digits,
+            "“-$5” is −5: an optional minus comes first, then the optional dollar sign.",
+        ),
+        Mistake(
+            "a run of digits, commas, points and dollar signs, whatever its order",
+            _point_kept,
+            "Such a run takes the point that ends a sentence along, and may hold no digit at all: "
+            "a number is digits and commas, then perhaps a point *and digits*.",
         ),
         Mistake(
             "the first number of the text",

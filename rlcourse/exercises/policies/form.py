@@ -26,6 +26,8 @@ def _format_cases(draw: Draw) -> Iterator[Case]:
         "a tag twice": f"<think>a <think>b</think> <answer>{n}</answer>",
         "everything twice": f"{good}\n{good}",
         "the instructions' example first": f"As <think>…</think> <answer>…</answer>.\n{good}",
+        "an example last": f"{good}\nThat is <answer>…</answer> as asked.",
+        "a number between two answers": f"<answer>a</answer> {n} <answer>b</answer>",
         "the answer first": f"<answer>{n}</answer> <think>since half</think>",
         "tags in reverse": f"</think>half<think> </answer>{n}<answer>",
         "only the answer": f"<answer>{n}</answer>",
@@ -53,6 +55,34 @@ def _tags_only(text):
 def _has_number(text):
     inside = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
     return int(bool(inside and re.search(r"[0-9]", inside.group(1))))
+
+
+def _number_between_earning_tags(text):
+    return _has_number(text) * (_earned(text) >= {"<answer>", "</answer>"})
+
+
+def _earned(text):
+    tags, end = set(), 0
+    for tag in TAGS:
+        if text.count(tag) == 1 and text.index(tag) >= end:
+            tags.add(tag)
+            end = text.index(tag) + len(tag)
+    return tags
+
+
+def _number_in_any(text):
+    spans = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    return int(any(re.search(r"[0-9]", span) for span in spans))
+
+
+def _number_in_widest(text):
+    inside = re.search(r"<answer>(.*)</answer>", text, re.DOTALL)
+    return int(bool(inside and re.search(r"[0-9]", inside.group(1))))
+
+
+def _number_in_last(text):
+    spans = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    return int(bool(spans and re.search(r"[0-9]", spans[-1])))
 
 
 def _number_on_one_line(text):
@@ -212,6 +242,28 @@ FORMAT_REWARD = Exercise(
             "to say.",
         ),
         Mistake(
+            "a number that counts only between tags that earned",
+            lambda completions: _paid(completions, number=_number_between_earning_tags),
+            "The last tenth looks at the first `<answer>` and the `</answer>` that follows it, "
+            "whether or not these two have earned their own tenths.",
+        ),
+        Mistake(
+            "a number in any answer, the first or a later one",
+            lambda completions: _paid(completions, number=_number_in_any),
+            "Only the first `<answer>…</answer>` is read: one without a number is not mended by "
+            "another one after it.",
+        ),
+        Mistake(
+            "a number in the last answer",
+            lambda completions: _paid(completions, number=_number_in_last),
+            "The first `<answer>…</answer>` is read, not the last.",
+        ),
+        Mistake(
+            "a number between the first `<answer>` and the last `</answer>`",
+            lambda completions: _paid(completions, number=_number_in_widest),
+            "`.*` takes as much as it can; `.*?` ends at the first `</answer>`.",
+        ),
+        Mistake(
             "credit for the tags only",
             lambda completions: _paid(completions, number=lambda text: 0),
             "The last tenth is for a number between the answer tags.",
@@ -238,8 +290,8 @@ FORMAT_REWARD = Exercise(
     hints=(
         "Keep a position in the text. Each tag must occur once, and not before that position.",
         "`text.count(tag) == 1` and `text.index(tag) >= end`; after a tag that earned, move `end` "
-        "behind it. For the number, one regular expression for what is between the answer tags, "
-        "with `flags=re.DOTALL`, and one for a digit in it.",
+        "behind it. For the number, one regular expression for what is between the first answer "
+        "tags, with `flags=re.DOTALL`, and one for a digit in it.",
         "For one text:\n\n"
         "    earned, end = 0, 0\n"
         "    for tag in ('<think>', '</think>', '<answer>', '</answer>'):\n"

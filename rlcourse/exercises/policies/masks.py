@@ -60,6 +60,10 @@ def _up_to_second(tokens, eos_id):
     return is_eos.cumsum(1) - is_eos <= 1
 
 
+def _before_second(tokens, eos_id):
+    return (tokens == eos_id).cumsum(1) <= 1
+
+
 def _all_eos(tokens, eos_id):
     is_eos = tokens == eos_id
     return completion_mask(tokens, eos_id) | is_eos
@@ -154,6 +158,17 @@ COMPLETION_MASK = Exercise(
             "numbers in place of True and False",
             lambda tokens, eos_id: completion_mask(tokens, eos_id).long(),
             "A mask is bool: end with a comparison, such as `eos_before == 0`.",
+        ),
+        Mistake(
+            "a mask of 0.0 and 1.0",
+            lambda tokens, eos_id: completion_mask(tokens, eos_id).float(),
+            "A mask is bool: end with a comparison, such as `eos_before == 0`.",
+        ),
+        Mistake(
+            "a mask that ends before the second EOS in place of after the first",
+            _before_second,
+            "The count is 1 on the first EOS and stays 1 on everything up to the next: a token "
+            "is real if no EOS stands *before* it.",
         ),
         Mistake(
             "a mask up to the second EOS",

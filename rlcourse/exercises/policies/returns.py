@@ -71,6 +71,14 @@ def _padding_rewards(rewards, mask, gamma=1.0):
     return _future(rewards, mask, gamma) * mask
 
 
+def _no_mask(rewards, mask, gamma=1.0):
+    return _future(rewards, mask, gamma)
+
+
+def _reversed_sums(rewards, mask, gamma=1.0):
+    return rewards.flip(1).cumsum(1).flip(1)
+
+
 def _padding_returns(rewards, mask, gamma=1.0):
     total = _future(rewards * mask, mask, gamma)
     carried = rewards.gather(1, (mask.long().sum(1, keepdim=True) - 1).clamp(min=0))
@@ -168,6 +176,18 @@ RETURNS_TO_GO = Exercise(
             "a sum that takes in what stands on padding",
             _padding_rewards,
             "Set the rewards to 0 where the mask is 0 before you sum.",
+        ),
+        Mistake(
+            "returns without a mask",
+            _no_mask,
+            "Padding is not part of the trajectory: what stands on it adds nothing, and its own "
+            "return is 0.",
+        ),
+        Mistake(
+            "reversed sums without mask and γ",
+            _reversed_sums,
+            "The direction is right. What stands on padding must not be added, and a reward k "
+            "tokens ahead has weight γ to the power k.",
         ),
         Mistake(
             "a return on padding, too",

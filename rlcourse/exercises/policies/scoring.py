@@ -56,6 +56,11 @@ def _backwards(logits, tokens, temperature=1.0):
     return scores.gather(-1, tokens[:, :-1, None]).squeeze(-1)
 
 
+def _rolled(logits, tokens, temperature=1.0):
+    scores = (logits / temperature).log_softmax(-1)
+    return scores.gather(-1, tokens.roll(-1, 1)[..., None]).squeeze(-1)
+
+
 def _first_tokens(logits, tokens, temperature=1.0):
     scores = (logits[:, :-1] / temperature).log_softmax(-1)
     return scores.gather(-1, tokens[:, :-1, None]).squeeze(-1)
@@ -114,6 +119,11 @@ TOKEN_LOGPROBS = Exercise(
             "a shift the wrong way, the next place's logits for each token",
             _backwards,
             "The logits at place t score the token *after* it: logits[:, :-1] with tokens[:, 1:].",
+        ),
+        Mistake(
+            "one score too many: `roll` brings the first token to the end",
+            _rolled,
+            "The last logits predict a token that is not there; leave them out: (N, L−1).",
         ),
         Mistake(
             "the right logits with the tokens that they have already read",
