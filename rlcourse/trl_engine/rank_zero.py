@@ -35,6 +35,7 @@ def before_training(job: Job, resume: bool) -> Start:
     """Run the warm start, evaluate, sample the pairs. The files are there for all processes."""
     recipe, task = job.recipe, job.task
     policy = local._starting_policy(recipe, job.out, task, resume, job.progress).eval()
+    local._check_prompts_fit(policy, task, recipe)
     before = local._evaluation(policy, recipe, task, job.out, "before", job.progress)
     held_out = []
     if job.method.compares:

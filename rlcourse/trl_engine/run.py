@@ -8,7 +8,8 @@ they are, by how many processes and with which settings they were made.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,9 @@ from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
 from rlcourse.training.descent import NonFinite
+from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.recipe import Recipe
+from rlcourse.training.run_directory import false_start_undone, open_directory
 from rlcourse.trl_engine import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
@@ -58,9 +61,12 @@ def train(
         processes.by_first(lambda: _open_directory(out, recipe, values, resume, processes))
         if processes.from_first((out / "result.json").exists()):
             return local.load_run(out, device=recipe.device) if processes.first else None
-        task = processes.together(lambda: _task(recipe))
         with StopRequest() as stop:
-            return _train(Job(recipe, values, out, task, processes, progress), stop, resume)
+            with false_start_undone(out), _mark_undone(out):
+                task = processes.together(lambda: _task(recipe))
+                job = Job(recipe, values, out, task, processes, progress)
+                start = processes.by_first(lambda: before_training(job, resume))
+            return _train(job, start, stop)
     finally:
         processes.close()
 
@@ -116,15 +122,25 @@ def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool, pro
         if earlier != settings:
             shown = " ".join(f"--trl {key}={value}" for key, value in earlier.items()) or "no --trl"
             raise UserError(f"{out} was started with {shown}: resume it with the same settings")
-    local._open_directory(out, recipe, resume)
+    open_directory(out, recipe, resume)
     write_json(engine, {"engine": "trl", "processes": processes.count, "settings": settings})
 
 
-def _train(job: Job, stop: StopRequest, resume: bool) -> local.Run | None:
+@contextmanager
+def _mark_undone(out: Path) -> Iterator[None]:
+    """If what is inside fails before anything was done, `out` is not marked as this engine's."""
+    try:
+        yield
+    except UserError:
+        if {path.name for path in out.iterdir()} == {ENGINE_FILE, "recipe.yaml"}:
+            (out / ENGINE_FILE).unlink()
+        raise
+
+
+def _train(job: Job, start: Start | None, stop: StopRequest) -> local.Run | None:
     from rlcourse.trl_engine.trainers import quiet
 
     processes = job.processes
-    start = processes.by_first(lambda: before_training(job, resume))
     with quiet():
         trainer, progress = processes.together(lambda: _ready(job, stop, start))
         run = _run_steps(job, trainer, progress, start)
@@ -160,12 +176,12 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> local.Run | 
         last = job.last_checkpoint()
         last = f"the last checkpoint is {last}" if last else "there is no checkpoint yet"
         processes.end_together(NonFinite(f"{error}; {last}"))
-    except torch.OutOfMemoryError:
-        size = job.batches.per_device
-        processes.fail(UserError(f"a GPU has too little memory: set micro_batch below {size}"))
     except UserError as error:
         processes.fail(error)
     except RuntimeError as error:
+        if is_out_of_memory(error):
+            rows = job.batches.per_device
+            processes.fail(UserError(f"the memory is too small: set micro_batch below {rows}"))
         if processes.count == 1 or not _left_alone(error):
             raise
         processes.fail(UserError("another process ended, so this one ends, too"))

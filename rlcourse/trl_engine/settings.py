@@ -137,7 +137,7 @@ def require_possible(recipe: Recipe) -> None:
     name = recipe.algorithm
     if name in INSTEAD:
         raise UserError(
-            f"TRL has no {name} that is ours: leave out --engine trl, "
+            f"TRL does not do {name} as we do: leave out --engine trl, "
             f"or set algorithm={INSTEAD[name]}"
         )
     if name == "dapo" and recipe.resample:

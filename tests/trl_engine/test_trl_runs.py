@@ -295,6 +295,15 @@ def test_weights_that_are_shared_out_are_not_evaluated_on_the_way(launched, monk
     assert _checked(echo_recipe(), [], processes) == {}
 
 
+def test_a_false_start_leaves_nothing_behind(places, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match="There is no model directory"):
+        trl_engine.train(recipe_of(places, policy="./nowhere"), out, progress=False)
+    with pytest.raises(UserError, match="this model reads at most 64"):
+        trl_engine.train(recipe_of(places, max_tokens=63), out, progress=False)
+    trl_engine.train(recipe_of(places, steps=1), out, progress=False)
+
+
 def test_vllm_that_is_missing_is_one_sentence(places, tmp_path):
     with pytest.raises(UserError, match="TRL cannot start with these settings: vLLM is not"):
         trl_engine.train(
