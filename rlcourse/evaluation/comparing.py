@@ -120,7 +120,8 @@ class Comparison:
         if self.settings:
             lines.append("settings that differ, A's and B's:")
             lines += [f"  {name}: {a!r} and {b!r}" for name, (a, b) in self.settings.items()]
-        lines += ["", aligned(rows), ""]
+        lines += ["", aligned(rows)]
+        lines += ["(by chance alone one line in twenty is told apart: choose yours beforehand)", ""]
         lines.append(
             f"Greedy: both solve {self.both:,}, only A {self.only_a:,}, only B {self.only_b:,}, "
             f"neither {self.neither:,}; exact sign test p = {self.p_value:.3g}"
