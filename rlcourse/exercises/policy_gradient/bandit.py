@@ -15,6 +15,8 @@ from rlcourse.exercises.exercise import Exercise, Mistake
 
 WORKED = tensor([0.5, 0.3, 0.2]).log()  # the lesson's bandit: actions A, B, C
 
+UNNORMALIZED = tensor([1.0, 0.0, 0.0])  # logits that are no log-probabilities
+
 
 # score_function
 
@@ -22,6 +24,7 @@ WORKED = tensor([0.5, 0.3, 0.2]).log()  # the lesson's bandit: actions A, B, C
 def _score_cases(draw: Draw) -> Iterator[Case]:
     for action, name in enumerate("ABC"):
         yield Case(f"worked: action {name}", {"logits": WORKED, "action": action})
+    yield Case("worked: logits of 1, 0 and 0", {"logits": UNNORMALIZED, "action": 0})
     size = draw.size(3, 5)
     yield Case("the last action", {"logits": draw.normal(size), "action": size - 1})
     for label, size in (("two actions", 2), ("random logits", 4), ("many actions", 9)):
@@ -40,6 +43,10 @@ def _one_hot(logits: Tensor, action) -> Tensor:
 
 def _unstable_softmax(logits: Tensor) -> Tensor:
     return logits.exp() / logits.exp().sum()
+
+
+def _score_no_normalizer(logits, action):
+    return _one_hot(logits, action) - logits.exp()
 
 
 def _score_chosen_only(logits, action):
@@ -83,6 +90,12 @@ SCORE_FUNCTION = Exercise(
             "one-hot minus the raw logits",
             lambda logits, action: _one_hot(logits, action) - logits,
             "Logits are not probabilities: what is subtracted is their softmax.",
+        ),
+        Mistake(
+            "exponentials that are not divided by their sum",
+            _score_no_normalizer,
+            "e to a logit is a probability only if the logits happen to be log-probabilities: "
+            "divide by the sum, or call softmax.",
         ),
         Mistake(
             "one-hot minus the log-probabilities",
@@ -143,6 +156,8 @@ SCORE_FUNCTION = Exercise(
 def _exact_cases(draw: Draw) -> Iterator[Case]:
     yield Case("worked: only A pays", {"logits": WORKED, "rewards": tensor([1.0, 0.0, 0.0])})
     yield Case("worked: A and C pay", {"logits": WORKED, "rewards": tensor([1.0, 0.0, 1.0])})
+    unnormalized = {"logits": UNNORMALIZED, "rewards": tensor([0.0, 1.0, 0.0])}
+    yield Case("worked: logits of 1, 0 and 0", unnormalized)
     yield Case("equal rewards", {"logits": draw.normal(4), "rewards": torch.ones(4).double()})
     uniform = torch.zeros(draw.size(3, 5)).double()
     yield Case("equal logits", {"logits": uniform, "rewards": draw.rewards(len(uniform))})
@@ -157,6 +172,10 @@ def _exact_cases(draw: Draw) -> Iterator[Case]:
 
 def _exact_no_softmax(logits, rewards):
     return logits * (rewards - logits @ rewards)
+
+
+def _exact_no_normalizer(logits, rewards):
+    return logits.exp() * (rewards - logits.exp() @ rewards)
 
 
 def _exact_greedy(logits, rewards):
@@ -232,6 +251,12 @@ EXACT_POLICY_GRADIENT = Exercise(
             "the formula with logits in the place of probabilities",
             _exact_no_softmax,
             "Logits are not probabilities: take their softmax first.",
+        ),
+        Mistake(
+            "exponentials that are not divided by their sum",
+            _exact_no_normalizer,
+            "e to a logit is a probability only if the logits happen to be log-probabilities: "
+            "divide by the sum, or call softmax.",
         ),
         Mistake(
             "the score of the best action times its reward",

@@ -58,7 +58,23 @@ def _loss_successes_only(logprobs, rewards, mask):
     return -total / good.sum().clamp(min=1)
 
 
-def _loss_baseline(logprobs, rewards, mask):
+def _loss_right_ones(logprobs, rewards, mask):
+    return -_summed(logprobs, mask)[rewards > 0].mean()
+
+
+def _loss_right_ones_weighted(logprobs, rewards, mask):
+    return -(rewards.detach() * _summed(logprobs, mask))[rewards > 0].mean()
+
+
+def _loss_standardized(logprobs, rewards, mask):
+    return reinforce_loss(logprobs, (rewards - rewards.mean()) / rewards.std(), mask)
+
+
+def _loss_last_column(logprobs, rewards, mask):
+    return -(rewards.detach() * logprobs[:, -1]).mean()
+
+
+def baseline_loss(logprobs, rewards, mask):
     return reinforce_loss(logprobs, rewards - rewards.mean(), mask)
 
 
@@ -176,6 +192,25 @@ REINFORCE_LOSS = Exercise(
             "must push down.",
         ),
         Mistake(
+            "the mean log-prob of the rewarded completions",
+            _loss_right_ones,
+            "With rewards of 0 and 1 this points the same way, but a batch with one right answer "
+            "would move the weights as far as one with all right: each completion counts with its "
+            "reward, and the mean runs over all N.",
+        ),
+        Mistake(
+            "a mean over the rewarded completions only, which is NaN where there are none",
+            _loss_right_ones_weighted,
+            "Completions without reward add 0 but still count in the mean, and a negative reward "
+            "must push down.",
+        ),
+        Mistake(
+            "rewards standardized by their mean and standard deviation",
+            _loss_standardized,
+            "That is an advantage, the idea of lessons 03 and 06, and for N = 1 it is 0/0; "
+            "REINFORCE as it stands uses the reward itself.",
+        ),
+        Mistake(
             "a loss that takes any positive reward for 1 and others for 0",
             lambda logprobs, rewards, mask: reinforce_loss(
                 logprobs, (rewards > 0).to(logprobs.dtype), mask
@@ -185,7 +220,7 @@ REINFORCE_LOSS = Exercise(
         ),
         Mistake(
             "rewards minus their mean",
-            _loss_baseline,
+            baseline_loss,
             "That is a baseline, the idea of lesson 03; REINFORCE as it stands uses the reward "
             "itself.",
         ),
@@ -201,6 +236,12 @@ REINFORCE_LOSS = Exercise(
             _loss_last_token,
             "The reward comes at the end, but every decision on the way led to it: each token "
             "gets the completion's whole reward.",
+        ),
+        Mistake(
+            "credit for the last column only",
+            _loss_last_column,
+            "The last column is padding in short rows; and every decision on the way led to the "
+            "reward: each real token gets the completion's whole reward.",
         ),
         Mistake(
             "a mean over the completions that are not empty",

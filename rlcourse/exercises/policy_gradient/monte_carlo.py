@@ -11,7 +11,7 @@ from rlcourse.algorithms.policy_gradient import (
     score_function,
 )
 from rlcourse.exercises.calling import Case
-from rlcourse.exercises.cases import Draw
+from rlcourse.exercises.cases import Draw, tensor
 from rlcourse.exercises.exercise import Exercise, Mistake
 from rlcourse.exercises.policy_gradient.bandit import WORKED
 
@@ -21,6 +21,8 @@ def _monte_carlo_cases(draw: Draw) -> Iterator[Case]:
         rewards = draw.rewards(len(logits), logits.dtype) if rewards is None else rewards
         return Case(label, {"logits": logits, "rewards": rewards, "actions": actions})
 
+    three = torch.tensor([1, 0]), tensor([0.0, 1.0, 0.0])
+    yield case("worked: B, then A, only B pays", WORKED, *three)
     proportional = torch.tensor([0, 1, 0, 2, 0, 1, 0, 2, 0, 1])
     yield case("actions in proportion to π: the estimate is exact", WORKED, proportional)
     yield case("one action", draw.normal(3), torch.tensor([1]))
@@ -52,6 +54,25 @@ def _mc_weighted_again(logits, rewards, actions):
 
 def _mc_not_looked_up(logits, rewards, actions):
     return (rewards[:, None] * _scores(logits, actions)).mean(0)
+
+
+def _mc_along_actions(logits, rewards, actions):
+    return (rewards * _scores(logits, actions)).mean(0)
+
+
+def _mc_expected_baseline(logits, rewards, actions):
+    gained = rewards[actions] - logits.softmax(0) @ rewards
+    return (gained[:, None] * _scores(logits, actions)).mean(0)
+
+
+def _mc_importance(logits, rewards, actions):
+    gained = (rewards / logits.softmax(0))[actions]
+    return (gained[:, None] * _scores(logits, actions)).mean(0)
+
+
+def _mc_no_normalizer(logits, rewards, actions):
+    scores = _scores(logits, actions) + logits.softmax(0) - logits.exp()
+    return (rewards[actions, None] * scores).mean(0)
 
 
 def _mc_own_baseline(logits, rewards, actions):
@@ -109,6 +130,37 @@ MONTE_CARLO_POLICY_GRADIENT = Exercise(
             _mc_not_looked_up,
             "`rewards` has an entry per action, not per sample: the reward of each sample is "
             "`rewards[actions]`.",
+        ),
+        Mistake(
+            "rewards laid along the actions, each score's entry times its own action's reward",
+            _mc_along_actions,
+            "A sample earns one number, `rewards[actions]`, and that multiplies its whole score: "
+            "(n, 1) against (n, V).",
+        ),
+        Mistake(
+            "an estimate that subtracts the expected reward π·R from every reward",
+            _mc_expected_baseline,
+            "That is a baseline, and lesson 03 is about it. In the exact gradient π·R appears "
+            "because the scores were summed over all actions; here they are sampled.",
+        ),
+        Mistake(
+            "rewards divided by the probability of the action",
+            _mc_importance,
+            "That would undo the sampling: the actions came from π, so the plain mean over them "
+            "is weighted by π already, as it should be.",
+        ),
+        Mistake(
+            "a sum divided by n − 1",
+            lambda logits, rewards, actions: (
+                _mc(logits, rewards, actions) * len(actions) / (len(actions) - 1)
+            ),
+            "n − 1 belongs to a variance; a mean divides by n.",
+        ),
+        Mistake(
+            "exponentials that are not divided by their sum",
+            _mc_no_normalizer,
+            "e to a logit is a probability only if the logits happen to be log-probabilities: "
+            "divide by the sum, or call softmax.",
         ),
         Mistake(
             "the estimate with its sign turned",

@@ -9,7 +9,7 @@ from rlcourse.algorithms.policy_gradient import reinforce_loss, reinforce_step
 from rlcourse.exercises.calling import Case
 from rlcourse.exercises.cases import Draw
 from rlcourse.exercises.exercise import Exercise, Mistake
-from rlcourse.exercises.policy_gradient.loss import token_mean_loss
+from rlcourse.exercises.policy_gradient.loss import baseline_loss, token_mean_loss
 from rlcourse.exercises.specs import Spec
 
 
@@ -23,12 +23,15 @@ def _step_cases(draw: Draw) -> Iterator[Case]:
     yield _step_case("left-over gradients, clipped", draw, lr=0.5, scale=30.0, **left)
     yield _step_case("AdamW", draw, kind="adamw", lr=0.1, **left)
     yield _step_case("rewards of 0 and 1", draw, lr=0.5, max_grad_norm=100.0, binary=True)
-    yield _step_case("every sentence once", draw, lr=0.5, max_grad_norm=1e6, enumerated=True)
+    yield _step_case("every sentence once", draw, lr=0.5, max_grad_norm=1e3, enumerated=True)
+    yield _step_case(
+        "two parameter tensors", draw, lr=0.5, max_grad_norm=1.0, scale=30.0, bias=True
+    )
 
 
 def _step_case(
     label, draw, lr, kind="sgd", max_grad_norm=None, scale=1.0, binary=False, enumerated=False,
-    stale_gradient=0.0,
+    stale_gradient=0.0, bias=False,
 ) -> Case:  # fmt: skip
     """A toy policy and a batch that an older policy sampled."""
     from rlcourse.policy.toy import ToyPolicy
@@ -44,11 +47,12 @@ def _step_case(
         generator = torch.Generator().manual_seed(seed)
         batch = ToyPolicy(**size, seed=seed + 1).sample(draw.size(4, 6), generator)
         rewards = draw.binary_rewards(len(batch)) if binary else scale * draw.rewards(len(batch))
-    columns = {name: value for name, value in vars(batch).items() if value is not None}
+    starts = {"seed": seed, "stale_gradient": stale_gradient, "bias": bias}
+    sampled = {"tokens": batch.tokens, "mask": batch.mask, "rewards": rewards}
     arguments = {
-        "policy": Spec("toy_policy", {**size, "seed": seed, "stale_gradient": stale_gradient}),
+        "policy": Spec("toy_policy", {**size, **{k: v for k, v in starts.items() if v}}),
         "optimizer": Spec(kind, {"lr": lr}),
-        "batch": Spec("rollouts", {**columns, "rewards": rewards}),
+        "batch": Spec("sentences", sampled),
     }
     if max_grad_norm:
         arguments["max_grad_norm"] = max_grad_norm
@@ -130,6 +134,17 @@ def _clip_to_norm(parameters, max_norm):
         parameter.grad *= max_norm / norm.clamp(min=1e-12)
 
 
+def _clip_to_norm_and_epsilon(parameters, max_norm):
+    norm = torch.cat([p.grad.flatten() for p in parameters]).norm()
+    for parameter in parameters:
+        parameter.grad *= max_norm / (norm + 1e-6)
+
+
+def _clip_one_by_one(parameters, max_norm):
+    for parameter in parameters:
+        clip_grad_norm_([parameter], max_norm)
+
+
 def _loss_imitation(logprobs, rewards, mask):
     return reinforce_loss(logprobs, torch.ones_like(rewards), mask)
 
@@ -167,10 +182,10 @@ REINFORCE_STEP = Exercise(
     cases=_step_cases,
     mistakes=(
         Mistake(
-            "a step whose gradients were never cleared",
+            "a step that adds to the gradients which it found",
             _step_no_zero_grad,
-            "`backward` *adds* to the gradients: without `optimizer.zero_grad()` the batches of "
-            "the past push along.",
+            "`backward` *adds*, and the gradients may hold something when the step begins: call "
+            "`optimizer.zero_grad()` before it, not after the step and not never.",
         ),
         Mistake(
             "a step on the log-probs that were stored when sampling",
@@ -181,8 +196,8 @@ REINFORCE_STEP = Exercise(
         Mistake(
             "an update that changes nothing",
             _step_nothing,
-            "When the optimizer stepped there was no gradient: clear first, then `backward`, "
-            "then `step`.",
+            "Either `optimizer.step()` was never called, or there was no gradient when it was: "
+            "clear first, then `backward`, then `step`.",
         ),
         Mistake(
             "a step taken before `backward`",
@@ -216,6 +231,24 @@ REINFORCE_STEP = Exercise(
             "a step whose gradient always gets the full norm",
             _step_as(clip=_clip_to_norm),
             "Clipping shortens long gradients and leaves short ones alone.",
+        ),
+        Mistake(
+            "a step whose gradient is always scaled to `max_grad_norm`",
+            _step_as(clip=_clip_to_norm_and_epsilon),
+            "Clipping shortens long gradients and leaves short ones alone: scale only if the norm "
+            "is larger than `max_grad_norm`.",
+        ),
+        Mistake(
+            "a step whose parameter tensors are clipped one by one",
+            _step_as(clip=_clip_one_by_one),
+            "The norm is that of *all* parameters together, `clip_grad_norm_(policy.parameters(), "
+            "…)`: scaled one by one they no longer point where the gradient did.",
+        ),
+        Mistake(
+            "a step on rewards minus their mean",
+            _step_as(loss_of=baseline_loss),
+            "That is a baseline, the idea of lesson 03; REINFORCE as it stands uses the reward "
+            "itself: call your `reinforce_loss`.",
         ),
         Mistake(
             "a step that imitates every completion, whatever its reward",
