@@ -52,6 +52,7 @@ def dr_grpo_loss(
     The clipped objective, summed over real tokens and divided by the constant N ·
     max_tokens: how long a completion is does not change what its tokens weigh. Its
     advantages are `group_mean_advantages`, not divided by a standard deviation.
+    Gradient flows through `logprobs` alone.
     Source: Liu et al. 2025, "Understanding R1-Zero-Like Training", section 3.
     """
     ratio = importance_weights(logprobs, old_logprobs, mask)
@@ -75,6 +76,7 @@ def dapo_loss(
 
     The ratio is clipped to [1 − clip_low, 1 + clip_high], with more room upward so
     that an unlikely token can become likely; the mean is over all real tokens.
+    Gradient flows through `logprobs` alone.
     Source: Yu et al. 2025 (DAPO), eq. 8.
     """
     ratio = importance_weights(logprobs, old_logprobs, mask)
@@ -100,6 +102,7 @@ def overlong_penalty(lengths: Tensor, max_tokens: int, buffer: int) -> Tensor:
     """A soft limit on length, added to the reward: (N,) → (N,) in [−1, 0].
 
     0 up to max_tokens − buffer, then falling linearly to −1 at max_tokens, −1 beyond.
+    `lengths` are numbers of tokens, integers or floats.
     Source: Yu et al. 2025 (DAPO), eq. 13.
     """
     excess = lengths - (max_tokens - buffer)
@@ -116,7 +119,8 @@ def sequence_level_loss(
     """GSPO's loss: (N, T), (N, T), (N,), (N, T) → scalar.
 
     One ratio for a whole completion, exp of the *mean* log-ratio of its tokens,
-    clipped as in PPO. An empty completion counts as 0.
+    clipped as in PPO. An empty completion counts as 0. Gradient flows through
+    `logprobs` alone.
     Source: Zheng et al. 2025 (GSPO), eq. 5 and 7.
     """
     mean_log_ratio = masked_mean(logprobs - old_logprobs.detach(), mask, dim=1)

@@ -10,6 +10,13 @@ from rlcourse import check
 from rlcourse.policy import ToyPolicy
 
 
+@pytest.mark.parametrize("how, average", [("sequence", 1.5), ("token", 1.8), ("constant", 9 / 16)])
+def test_the_example_tells_the_three_averages_apart(how, average):
+    mask = torch.arange(4) < torch.tensor([[1], [4]])
+    per_token = torch.tensor([[1.0], [2.0]]).expand(2, 4)
+    assert A.aggregate(per_token, mask, how, max_tokens=8).item() == pytest.approx(average)
+
+
 def train_exactly(how, steps=200):
     """Expected lengths of right and wrong answers, first and last, under exact updates."""
     toy = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
@@ -70,6 +77,15 @@ def test_signs_weigh_a_question_by_a_factor_between_one_and_two(p):
     assert 1 <= expected <= 2
 
 
+@pytest.mark.parametrize("p", [0.2, 0.1, 0.01])
+def test_at_the_ends_signs_weigh_less_and_normalized_advantages_more(p):
+    signs, normalized = (
+        weight(advantages, p, 8) / weight(advantages, 0.5, 8)
+        for advantages in (A.sign_advantages, A.group_normalized_advantages)
+    )
+    assert signs < 0.95 < 1.1 < normalized
+
+
 def test_smallest_advantage_of_a_group_of_eight_against_the_leash():
     groups = [torch.tensor([1.0] * k + [0.0] * (8 - k)) for k in range(1, 8)]
     smallest = min(A.group_normalized_advantages(g, 8).abs().min().item() for g in groups)
@@ -101,6 +117,17 @@ def target_logprobs(old_logprobs, advantages):
 
 def overlong_penalty(lengths, max_tokens, buffer):
     return (-(lengths - max_tokens) / buffer).clamp(-1, 0)
+
+
+def test_a_list_of_floats_made_a_tensor_is_a_right_penalty(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+    def by_list(lengths, max_tokens, buffer):
+        rest = [(max_tokens - n) / buffer for n in lengths.tolist()]
+        return torch.tensor([min(0.0, max(-1.0, r - 1)) for r in rest])
+
+    for seed in range(3):
+        assert check(by_list, "overlong_penalty", seed=seed).passed
 
 
 def test_a_students_wrong_answers_are_named(tmp_path, monkeypatch):

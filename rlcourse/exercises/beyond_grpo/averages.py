@@ -22,7 +22,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
             arguments["max_tokens"] = max_tokens
         return Case(label, arguments)
 
-    worked = tensor([[1.0, 0, 0, 0], [1, 1, 1, 1]])
+    worked = tensor([[1.0, 0, 0, 0], [2, 2, 2, 2]])
     mask = torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1]]) > 0
     for how in WAYS:
         yield case(f"worked: “{how}”", worked * mask, mask, how, 8 if how == "constant" else None)
@@ -55,7 +55,11 @@ def _sum(x, mask):
 
 def _nonempty(x, mask, limit):
     rows = masked_mean(x, mask, dim=1)
-    return rows.sum() / mask.bool().any(1).sum().clamp(min=1)
+    return rows.sum() / _rows_with_tokens(mask)
+
+
+def _rows_with_tokens(mask):
+    return mask.bool().any(1).sum().clamp(min=1)
 
 
 def _always(which):
@@ -131,6 +135,12 @@ AGGREGATE = Exercise(
             "Then twice the batch would mean twice the step: take the mean over rows.",
         ),
         Mistake(
+            "a division by T in place of each completion's length, for “sequence”",
+            _with(sequence=lambda x, m, limit: (x * m).mean()),
+            "T is the length of the batch's longest completion, padding included; GRPO divides "
+            "each completion's sum by its own number of tokens.",
+        ),
+        Mistake(
             "a mean over all N·T positions, for “token”",
             _with(token=lambda x, m, limit: (x * m).mean()),
             "Divide by the number of *real* tokens.",
@@ -144,6 +154,11 @@ AGGREGATE = Exercise(
             "a division by the batch's longest T, for “constant”",
             _with(constant=lambda x, m, limit: _sum(x, m) / x.numel()),
             "T depends on which completion happens to be longest; the constant is `max_tokens`.",
+        ),
+        Mistake(
+            "a division by the number of completions that are not empty, for “constant”",
+            _with(constant=lambda x, m, limit: _sum(x, m) / (_rows_with_tokens(m) * limit)),
+            "An empty completion adds 0, and it counts: N is the number of rows.",
         ),
         Mistake(
             "a division by max_tokens alone, for “constant”",

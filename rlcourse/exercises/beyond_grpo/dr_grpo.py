@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.beyond_grpo import aggregate, dr_grpo_loss
+from rlcourse.algorithms.policies import masked_mean
 from rlcourse.exercises.beyond_grpo.clipping import (
     along_tokens,
     batches,
@@ -67,6 +68,11 @@ def _nonempty(per_token, mask, max_tokens):
     return per_token.masked_fill(~mask.bool(), 0).sum() / (rows * max_tokens)
 
 
+def _padding_at_one(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
+    ratio = ((logprobs - old_logprobs.detach()) * mask).exp()
+    return -surrogate(ratio, advantages, clip, clip).sum() / (len(mask) * max_tokens)
+
+
 def by_loop(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
     total = logprobs.new_zeros(())
     for i, t in mask.bool().nonzero().tolist():
@@ -125,6 +131,17 @@ DR_GRPO_LOSS = Exercise(
             "a sum in which padding takes part",
             _variant(average=lambda x, m, limit: x.sum() / (len(x) * limit)),
             "What stands after the end was never said: only entries with mask 1 enter the sum.",
+        ),
+        Mistake(
+            "a sum in which padding takes part with a ratio of 1",
+            _padding_at_one,
+            "A log-ratio of 0 on padding is a ratio of 1, and 1 · A enters the sum: leave padding "
+            "out of the *average*, with the mask.",
+        ),
+        Mistake(
+            "each row's mean over max_tokens",
+            _variant(average=lambda x, m, limit: masked_mean(x, m, dim=1).mean() / limit),
+            "Dividing by the row's own length is the very thing that Dr. GRPO leaves out.",
         ),
         Mistake(
             "a mean over the completions that are not empty",

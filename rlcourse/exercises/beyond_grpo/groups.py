@@ -292,6 +292,21 @@ SIGN_ADVANTAGES = Exercise(
             "Only the sign is kept: +1, 0 or −1.",
         ),
         Mistake(
+            "signs of the advantage minus the margin",
+            lambda rewards, group_size, margin=0.0: (
+                (_deviation(rewards, group_size) - margin).sign().flatten()
+            ),
+            "Then everything that is not above the margin is −1: there are two edges, +margin and "
+            "−margin, and 0 lies between them.",
+        ),
+        Mistake(
+            "advantages that keep their size outside the margin",
+            lambda rewards, group_size, margin=0.0: (
+                _deviation(rewards, group_size) * (_deviation(rewards, group_size).abs() > margin)
+            ).flatten(),
+            "Only the sign is kept: +1, 0 or −1.",
+        ),
+        Mistake(
             "advantages limited to ±1",
             _clamped,
             "A small advantage becomes ±1, too: only its sign is kept.",

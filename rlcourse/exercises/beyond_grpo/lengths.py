@@ -6,29 +6,27 @@ import torch
 
 from rlcourse.algorithms.beyond_grpo import overlong_penalty
 from rlcourse.exercises.calling import Case
-from rlcourse.exercises.cases import Draw, tensor
+from rlcourse.exercises.cases import Draw
 from rlcourse.exercises.exercise import Exercise, Mistake
 
 
 def _cases(draw: Draw) -> Iterator[Case]:
     def case(label, lengths, max_tokens, buffer) -> Case:
-        return Case(label, {"lengths": lengths, "max_tokens": max_tokens, "buffer": buffer})
+        """Lengths are counts. Counts have no precision, so the result may have torch's default."""
+        arguments = {"lengths": torch.as_tensor(lengths), "max_tokens": max_tokens}
+        return Case(label, {**arguments, "buffer": buffer}, atol=1e-6)
 
-    worked = tensor([10.0, 48, 52, 56, 64, 70])
-    yield case("worked: a limit of 64, a buffer of 16", worked, 64, 16)
-    yield case("all short", tensor([0.0, 1, 5]), 20, 4)
-    yield case("at the start of the buffer", tensor([15.0, 16, 17]), 20, 4)
-    yield case("at the limit", tensor([19.0, 20, 21, 60]), 20, 4)
-    yield case("a buffer of one token", tensor([18.0, 19, 20, 21]), 20, 1)
-    yield case("a buffer as long as the limit", tensor([0.0, 3, 6, 12, 15]), 12, 12)
+    yield case("worked: a limit of 64, a buffer of 16", [10, 48, 52, 56, 64, 70], 64, 16)
+    yield case("all short", [0, 1, 5], 20, 4)
+    yield case("at the start of the buffer", [15, 16, 17], 20, 4)
+    yield case("at the limit", [19, 20, 21, 60], 20, 4)
+    yield case("a buffer of one token", [18, 19, 20, 21], 20, 1)
+    yield case("a buffer as long as the limit", [0, 3, 6, 12, 15], 12, 12)
     limit, buffer = draw.integer(30, 60), draw.integer(5, 20)
-    yield case("random lengths", draw.uniform(12, low=1, high=80).round(), limit, buffer)
-    yield case("whole numbers", draw.integers(12, high=80) + 1, limit, buffer)
-    inside = limit - buffer + draw.uniform(6) * buffer
-    yield case("inside the buffer", inside, limit, buffer)
-    yield case("whole numbers inside the buffer", torch.arange(41, 50), 50, 10)
-    yield case("one completion", tensor([18.0]), 20, 5)
-    yield case("float32", draw.uniform(6, low=1, high=80).round().float(), limit, buffer)
+    yield case("random lengths", draw.integers(12, high=80) + 1, limit, buffer)
+    yield case("inside the buffer", torch.arange(41, 50), 50, 10)
+    yield case("one completion", [18], 20, 5)
+    yield case("lengths that are float", (draw.integers(6, high=80) + 1).float(), limit, buffer)
 
 
 def by_where(lengths, max_tokens, buffer):
@@ -113,11 +111,19 @@ OVERLONG_PENALTY = Exercise(
             "The ramp starts `buffer` tokens before the limit: at max_tokens − buffer.",
         ),
         Mistake(
-            "a penalty rounded to whole numbers",
+            "−1 from the limit on, and 0 before it",
             lambda lengths, max_tokens, buffer: (
                 -((lengths - max_tokens + buffer) // buffer).clamp(0, 1).to((lengths / 1).dtype)
             ),
-            "`//` throws the fraction away, and the fraction is the ramp: use `/`.",
+            "In the buffer the penalty grows token by token. (If you divide with `//`: it throws "
+            "the fraction away, and the fraction is the ramp.)",
+        ),
+        Mistake(
+            "a ramp that is 0 again beyond the limit",
+            lambda lengths, max_tokens, buffer: (
+                overlong_penalty(lengths, max_tokens, buffer) * (lengths <= max_tokens)
+            ),
+            "Whoever is over the limit must not fare better than whoever comes near it: −1.",
         ),
         Mistake(
             "a squared ramp",
