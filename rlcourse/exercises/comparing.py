@@ -155,4 +155,4 @@ class Tolerance:
         a, b = expected.double(), actual.double()
         same = (a == b) | (a.isnan() & b.isnan())
         near = (a - b).abs() <= self.relative * a.abs() + self.absolute
-        return bool((same | near).all())
+        return bool((same | (near & a.isfinite())).all())

@@ -5,7 +5,7 @@ the diagnosis; where the failure is confined to some cases, a second sentence sa
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -53,12 +53,15 @@ class Situation:
         if self.outcomes[i].error:
             return True
         return any(
-            isinstance(d.actual, Tensor | float)
-            and not torch.as_tensor(d.actual).isfinite().all()
-            and torch.as_tensor(d.expected).isfinite().all()
+            isinstance(d.actual, Tensor | float) and _is_unexpectedly_infinite(d)
             for d in self.differences[i]
             if d.kind in ("value", "gradient")
         )
+
+    def without(self, aside: frozenset[int]) -> "Situation":
+        """The same situation, in which the cases `aside` have not failed."""
+        kept = [[] if i in aside else found for i, found in enumerate(self.differences)]
+        return replace(self, differences=kept)
 
     def found(self, *kinds: str) -> list[tuple[int, Difference]]:
         """(case index, difference) for every difference of these kinds."""
@@ -76,18 +79,30 @@ class Situation:
 
 
 def diagnose(situation: Situation) -> tuple[list[str], int | None]:
-    """The sentences a student reads, and the case they speak of where it is a certain one."""
+    """The sentences a student reads, and the case they speak of where it is a certain one.
+
+    Where most failing cases have a result, they speak first, and a crash on an extreme one after.
+    """
+    broken = frozenset(i for i in situation.wrong if situation.is_broken(i))
+    aside = broken if 2 * len(broken) < len(situation.wrong) else frozenset()
     sentences, at = [], None
     for question in QUESTIONS:
-        if situation.wrong and (answer := question(situation)):
+        if situation.wrong and (answer := question(situation.without(aside))):
             first, at = answer if isinstance(answer, tuple) else (answer, None)
             sentences.append(first)
             break
-    sentences += besides(situation)
+    sentences += [*diagnose_broken(situation, aside), *besides(situation)]
     where = patterns.where(situation.cases, situation.wrong or situation.failing)
-    if where and not (at is not None and situation.cases[at].label in where):
+    if where and not _is_said(where, situation, sentences, at):
         sentences.append(where)
     return [*sentences, *_unread(situation)], at
+
+
+def _is_said(where: str, situation: Situation, sentences: list[str], at: int | None) -> bool:
+    """Whether an earlier sentence has named the same place."""
+    label = None if at is None else situation.cases[at].label
+    twice = "padding" in where and any("padding" in sentence for sentence in sentences)
+    return twice or (label is not None and label in where)
 
 
 def besides(situation: Situation) -> list[str]:
@@ -249,6 +264,8 @@ def _after(s: Situation) -> str | None:
     pairs = s.pairs("after")
     if all(torch.isnan(p.actual).any() for p in pairs):
         return "After the call the parameters are NaN."
+    if all(d.name.endswith(".grad") for _, d in found):
+        return "The value is right, but the call leaves gradients behind in `.grad`."
     return "The value is right, but the parameters are not what they should be after the step."
 
 
@@ -273,6 +290,14 @@ QUESTIONS = (
     _after,
     _values,
 )
+
+
+def _is_unexpectedly_infinite(d: Difference) -> bool:
+    """NaN where none is expected, or infinity where numbers are."""
+    actual, expected = torch.as_tensor(d.actual), torch.as_tensor(d.expected)
+    if expected.isfinite().all():
+        return not actual.isfinite().all()
+    return bool(actual.isnan().any() and not expected.isnan().any())
 
 
 def _familiarity(case: Case) -> tuple[bool, int]:

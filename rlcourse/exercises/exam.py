@@ -4,7 +4,7 @@ An ``Exam`` hands out its cases, takes outcomes back and returns a result. It ne
 student's function, and it can judge many students: references and mistakes run once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rlcourse.exercises.calling import Case, Facts, Outcome, call_all, one_thread
@@ -29,6 +29,7 @@ class Attempt:
     aside: frozenset[int] = frozenset()  # cases that it need not
     numbers_only: bool = False  # faults beside the numbers are told apart
     negated: bool = False  # the sign may be turned as well
+    without_derived: bool = False  # what follows from the rest of the result may differ
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Named:
     def sentences(self) -> tuple[str, str]:
         """What was done, and why it is wrong."""
         subject = "Your numbers" if self.everywhere else "Where they differ, your numbers"
+        if self.attempt.without_derived:
+            return (
+                f"Your first result is that of {self.mistake.name}.",
+                f"{self.mistake.diagnosis} (Look at the second once the first is right.)",
+            )
         turned = ", with the sign turned as well" if self.attempt.negated else ""
         return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
 
@@ -113,6 +119,11 @@ class Exam:
                 Attempt(telling, frozenset(broken), numbers_only=True),
                 Attempt(telling, frozenset(broken), numbers_only=True, negated=True),
             ]
+        first_wrong = [i for i in telling if any(map(self._is_first, situation.differences[i]))]
+        if self.exercise.derived and first_wrong:
+            attempts.append(
+                Attempt(first_wrong, frozenset(broken), numbers_only=True, without_derived=True)
+            )
         for attempt in attempts:
             crashes = any(situation.outcomes[i].error for i in attempt.failing)
             found = [
@@ -137,8 +148,16 @@ class Exam:
         repeat = not all(outcome.repeatable for outcome in situation.outcomes)
         theirs = self.outcome_of(mistake, i, repeat)
         theirs = negative(theirs) if attempt.negated else theirs
-        found = judge(self.exercise, self.cases[i], theirs, situation.outcomes[i])
+        case = self.cases[i]
+        case = replace(case, atol=mistake.atol) if mistake.atol is not None else case
+        found = judge(self.exercise, case, theirs, situation.outcomes[i])
+        if attempt.without_derived:
+            found = [d for d in found if self._is_first(d)]
         return all(attempt.numbers_only and d.kind in BESIDES for d in found)
+
+    def _is_first(self, difference: Difference) -> bool:
+        """Whether a difference is in a part of the result that does not follow from another."""
+        return difference.kind not in BESIDES and difference.name not in self.exercise.derived
 
     def _result(self, outcomes, failing, passed=False, unwritten=False, **found) -> Result:
         agreeing = len(outcomes) - len(failing)

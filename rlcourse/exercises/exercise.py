@@ -59,11 +59,16 @@ from rlcourse.exercises.cases import Draw
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known wrong implementation: how it is called, what it computes, why it is wrong."""
+    """A known wrong implementation: how it is called, what it computes, why it is wrong.
+
+    ``atol`` is how near an answer must come to be taken for it, where students' versions of the
+    mistake differ in a small constant, such as the ε in a denominator.
+    """
 
     name: str
     implementation: Callable
     diagnosis: str
+    atol: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +85,9 @@ class Exercise:
     hints: tuple[str, str, str]  # a nudge, the idea, nearly the code
     difficulty: int  # 1 to 5
     minutes: int
-    differentiable: tuple[str, ...] = ()  # arguments whose gradient is compared
+    differentiable: tuple[str, ...] = ()  # arguments whose gradient is compared, where finite
     constants: tuple[str, ...] = ()  # float arguments that must get no gradient
+    derived: tuple[str, ...] = ()  # places of the result, "[1]", that are judged after the others
     observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result
     oracle: Callable | None = None  # same value by an independent exact route, for the proof
     name: str = field(default="")
@@ -106,4 +112,6 @@ class Exercise:
 
 
 def _present(names: tuple[str, ...], case: Case) -> tuple[str, ...]:
-    return tuple(name for name in names if isinstance(case.arguments.get(name), Tensor))
+    """Those that the case has. At infinity right functions may well differ in their gradients."""
+    given = {n: case.arguments[n] for n in names if isinstance(case.arguments.get(n), Tensor)}
+    return () if any(t.isinf().any() for t in given.values()) else tuple(given)

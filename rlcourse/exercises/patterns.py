@@ -23,7 +23,8 @@ class Pair:
         """Which elements differ."""
         rule = Tolerance.of(self.case)
         difference = (self.expected - self.actual).abs()
-        return ~(difference <= rule.relative * self.expected.abs() + rule.absolute)
+        near = difference <= rule.relative * self.expected.abs() + rule.absolute
+        return ~(near & self.expected.isfinite() | (self.expected == self.actual))
 
     def is_close(self, candidate: Tensor) -> bool:
         """Whether `candidate` reproduces the actual numbers."""
@@ -42,7 +43,8 @@ def explain(pairs: list[Pair], yours: str, expected: str) -> str | None:
     for test, words in REARRANGED:
         if all(test(pair) for pair in pairs):
             return f"{yours} is {expected} {words}."
-    if all(_constant_offset(pair) for pair in pairs):
+    numbers = sum(pair.actual.numel() for pair in pairs)  # one number is always "plus something"
+    if numbers > 1 and all(_constant_offset(pair) for pair in pairs):
         offsets = {round(_constant_offset(pair), 6) for pair in pairs}
         if len(offsets) == 1:
             return f"{yours} is {expected} plus {offsets.pop():g}."
@@ -153,7 +155,7 @@ REARRANGED = (
     (
         lambda p: (
             p.expected.ndim > 0
-            and torch.allclose(p.expected.flatten().sort()[0], p.actual.flatten().sort()[0])
+            and Tolerance.of(p.case).close(*(t.flatten().sort()[0] for t in (p.expected, p.actual)))
         ),
         "with its elements in another order",
     ),

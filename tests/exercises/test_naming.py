@@ -1,0 +1,87 @@
+"""What a wrong answer is called where its faults are several or its numbers not quite known."""
+
+import pytest
+import torch
+
+from rlcourse.exercises import check
+from rlcourse.exercises.calling import Case, Outcome
+from rlcourse.exercises.comparing import compare
+from rlcourse.exercises.show import show
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+
+def test_ordinary_cases_speak_first_and_a_crash_on_an_extreme_one_after():
+    def expected_score(logits):
+        if logits.isnan().any():
+            raise RuntimeError("no")
+        return logits.softmax(0).square()
+
+    message = check(expected_score, seed=0).message
+    assert "The values differ" in message and "Besides, it raises RuntimeError" in message
+    assert message.index("The values differ") < message.index("Besides")
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-8, 1e-4])
+def test_division_by_the_spread_is_named_with_any_small_constant(eps):
+    def group_mean_advantages(rewards, group_size):
+        x = rewards.view(-1, group_size)
+        spread = x.std(1, keepdim=True) + eps
+        return ((x - x.mean(1, keepdim=True)) / spread).flatten()
+
+    result = check(group_mean_advantages, seed=0)
+    assert result.mistake == "the advantage divided by the group's standard deviation"
+
+
+def test_loss_is_named_though_the_clip_fraction_was_made_from_the_same_mistake():
+    from rlcourse.algorithms import importance_weights, masked_mean
+
+    def ppo_clip_loss(logprobs, old_logprobs, advantages, mask, clip=0.2):
+        r = importance_weights(logprobs, old_logprobs, mask)
+        a = (advantages[:, None] if advantages.dim() == 1 else advantages).detach()
+        c = r.clamp(1 - clip, 1 + clip)
+        share = masked_mean((c < r).to(r.dtype), mask)
+        return -masked_mean(torch.minimum(r, c) * a, mask), share
+
+    result = check(ppo_clip_loss, seed=0)
+    assert result.mistake == "A · min(ratio, clip(ratio))"
+    assert "Your first result is that of" in result.message
+
+
+def test_gradients_left_behind_are_called_so():
+    def fisher_vector_product(kl_fn, parameters, vector, damping=0.0):
+        parameters = list(parameters)
+        kl_fn().backward(create_graph=True)
+        flat = torch.cat([p.grad.flatten() for p in parameters])
+        products = torch.autograd.grad(flat @ vector, parameters)
+        for p in parameters:
+            p.grad = torch.ones_like(p)
+        return torch.cat([product.flatten() for product in products]) + damping * vector
+
+    result = check(fisher_vector_product, seed=0)
+    assert not result.passed and "leaves gradients behind in `.grad`" in result.message
+
+
+def test_no_finite_number_is_infinity():
+    case = Case("", {"x": torch.ones(1).double()})
+    infinite, large = (Outcome(torch.tensor([v], dtype=torch.float64)) for v in (torch.inf, 1e308))
+    assert compare(infinite, large, case) and compare(large, infinite, case)
+    assert not compare(infinite, infinite, case)
+
+
+def test_elements_in_another_order_are_not_those_that_are_scaled():
+    def whiten(x, mask):
+        real = x[mask.bool()]
+        out = torch.zeros_like(x)
+        if len(real):
+            out[mask.bool()] = (real - real.mean()) / (real.var(correction=0) + 1e-3).sqrt()
+        return out
+
+    assert "another order" not in check(whiten, seed=0).message
+
+
+def test_rounding_is_shown_as_zero():
+    assert show(torch.tensor([2.8e-17, -0.0, 1e-9], dtype=torch.float64)) == "[0, 0, 1e-09]"
