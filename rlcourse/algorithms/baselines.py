@@ -46,7 +46,7 @@ def optimal_baseline(rewards: Tensor, score_norms_squared: Tensor) -> Tensor:
     """The constant baseline of least gradient variance: (n,), (n,) → scalar.
 
     b* = E[‖∇ log π‖² R] / E[‖∇ log π‖²]: the mean reward, each sample weighted by
-    how strongly it pulls.
+    how strongly it pulls. 0 if all norms are 0.
     Source: Weaver and Tao 2001; Greensmith et al. 2004, for a baseline that is one
     number.
     """
@@ -60,7 +60,10 @@ def gradient_variance(gradients: Tensor) -> Tensor:
 
 
 def expected_score(logits: Tensor) -> Tensor:
-    """Σ_a π(a) ∇ log π(a): (V,) → (V,). It is zero, which is why a baseline is free."""
+    """Σ_a π(a) ∇ log π(a): (V,) → (V,), the scores of all actions, weighted and summed.
+
+    It is zero, which is why a baseline is free.
+    """
     scores = torch.stack(
         [score_function(logits, action) for action in range(len(logits))]
     )

@@ -34,6 +34,10 @@ def cases(draw: Draw) -> Iterator[Case]:
     yield case("float32", draw.rewards(2 * many, torch.float32), many)
 
 
+# Students put 1e-8 to 1e-4 beside the standard deviation, or nothing.
+ANY_EPSILON = 1e-2
+
+
 def grouped(rewards: Tensor, group_size: int) -> Tensor:
     return rewards.reshape(-1, group_size)
 
@@ -78,7 +82,7 @@ def over_std(advantages_of, correction):
         if group_size > correction:
             deviation = groups.std(1, correction=correction, keepdim=True)
         advantages = advantages_of(rewards, group_size).reshape(-1, group_size)
-        return (advantages / (deviation + 1e-4)).flatten()
+        return (advantages / (deviation + 1e-6)).flatten()
 
     return implementation
 
@@ -187,11 +191,13 @@ GROUP_MEAN_ADVANTAGES = Exercise(
             "the advantage divided by the group's standard deviation",
             over_std(group_mean_advantages, 1),
             "Dividing by the spread is another choice, with consequences: it comes in lesson 06.",
+            atol=ANY_EPSILON,
         ),
         Mistake(
             "the advantage divided by the group's population standard deviation",
             over_std(group_mean_advantages, 0),
             "Dividing by the spread is another choice, with consequences: it comes in lesson 06.",
+            atol=ANY_EPSILON,
         ),
         Mistake(
             "the leave-one-out advantage",

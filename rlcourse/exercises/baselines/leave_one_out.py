@@ -4,6 +4,7 @@ import torch
 
 from rlcourse.algorithms.baselines import group_mean_advantages, leave_one_out_advantages
 from rlcourse.exercises.baselines.advantages import (
+    ANY_EPSILON,
     baseline_of,
     cases,
     clamped,
@@ -42,6 +43,12 @@ def _loo_upside_down(rewards, group_size):
 def _loo_neighbour(rewards, group_size):
     groups = grouped(rewards, group_size)
     return (groups - groups.roll(-1, dims=1) * (group_size > 1)).flatten()
+
+
+def _loo_regrouped(rewards, group_size):
+    groups = rewards.reshape(group_size, -1)
+    others = groups.sum(1, keepdim=True) - groups
+    return (groups - others / max(group_size - 1, 1)).flatten()
 
 
 def _loo_best_of_others(rewards, group_size):
@@ -137,6 +144,19 @@ LEAVE_ONE_OUT_ADVANTAGES = Exercise(
             "the advantage divided by the group's standard deviation",
             over_std(leave_one_out_advantages, 1),
             "The published leave-one-out estimator does not divide; that comes in lesson 06.",
+            atol=ANY_EPSILON,
+        ),
+        Mistake(
+            "the advantage divided by the group's population standard deviation",
+            over_std(leave_one_out_advantages, 0),
+            "The published leave-one-out estimator does not divide; that comes in lesson 06.",
+            atol=ANY_EPSILON,
+        ),
+        Mistake(
+            "groups whose number is `group_size`",
+            _loo_regrouped,
+            "`group_size` is how many completions a question has, not how many questions there "
+            "are: it is the last dimension of the reshape.",
         ),
         Mistake(
             "the advantage with its sign turned",

@@ -75,6 +75,16 @@ GRADIENT_VARIANCE = Exercise(
             "The mean gradient is signal, not noise: measure the distance from it.",
         ),
         Mistake(
+            "the sum of squares over n − 1, without subtracting the mean gradient",
+            lambda gradients: gradients.square().sum() / (len(gradients) - 1),
+            "The mean gradient is signal, not noise: measure the distance from it.",
+        ),
+        Mistake(
+            "squared distances from one number, the mean of all components",
+            lambda gradients: (gradients - gradients.mean()).square().sum() / (len(gradients) - 1),
+            "The mean gradient is a vector: each component has a mean of its own, `mean(dim=0)`.",
+        ),
+        Mistake(
             "the variance along the components of each gradient",
             lambda gradients: gradients.var(1, correction=min(1, gradients.shape[1] - 1)).sum(),
             "Noise is what differs from one batch to the next: the variance runs over the rows, "
@@ -298,7 +308,8 @@ OPTIMAL_BASELINE = Exercise(
     hints=(
         "The variance, as a function of b, is a parabola. Where is its derivative zero?",
         "E[‖s‖²(R − b)²] has derivative −2 E[‖s‖²(R − b)]. Set it to zero, solve for b, and put "
-        "sample means (or sums) for the expectations.",
+        "sample means (or sums) for the expectations. If all norms are 0, so is the result: keep "
+        "the denominator above zero.",
         "A weighted mean of the rewards, safe when all weights are 0:\n\n"
         "    total = score_norms_squared.sum().clamp(min=torch.finfo(rewards.dtype).tiny)\n"
         "    return (... * rewards).sum() / ...",
