@@ -29,6 +29,7 @@ def score_function(logits: Tensor, action: int | Tensor) -> Tensor:
 def exact_policy_gradient(logits: Tensor, rewards: Tensor) -> Tensor:
     """∇ E[R] of a softmax bandit with respect to its logits: (V,), (V,) → (V,).
 
+    A bandit is one choice and one reward, `rewards[a]` for action a.
     π ⊙ (R − π·R): an action gains in proportion to its probability and to how far
     it beats the average.
     Source: Sutton and Barto 2018, section 2.8, "The Bandit Gradient Algorithm as
@@ -69,7 +70,8 @@ def reinforce_step(policy, optimizer, batch, max_grad_norm: float = 1.0) -> floa
 
     `policy.logprobs(batch)` scores the sampled completions under the current
     parameters, (N, T), with gradient; `batch.rewards` is (N,) and `batch.mask` (N,
-    T). The gradient is clipped to norm `max_grad_norm`.
+    T). The parameters' `.grad` may hold something from before, which does not count.
+    The gradient of all parameters together is clipped to norm `max_grad_norm`.
     """
     optimizer.zero_grad()
     loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)

@@ -94,7 +94,7 @@ DEFAULT_SEED = 1_202  # of torch's own generator, in a case that gives no other
 
 
 def _no_generator(built) -> None:
-    torch.manual_seed(DEFAULT_SEED)
+    torch.default_generator.manual_seed(DEFAULT_SEED)
 
 
 def _default_was_drawn_from(nothing: None) -> dict[str, bool]:

@@ -1,0 +1,28 @@
+"""Lesson 02: its worked numbers."""
+
+import pytest
+import torch
+
+from rlcourse import algorithms as A
+
+PI, REWARDS = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.0, 1.0, 0.0]).double()
+
+
+def test_score_of_logits_that_are_no_log_probabilities():
+    logits = torch.tensor([1.0, 0.0, 0.0])
+    assert logits.softmax(0).tolist() == pytest.approx([0.576, 0.212, 0.212], abs=5e-4)
+    score = A.score_function(logits, 0)
+    assert score.tolist() == pytest.approx([0.424, -0.212, -0.212], abs=5e-4)
+
+
+def test_estimate_from_b_and_then_a():
+    estimate = A.monte_carlo_policy_gradient(PI.log(), REWARDS, torch.tensor([1, 0]))
+    assert estimate.tolist() == pytest.approx([-0.25, 0.35, -0.1])
+
+
+def test_score_of_a_certain_token_is_0_and_none_is_longer_than_the_root_of_2():
+    certain = torch.tensor([200.0, 0.0, 0.0]).double()
+    assert A.score_function(certain, 0).norm() == pytest.approx(0)
+    assert A.score_function(certain, 1).norm() == pytest.approx(2**0.5)
+    logits = torch.randn(1000, 5, generator=torch.Generator().manual_seed(0)) * 4
+    assert all(A.score_function(row, 2).norm() <= 2**0.5 + 1e-6 for row in logits)
