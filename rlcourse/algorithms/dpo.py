@@ -15,6 +15,7 @@ from torch import Tensor
 def optimal_policy(ref_probs: Tensor, rewards: Tensor, beta: float) -> Tensor:
     """The policy that maximizes E[r] − β KL(π‖πref): (V,), (V,) → (V,) probabilities.
 
+    What the reference never says has probability 0, whatever it would earn.
     Source: Rafailov et al. 2023 (DPO), eq. 4.
     """
     return (ref_probs.log() + rewards / beta).softmax(dim=-1)
@@ -28,7 +29,8 @@ def sequence_logprobs(logprobs: Tensor, mask: Tensor) -> Tensor:
 def implicit_rewards(logprobs: Tensor, ref_logprobs: Tensor, beta: float) -> Tensor:
     """β (log πθ(y) − log πref(y)) of whole completions: (n,), (n,) → (n,).
 
-    The reward that πθ is optimal for, up to a constant per prompt.
+    The reward that πθ is optimal for, up to a constant per prompt. The reference is a
+    constant: no gradient flows into it.
     Source: Rafailov et al. 2023 (DPO), eq. 5.
     """
     return beta * (logprobs - ref_logprobs.detach())
@@ -63,8 +65,8 @@ def dpo_loss(
     """DPO's loss on n pairs of log-probs of whole completions, (n,) each.
 
     → (loss, chosen rewards, rejected rewards): a scalar, and the implicit rewards
-    (n,) without gradient. `label_smoothing` is the share of pairs taken to be
-    mislabeled.
+    (n,) without gradient. The reference is a constant: no gradient flows into it.
+    `label_smoothing` is the share of pairs taken to be mislabeled.
     Source: Rafailov et al. 2023 (DPO), eq. 7; Mitchell 2023 for the smoothing (cDPO).
     """
     chosen = implicit_rewards(chosen_logprobs, ref_chosen_logprobs, beta)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
+from rlcourse import check
 from rlcourse.training import load_recipe, train
 
 REF, ONLY_B = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.0, 1.0, 0.0])
@@ -15,6 +16,50 @@ def test_best_policy_of_the_text():
     best = A.optimal_policy(REF, ONLY_B, beta=1.0)
     assert best.tolist() == pytest.approx([0.330, 0.538, 0.132], abs=5e-4)
     assert A.optimal_policy(REF, ONLY_B, beta=0.5)[1].item() == pytest.approx(0.76, abs=5e-4)
+
+
+def test_what_the_reference_never_says_stays_impossible_however_short_the_leash():
+    best = A.optimal_policy(torch.tensor([0.6, 0.4, 0.0]), torch.tensor([0.0, 0.5, 60.0]), 0.05)
+    assert best[2] == 0 and best.sum().item() == pytest.approx(1.0)
+
+
+def shifted_policy(ref_probs, rewards, beta):
+    weights = ref_probs * ((rewards - rewards.max()) / beta).exp()
+    return weights / weights.sum()
+
+
+def crossed_loss(
+    chosen_logprobs, rejected_logprobs, ref_chosen_logprobs, ref_rejected_logprobs,
+    beta=0.1, label_smoothing=0.0,
+):  # fmt: skip
+    return A.dpo_loss(
+        chosen_logprobs, rejected_logprobs, ref_rejected_logprobs, ref_chosen_logprobs,
+        beta, label_smoothing,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "function, exercise, words",
+    [
+        (shifted_policy, "optimal_policy", "at an answer that πref never gives"),
+        (crossed_loss, "dpo_loss", "each completion against the other one's reference"),
+    ],
+)
+def test_common_slips_are_named(tmp_path, monkeypatch, function, exercise, words):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+    for seed in range(3):
+        assert words in check(function, exercise, seed=seed).mistake
+
+
+def test_pairs_are_reported_in_words(tmp_path, monkeypatch):
+    """Which rows make a pair is free where rewards are equal, so the report speaks of rewards."""
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+    def worse_first(rewards, group_size):
+        return A.preference_pairs(rewards, group_size).flip(1)
+
+    message = check(worse_first, "preference_pairs", seed=0).message
+    assert "'group 0: reward 1 over 0'" in message and "'group 0: reward 0 over 1'" in message
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5, 0.1])

@@ -27,6 +27,8 @@ def _optimum_cases(draw: Draw) -> Iterator[Case]:
     yield case("rewards of ±1000", lesson, tensor([-1000.0, 1000.0, 999.0]), 0.5)
     never = tensor([0.6, 0.4, 0.0])
     yield case("an answer that the reference never gives", never, tensor([0.0, 0.5, 60.0]), 1.0)
+    tempting = tensor([0.0, 0.5, 60.0])  # by the last one, which cannot happen
+    yield case("an answer that the reference never gives, β = 0.05", never, tempting, 0.05)
     yield case("float32", draw.probabilities(5).float(), draw.rewards(5).float(), 0.5)
 
 
@@ -38,8 +40,13 @@ def _greedy(ref_probs, rewards, beta):
     return (torch.arange(len(rewards)) == rewards.argmax()).to(ref_probs.dtype)
 
 
-def _by_maximum(ref_probs, rewards, beta):
+def _shifted_by_any(ref_probs, rewards, beta):
     return _normalized(ref_probs * torch.exp((rewards - rewards.max()) / beta))
+
+
+def _by_maximum(ref_probs, rewards, beta):
+    shifted = rewards - rewards[ref_probs > 0].max()
+    return _normalized(ref_probs * torch.exp(shifted.clamp(max=0) / beta))
 
 
 def _by_logsumexp(ref_probs, rewards, beta):
@@ -48,8 +55,9 @@ def _by_logsumexp(ref_probs, rewards, beta):
 
 
 def _by_loop(ref_probs, rewards, beta):
-    top = max(rewards.tolist())
-    weights = [p * torch.exp((r - top) / beta) for p, r in zip(ref_probs, rewards, strict=True)]
+    pairs = list(zip(ref_probs, rewards, strict=True))
+    top = max(r for p, r in pairs if p > 0)
+    weights = [p * torch.exp((r - top) / beta) if p > 0 else p for p, r in pairs]
     return torch.stack([weight / sum(weights) for weight in weights])
 
 
@@ -106,6 +114,12 @@ OPTIMAL_POLICY = Exercise(
             lambda ref_probs, rewards, beta: _normalized(ref_probs * torch.exp(rewards / beta)),
             "exp(2000) is infinite, and infinity over infinity is NaN: add log πref and r/β, and "
             "let `softmax` subtract the largest.",
+        ),
+        Mistake(
+            "πref · exp((r − max r)/β) / Z, with the maximum at an answer that πref never gives",
+            _shifted_by_any,
+            "Then all that can happen has exp(−1200), which is 0, and 0/0 is NaN: subtract the "
+            "largest log πref + r/β, as `softmax` does.",
         ),
         Mistake(
             "β on the reference's logarithm alone",

@@ -28,20 +28,27 @@ def _pair_cases(draw: Draw) -> Iterator[Case]:
     yield case("one group", draw.rewards(6), 6)
     yield case("groups of two", draw.rewards(8), 2)
     yield case("rewards of both signs and a tie", tensor([-1.0, 0.5, 0.5, 2.0, -3.0, 0.5]), 6)
-    yield case("one group far above the other", tensor([10, 11, 12, 13, 0, 1, 2, 3]), 4)
+    yield case("one group far above the other", tensor([12, 13, 14, 15, 2, 3, 4, 5]), 4)
     yield case("a completion alone", draw.rewards(3), 1)
     yield case("float32", draw.rewards(8).float(), 4)
 
 
-def _seen(case: Case, pairs: Tensor):
-    """Group and reward of each side, sorted, and how many rows are used: ties may fall anyhow."""
-    rewards, group_size = case.arguments["rewards"].double(), case.arguments["group_size"]
-    if pairs.numel() == 0 or pairs.dim() != 2:
-        return torch.zeros(0, 4), 0
+def _seen(case: Case, pairs: Tensor) -> list[str]:
+    """Every pair in words, sorted, and how many rows are used: ties may fall anyhow."""
+    rewards, group_size = case.arguments["rewards"].tolist(), case.arguments["group_size"]
+    if pairs.numel() == 0:
+        return ["no pair"]
     if pairs.min() < 0 or pairs.max() >= len(rewards):
-        return torch.full((len(pairs), 4), -1.0), -1
-    rows = torch.cat([(pairs // group_size).double(), rewards[pairs]], dim=1)
-    return torch.tensor(sorted(rows.tolist())), pairs.unique().numel()
+        return ["a row that does not exist"] * (len(pairs) + 1)
+    found = sorted(
+        (a // group_size, b // group_size, rewards[a], rewards[b]) for a, b in pairs.tolist()
+    )
+    return [_in_words(*pair) for pair in found] + [f"{pairs.unique().numel()} completions in all"]
+
+
+def _in_words(group: int, other: int, better: float, worse: float) -> str:
+    other_group = f" of group {other}" if other != group else ""
+    return f"group {group}: reward {better:.4g} over {worse:.4g}{other_group}"
 
 
 def _made(rewards: Tensor, group_size: int, pairs_of, offset: bool = True) -> Tensor:
@@ -82,6 +89,12 @@ def _split_at_mean(group):
 def _right_against_wrong(group):
     right = [i for i, reward in enumerate(group) if reward == 1]
     return zip(right, [i for i, reward in enumerate(group) if reward == 0], strict=False)
+
+
+def _halves(group):
+    order, half = _order(group), len(group) // 2
+    pairs = zip(order[:half], order[half:], strict=False)
+    return [(a, b) for a, b in pairs if group[a] > group[b]]
 
 
 def _best_against_rest(group):
@@ -201,6 +214,16 @@ PREFERENCE_PAIRS = Exercise(
             "the best completion against all that are worse",
             lambda rewards, group_size: _made(rewards, group_size, _best_against_rest),
             "No completion may be in two pairs: the best would be learned several times over.",
+        ),
+        Mistake(
+            "the upper half of the ranking against the lower half, from the top down in both",
+            lambda rewards, group_size: _made(rewards, group_size, _halves),
+            "The best meets the *worst*, then inward from both ends: turn the lower half around.",
+        ),
+        Mistake(
+            "the pairs of the first group only",
+            lambda rewards, group_size: preference_pairs(rewards[:group_size], group_size),
+            "Every group has pairs to give: return after the loop, not inside.",
         ),
         Mistake(
             "neighbors in the ranking",
