@@ -24,6 +24,7 @@ from rlcourse.signals import Interrupted
 from rlcourse.training import load_run
 from rlcourse.training import run as local
 from rlcourse.training import train as train_locally
+from rlcourse.training.batches import problems_of_step
 
 trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
 
@@ -130,6 +131,33 @@ def test_both_engines_start_from_the_same_warm_start(places, tmp_path):
     ours, theirs = both(recipe.but(warm_start=str(first)), tmp_path)
     assert_same_weights(ours.policy, theirs.policy, echo_policy())
     assert ours.before.sampled_accuracy == theirs.before.sampled_accuracy
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_trl_samples_from_the_policys_own_distribution(temperature, places, tmp_path, monkeypatch):
+    """Whatever the own settings of the model say, which here filter and penalize."""
+    policy = echo_policy()
+    with torch.no_grad():
+        policy.model.lm_head.weight *= 40  # from nearly uniform to peaked
+    habits = {"do_sample": True, "top_k": 2, "repetition_penalty": 5.0, "min_p": 0.3}
+    policy.model.generation_config.update(**habits)
+    policy.save(tmp_path / "peaked")
+    drawn = []
+    monkeypatch.setattr(
+        "rlcourse.trl_engine.rewards.correctness_reward",
+        lambda texts, *unused: (drawn.extend(texts), torch.zeros(len(texts)))[1],
+    )
+    changes = {"prompts": 1, "group_size": 4000, "max_tokens": 1, "steps": 1, "micro_batch": 1000}
+    recipe = recipe_of(places | {"policy": str(tmp_path / "peaked")}, **changes)
+    trl_engine.train(recipe.but(temperature=temperature), tmp_path / "out", progress=False)
+
+    (problem,) = problems_of_step(local._load_task(recipe).train, 1, 0, recipe.seed)
+    tokens, _ = policy.encode_prompts([policy.format_prompt(problem.question)])
+    probabilities = (policy.model(tokens).logits[0, -1] / temperature).softmax(-1)
+    visible = {policy.tokenizer.decode([i]): p.item() for i, p in enumerate(probabilities) if i > 2}
+    for text, probability in visible.items():
+        spread = (probability * (1 - probability) / len(drawn)) ** 0.5
+        assert drawn.count(text) / len(drawn) == pytest.approx(probability, abs=5 * spread + 1e-4)
 
 
 # the directory
