@@ -32,7 +32,8 @@ def effective_sample_size(weights: Tensor) -> Tensor:
     """How many equally weighted samples n weighted ones are worth.
 
     (n,) → scalar, (Σw)² / Σw². n when all weights are equal, 1 when one holds
-    everything, 0 when all are 0. Source: Kong 1992.
+    everything, 0 when all are 0. Weights may be as large as 1e25 in float32: scale
+    them first. Source: Kong 1992.
     """
     weights = weights / weights.max().clamp(min=torch.finfo(weights.dtype).tiny)
     return weights.sum().square() / weights.square().sum().clamp(min=1)
@@ -57,7 +58,9 @@ def off_policy_loss(
 def kl_divergence(logits_p: Tensor, logits_q: Tensor) -> Tensor:
     """KL(p‖q) = Σ p (log p − log q) of two softmax distributions.
 
-    (…, V), (…, V) → (…) nats. Exact. Where p is 0 the term is 0, whatever q is.
+    (…, V), (…, V) → (…) nats; leading dimensions broadcast. Exact, and
+    differentiable in both. Where p is 0 the term is 0, whatever q is; where only q
+    is 0 it is infinite.
     """
     logp, logq = logits_p.log_softmax(dim=-1), logits_q.log_softmax(dim=-1)
     p = logp.exp()
@@ -71,7 +74,8 @@ def kl_estimates(
 
     (N, T), (N, T) → (N, T) nats. With d = log πθ − log πref: k1 = d is unbiased but
     of either sign; k2 = d²/2 is biased and never negative; k3 = e^{−d} − 1 + d is
-    unbiased and never negative. Raises ValueError for another estimator.
+    unbiased and never negative. No gradient flows into the reference. Raises
+    ValueError for another estimator.
     Source: Schulman 2020, "Approximating KL Divergence"; k3 is eq. 4 of Shao et al.
     2024 (DeepSeekMath).
     """

@@ -34,6 +34,9 @@ def _cases(draw: Draw) -> Iterator[Case]:
     excluding = draw.normal(size)
     excluding[draw.integer(0, size - 1)] = -1000
     yield case("q all but excludes an action", draw.normal(size), excluding)
+    impossible = draw.normal(size)
+    impossible[draw.integer(0, size - 1)] = -torch.inf
+    yield case("q never takes what p takes: infinite", draw.normal(size), impossible)
     yield case("float32", draw.normal(2, size).float(), draw.normal(2, size).float())
 
 
@@ -58,6 +61,37 @@ def _zero_times_infinity(logits_p, logits_q):
 def _log_of_softmax(logits_p, logits_q):
     p, q = logits_p.softmax(-1), logits_q.softmax(-1)
     return (p * (p.log() - q.log()).masked_fill(p == 0, 0)).sum(-1)
+
+
+def _log_of_softmax_unguarded(logits_p, logits_q):
+    p, q = logits_p.softmax(-1), logits_q.softmax(-1)
+    return (p * (p.log() - q.log())).sum(-1)
+
+
+def _raised(by):
+    """The logarithm of probabilities that were raised a little."""
+
+    def implementation(logits_p, logits_q):
+        p, q = logits_p.softmax(-1), logits_q.softmax(-1)
+        return (p * ((p + by).log() - (q + by).log())).sum(-1)
+
+    return implementation
+
+
+def _made_finite(logits_p, logits_q):
+    logp, logq = _logs(logits_p, logits_q)
+    return torch.nan_to_num(logp.exp() * (logp - logq)).sum(-1)
+
+
+def _raw_difference(logits_p, logits_q):
+    p = logits_p.softmax(-1)
+    return (p * (logits_p - logits_q).masked_fill(p == 0, 0)).sum(-1)
+
+
+def _constant_weights(logits_p, logits_q):
+    logp, logq = _logs(logits_p, logits_q)
+    p = logp.exp().detach()
+    return (p * (logp - logq).masked_fill(p == 0, 0)).sum(-1)
 
 
 def _weighted_by_logits(logits_p, logits_q):
@@ -111,6 +145,7 @@ KL_DIVERGENCE = Exercise(
     points=2,
     difficulty=2,
     minutes=6,
+    differentiable=("logits_p", "logits_q"),
     cases=_cases,
     mistakes=(
         Mistake(
@@ -135,6 +170,53 @@ KL_DIVERGENCE = Exercise(
             _log_of_softmax,
             "`softmax` rounds small probabilities to 0, and their logarithm is −∞: "
             "`log_softmax` never leaves log space.",
+        ),
+        Mistake(
+            "the logarithm of a softmax that has underflowed, times 0 besides",
+            _log_of_softmax_unguarded,
+            "`softmax` rounds small probabilities to 0, their logarithm is −∞, and 0 · ∞ is not a "
+            "number: `log_softmax` never leaves log space, and the term where p is 0 is 0.",
+        ),
+        *(
+            Mistake(
+                f"logarithms of probabilities that were kept from 0 by a constant of {by:g}",
+                _raised(by),
+                "The constant decides what a small probability costs, however small it is: "
+                "`log_softmax` never leaves log space and needs none.",
+                atol=1e-3,  # added or a lower bound, the numbers are nearly the same
+            )
+            for by in (1e-8, 1e-10, 1e-12)
+        ),
+        Mistake(
+            "terms of which NaN and infinity were made numbers",
+            _made_finite,
+            "Where p is 0 the term is 0, but where only q is 0 the divergence *is* infinite: mask "
+            "the first, leave the second.",
+        ),
+        Mistake(
+            "a difference of logits that were never normalized, weighted by p",
+            _raw_difference,
+            "Logits are log-probs only up to a constant, another one for p than for q: use "
+            "`log_softmax` for both.",
+        ),
+        Mistake(
+            "weights p that carry no gradient",
+            _constant_weights,
+            "The value is right, but p depends on `logits_p`, too: in the lesson's section 7 the "
+            "gradient would come out as 0. Detach nothing.",
+        ),
+        Mistake(
+            "a q that carries no gradient",
+            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q.detach()),
+            "The value is right, but `logits_q` gets no gradient (as happens if the whole "
+            "log p − log q is detached). What is held constant is the caller's choice: detach "
+            "nothing.",
+        ),
+        Mistake(
+            "a divergence that no gradient leaves",
+            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q).detach(),
+            "It is a function of both logits and will be differentiated: no `torch.no_grad()`, no "
+            "`detach()`.",
         ),
         Mistake(
             "the divergence with its sign turned",

@@ -29,6 +29,9 @@ def _cases(draw: Draw) -> Iterator[Case]:
             f"{name}, the reference likelier", logprobs.minimum(ref), logprobs.maximum(ref), name
         )
         yield case(f"{name}, float32", *(t.float() for t in _pair(draw)), name)
+    near, apart = draw.logprobs(2, 2), 25 * tensor([[1.0, -1.0], [-0.9, 0.9]])
+    for name in ESTIMATORS:
+        yield case(f"{name}, far from the reference", near - 26, near - 26 - apart, name)
     same = draw.logprobs(2, 3)
     yield case("the same policy", same, same.clone(), "k3")
     # e^-d − 1 loses all its digits here; expm1 keeps them.
@@ -51,6 +54,11 @@ def _instead(**replacements):
         return kl_estimates(logprobs, ref_logprobs, estimator)
 
     return implementation
+
+
+def _held_within(bound):
+    held = {"k1": lambda d: d, "k2": lambda d: d**2 / 2, "k3": lambda d: torch.expm1(-d) + d}
+    return _instead(**{name: lambda d, k=k: k(d.clamp(-bound, bound)) for name, k in held.items()})
 
 
 def _always(name):
@@ -120,8 +128,8 @@ KL_ESTIMATES = Exercise(
         Mistake(
             "policy and reference exchanged",
             _swapped,
-            "The tokens were drawn by πθ, so d = log πθ − log πref; a published book has it the "
-            "other way round and reports 0.355 where the divergence is 0.275.",
+            "The tokens were drawn by πθ, so d = log πθ − log πref; the other way round reports "
+            "0.355 in the lesson's example, where the divergence is 0.275.",
         ),
         Mistake(
             "k3 without the −1",
@@ -173,6 +181,15 @@ KL_ESTIMATES = Exercise(
             "k3 whatever `estimator` says",
             _always("k3"),
             "The argument names one of three formulas.",
+        ),
+        *(
+            Mistake(
+                f"log-ratios held within ±{bound}",
+                _held_within(bound),
+                "A bound hides how far the policy has gone, and beyond it no gradient calls it "
+                "back: these are the plain formulas.",
+            )
+            for bound in (3, 5, 10, 20)
         ),
         Mistake(
             "k1 where no estimator is given",

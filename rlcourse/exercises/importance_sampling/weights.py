@@ -31,6 +31,19 @@ def _cases(draw: Draw) -> Iterator[Case]:
     # 400 tokens at e^-3 are 10^-521: a product of probabilities is 0, a sum of logs is not.
     long = -3 + 0.1 * draw.normal(2, 400)
     near = long + 0.01 * draw.normal(2, 400)
+    rare = (draw.logprobs(2, 3) - 110).float()
+    likelier = (rare + 0.3 * draw.normal(2, 3)).float()
+    for level in ("token", "sequence"):
+        label = f"tokens of probability e⁻¹¹⁰, float32, {level}"
+        yield case(label, likelier, rare, torch.ones(2, 3) > 0, level)
+    # Bounds of 20 and less show in the first; in the second only on the sum of a completion.
+    apart = draw.logprobs(2, 2) - 30
+    far = 25 * tensor([[1.0, -1.0], [0.9, -0.9]])
+    yield case("log-ratios of ±25, token", apart + far, apart, torch.ones(2, 2) > 0, "token")
+    apart = draw.logprobs(2, 10) - 5
+    far = 2.5 * tensor([[1.0], [-1.0]]).expand(2, 10)
+    label = "log-ratios of ±25 in all, sequence"
+    yield case(label, apart + far, apart, torch.ones(2, 10) > 0, "sequence")
     yield case("400 tokens", near, long, torch.ones(2, 400) > 0, "sequence")
 
 
@@ -58,6 +71,28 @@ def _product_of_probabilities(logprobs, old_logprobs, mask, level="token"):
     new = logprobs.exp().masked_fill(~kept, 1).prod(1)
     old = old_logprobs.detach().exp().masked_fill(~kept, 1).prod(1)
     return (new / old).masked_fill(empty, 0)
+
+
+def _quotient_of_probabilities(logprobs, old_logprobs, mask, level="token"):
+    kept = mask.bool()
+    ratio = logprobs.exp() / old_logprobs.detach().exp()
+    if level == "token":
+        return ratio.masked_fill(~kept, 0)
+    return ratio.masked_fill(~kept, 1).prod(1).masked_fill(~kept.any(1), 0)
+
+
+def _held_within(bound, tokens=True, completions=True):
+    def implementation(logprobs, old_logprobs, mask, level="token"):
+        kept, log_ratio = mask.bool(), _log_ratio(logprobs, old_logprobs, mask)
+        if tokens:
+            log_ratio = log_ratio.clamp(-bound, bound)
+        if level == "token":
+            return log_ratio.exp().masked_fill(~kept, 0)
+        total = log_ratio.sum(1)
+        total = total.clamp(-bound, bound) if completions else total
+        return total.exp().masked_fill(~kept.any(1), 0)
+
+    return implementation
 
 
 def _old_not_detached(logprobs, old_logprobs, mask, level="token"):
@@ -94,6 +129,10 @@ def _aggregated(aggregate):
 
 def _geometric(log_ratio, kept):
     return (log_ratio.sum(1) / kept.sum(1).clamp(min=1)).exp()
+
+
+def _geometric_with_padding(log_ratio, kept):
+    return log_ratio.mean(1).exp()
 
 
 def _arithmetic(log_ratio, kept):
@@ -193,6 +232,26 @@ IMPORTANCE_WEIGHTS = Exercise(
             "and take the exponential once.",
         ),
         Mistake(
+            "quotients of probabilities, which underflow",
+            _quotient_of_probabilities,
+            "exp(−110) is 0 in float32 and 0/0 is not a number: subtract the log-probs first, then "
+            "take the exponential.",
+        ),
+        *(
+            Mistake(
+                f"weights whose log-ratio is held within ±{bound}{where}",
+                _held_within(bound, **parts),
+                "Such a bound makes the weights wrong just where they are large, and beyond it no "
+                "gradient flows: these are the plain ratios.",
+            )
+            for bound in (3, 5, 10, 20)
+            for where, parts in (
+                ("", {}),
+                (", token by token", {"completions": False}),
+                (", by the completion", {"tokens": False}),
+            )
+        ),
+        Mistake(
             "weights through which gradient flows into the old log-probs",
             _old_not_detached,
             "The old policy is a fact of the past: use `old_logprobs.detach()`.",
@@ -217,6 +276,12 @@ IMPORTANCE_WEIGHTS = Exercise(
             _aggregated(_geometric),
             "The probability of a completion is a product, so its log-ratio is the *sum* over its "
             "tokens. (The mean has its use in lesson 07, but it is no importance weight.)",
+        ),
+        Mistake(
+            "the exponential of the mean log-ratio over all positions, padding included",
+            _aggregated(_geometric_with_padding),
+            "The probability of a completion is a product, so its log-ratio is the *sum* over its "
+            "tokens, and no length enters.",
         ),
         Mistake(
             "the mean of a completion's token ratios",
