@@ -270,6 +270,16 @@ def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(places, tmp_path):
     assert_equal_weights(again.policy, run.policy)
 
 
+def test_a_run_killed_after_its_last_step_is_only_finished(places, tmp_path):
+    recipe = recipe_of(places, eval_problems=10)
+    run = trl_engine.train(recipe, tmp_path / "out", progress=False)
+    for name in ("result.json", "report.html", "evaluation_after.json"):
+        (run.directory / name).unlink()
+    again = trl_engine.train(recipe, run.directory, resume=True, progress=False)
+    assert_equal_weights(again.policy, run.policy)
+    assert again.metrics == run.metrics and again.after.accuracy == run.after.accuracy
+
+
 def test_a_loss_that_is_not_finite_ends_the_run(places, tmp_path, monkeypatch):
     compute = trl.GRPOTrainer._compute_loss
     broken = lambda self, *a: compute(self, *a) * (float("nan") if self._step else 1.0)  # noqa: E731
