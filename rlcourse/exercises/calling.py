@@ -32,7 +32,7 @@ class Case:
 
     The gradient is recorded for the arguments named in ``differentiable``, and for those in
     ``constants``, which should get none. ``atol`` replaces the tolerance where results are
-    statistical.
+    statistical. With ``raises`` the type of the exception is compared, and nothing else.
     """
 
     label: str
@@ -40,6 +40,7 @@ class Case:
     differentiable: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     atol: float | None = None
+    raises: bool = False
 
     @property
     def track(self) -> tuple[str, ...]:

@@ -49,8 +49,8 @@ class Situation:
         return min(candidates, key=lambda i: _familiarity(self.cases[i]))
 
     def is_broken(self, i: int) -> bool:
-        """Whether the call raised, or gave NaN or infinity where a number is expected."""
-        if self.outcomes[i].error:
+        """Whether the call raised (or should have), or gave NaN where a number is expected."""
+        if self.outcomes[i].error or self.cases[i].raises:
             return True
         return any(
             isinstance(d.actual, Tensor | float) and _is_unexpectedly_infinite(d)
@@ -113,9 +113,12 @@ def besides(situation: Situation) -> list[str]:
 def diagnose_broken(situation: Situation, indices: frozenset[int]) -> Iterator[str]:
     """A sentence on cases that crash or give NaN besides being wrong otherwise."""
     for i in sorted(indices)[:1]:
-        error = situation.outcomes[i].error
-        what = f"it raises {error.type}" if error else "the result is not finite"
-        yield f"Besides, {what} on the case “{situation.cases[i].label}”."
+        error, where = situation.outcomes[i].error, f"on the case “{situation.cases[i].label}”"
+        if situation.cases[i].raises:
+            yield f"Besides, {_not_raised(situation, i)} {where}."
+        else:
+            what = f"it raises {error.type}" if error else "the result is not finite"
+            yield f"Besides, {what} {where}."
 
 
 def _unread(s: Situation) -> Iterator[str]:
@@ -136,8 +139,23 @@ def _signature(s: Situation) -> str | None:
     return None
 
 
+def _should_raise(s: Situation) -> Answer:
+    if not all(s.cases[i].raises for i in s.failing):
+        return None
+    i = s.failing[0]
+    return f"On the case “{s.cases[i].label}” {_not_raised(s, i)}.", i
+
+
+def _not_raised(s: Situation, i: int) -> str:
+    error, wanted = s.outcomes[i].error, s.expected[i].error
+    what = f"it raises {error.type}" if error else "it returns a result"
+    return f"{what} where {wanted.type if wanted else 'a result'} is asked for"
+
+
 def _raises(s: Situation) -> Answer:
-    errors = [(i, s.outcomes[i].error) for i in s.failing if s.outcomes[i].error]
+    errors = [
+        (i, s.outcomes[i].error) for i in s.failing if s.outcomes[i].error and not s.cases[i].raises
+    ]
     if not errors:
         return None
     i, error = errors[0]
@@ -201,10 +219,9 @@ def _dtype(s: Situation) -> str | None:
         return None
     _, d = found[0]
     got, wanted = (str(t.dtype).removeprefix("torch.") for t in (d.actual, d.expected))
-    return (
-        f"The result is {got} where {wanted} is expected: "
-        "a result takes the dtype of the arguments it is computed from."
-    )
+    why = ": a result takes the dtype of the arguments it is computed from"
+    computed = d.expected.is_floating_point()
+    return f"The result is {got} where {wanted} is expected{why if computed else ''}."
 
 
 def _not_a_number(s: Situation) -> Answer:
@@ -222,7 +239,8 @@ def _leaks(s: Situation) -> str | None:
     names = sorted({d.name for _, d in s.found("leak")})
     if not names:
         return None
-    return f"Gradient flows into {_code_list(names)}, which must count as constant: detach it."
+    it = "it" if len(names) == 1 else "them"
+    return f"Gradient flows into {_code_list(names)}, which must count as constant: detach {it}."
 
 
 def _no_gradient(s: Situation) -> str | None:
@@ -262,7 +280,12 @@ def _after(s: Situation) -> str | None:
     if not found or s.found("value"):
         return None
     pairs = s.pairs("after")
-    if all(torch.isnan(p.actual).any() for p in pairs):
+    if all(d.name.endswith("drawn from") for _, d in found):
+        return (
+            "The value is right, but the call did not draw from the generator that it was given "
+            "(without one, from torch's own)."
+        )
+    if pairs and all(torch.isnan(p.actual).any() for p in pairs):
         return "After the call the parameters are NaN."
     if all(d.name.endswith(".grad") for _, d in found):
         return "The value is right, but the call leaves gradients behind in `.grad`."
@@ -279,6 +302,7 @@ def _values(s: Situation) -> str | None:
 
 QUESTIONS = (
     _signature,
+    _should_raise,
     _raises,
     _type,
     _shape,

@@ -238,6 +238,7 @@ PROPERTIES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("there is no padding", _mask_has(lambda m: m.all())),
     ("N equals T", _is_square),
     ("N differs from T", lambda case: _grid(case) is not None and not _is_square(case)),
+    ("there is more than one token", lambda case: (g := _grid(case)) is not None and g.numel() > 1),
     ("there is more than one row", lambda case: (_grid_size(0)(case) or 0) > 1),
     ("the arguments are float32", lambda c: any(t.dtype == torch.float32 for t in _tensors(c))),
     ("a reward is negative", _rewards_have(lambda r: (r < 0).any())),

@@ -31,16 +31,16 @@ class Example:
         return cls(situation.cases[i], found)
 
     def lines(self, without: Difference | None = None) -> list[tuple[str, str]]:
-        """(name, value) of the arguments, then of what was expected and what came."""
+        """(name, value) of the arguments, then of what was expected and what came.
+
+        No gradient in numbers where the value is wrong: it is wrong as a consequence.
+        """
+        consequent = any(d.kind in ("value", "shape") for d in self.differences)
         lines = [(name, show(value)) for name, value in self.case.arguments.items()]
         for difference in self.differences:
-            if difference is not without and difference.kind in (
-                "value",
-                "shape",
-                "gradient",
-                "leak",
-                "after",
-            ):
+            if consequent and difference.kind == "gradient":
+                continue
+            if difference is not without and difference.kind in SHOWN:
                 wanted, got = show_pair(difference.expected, difference.actual)
                 if difference.kind == "leak":
                     wanted = "none"

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rlcourse.exercises import check
-from rlcourse.exercises.calling import Case, Outcome
+from rlcourse.exercises.calling import Case, Failure, Outcome
 from rlcourse.exercises.comparing import compare
 from rlcourse.exercises.show import show
 
@@ -85,3 +85,21 @@ def test_elements_in_another_order_are_not_those_that_are_scaled():
 
 def test_rounding_is_shown_as_zero():
     assert show(torch.tensor([2.8e-17, -0.0, 1e-9], dtype=torch.float64)) == "[0, 0, 1e-09]"
+
+
+def test_other_float_precision_is_right_where_nothing_is_differentiated():
+    one = torch.ones(1, dtype=torch.float64)
+    pair = Outcome(one), Outcome(one.float())
+    assert not compare(*pair, Case("", {"x": one}))
+    assert [d.kind for d in compare(*pair, Case("", {"x": one}, differentiable=("x",)))] == [
+        "dtype"
+    ]
+    assert compare(Outcome(one), Outcome(1.1 * one.float()), Case("", {"x": one}))
+
+
+def test_a_case_that_must_raise_asks_for_the_type_and_not_for_the_words():
+    case = Case("another level", {}, raises=True)
+    wanted = Outcome(error=Failure("ValueError", "level must be …"))
+    assert not compare(wanted, Outcome(error=Failure("ValueError", "no")), case)
+    assert compare(wanted, Outcome(error=Failure("KeyError", "no")), case)
+    assert compare(wanted, Outcome(value=1.0), case)
