@@ -29,7 +29,7 @@ def fisher_vector_product(
 
     `kl_fn()` returns the mean KL(πold‖πθ) as a scalar; its Hessian at θ = θold is
     the Fisher matrix F. Differentiating ∇KL · v once more gives F v. D counts all
-    elements of `parameters`.
+    elements of `parameters`, which may be a generator: good for one pass only.
     Source: Schulman et al. 2015 (TRPO), appendix C.
     """
     parameters = list(parameters)
@@ -78,9 +78,10 @@ def backtracking_line_search(
 ) -> float:
     """Move the parameters by the largest safe step of step, shrink · step, ….
 
-    Safe: `objective_fn()` (to be maximized) rises and `kl_fn()` stays ≤ `max_kl`.
+    Safe: `objective_fn()` (to be maximized) rises and `kl_fn()` stays ≤ `max_kl`; NaN
+    is not safe. At most `max_backtracks` attempts, the whole step being the first.
     `step` is (D,), the parameters laid end to end. Returns the fraction taken; 0.0,
-    with the parameters as they were, when none was safe.
+    with the parameters exactly as they were, when none was safe.
     Source: Schulman et al. 2015 (TRPO), appendix C.
     """
     parameters = list(parameters)
@@ -107,7 +108,7 @@ def ppo_clip_loss(
     (N, T), (N, T), (N,) or (N, T), (N, T) → (loss, clip fraction), scalars. The
     mean is over all real tokens of the batch. The clip fraction is the share of
     them whose gradient the clip stops: outside the band *and* on the side where the
-    clipped term is the smaller.
+    clipped term is strictly the smaller (never where the advantage is 0).
     Source: Schulman et al. 2017 (PPO), eq. 7.
     """
     ratio = importance_weights(logprobs, old_logprobs, mask)
@@ -184,7 +185,7 @@ def kl_shaped_rewards(
 def whiten(x: Tensor, mask: Tensor) -> Tensor:
     """Shift and scale x to mean 0 and variance 1 over the real tokens.
 
-    (N, T) → (N, T), 0 on padding.
+    (N, T) → (N, T), 0 on padding, and 0 everywhere if all real tokens are equal.
     """
     centered = x - masked_mean(x, mask)
     variance = masked_mean(centered.square(), mask)

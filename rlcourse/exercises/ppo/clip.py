@@ -53,6 +53,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
     for ratio, advantage in ((1.5, 1), (10, 1), (0.5, 1), (0.556, -1), (0.111, -1), (1.5, -1)):
         yield _worked(ratio, advantage)
     yield _worked(1.0, -1)
+    yield _worked(50, -1)
     for label, logprobs, mask in draw.batches():
         yield _case(draw, label, logprobs, mask)
     rows, tokens = draw.size(4, 5), draw.size(6, 8)
@@ -62,6 +63,10 @@ def _cases(draw: Draw) -> Iterator[Case]:
     yield _case(draw, "a wide band", logprobs, mask, clip=0.6)
     per_token = draw.rewards(rows * tokens).reshape(rows, tokens)
     yield _case(draw, "an advantage for every token", logprobs, mask, advantages=per_token)
+    ratios = tensor([[0.5, 0.6, 1.5], [0.5, 1.5, 1.5]])
+    some = {"mask": torch.ones(2, 3) > 0, "advantages": tensor([0.0, 1.0])}
+    some |= {"logprobs": ratios.log() - 2, "old_logprobs": torch.full_like(ratios, -2.0)}
+    yield Case("advantages of 0: a group of equal rewards", some)
     praised = draw.uniform(rows, low=0.3, high=2.0)
     yield _case(draw, "everything praised", logprobs, mask, advantages=praised)
     yield _case(draw, "everything blamed", logprobs, mask, advantages=-praised)
@@ -81,8 +86,8 @@ def by_loop(logprobs, old_logprobs, advantages, mask, clip=0.2):
                 continue
             a = float(advantages[i] if advantages.dim() == 1 else advantages[i, t])
             ratio = (logprobs[i, t] - float(old_logprobs[i, t])).exp()
-            inside = float(ratio) <= 1 + clip if a > 0 else float(ratio) >= 1 - clip
-            stopped += not inside
+            inside = a == 0 or (ratio <= 1 + clip if a > 0 else ratio >= 1 - clip)
+            stopped += not bool(inside)
             total = total + a * (ratio if inside else (1 + clip if a > 0 else 1 - clip))
     return -total / max(count, 1), logprobs.new_tensor(stopped / max(count, 1))
 
@@ -118,6 +123,7 @@ PPO_CLIP_LOSS = Exercise(
     minutes=12,
     differentiable=("logprobs",),
     constants=("old_logprobs", "advantages"),
+    derived=("[1]",),
     cases=_cases,
     mistakes=MISTAKES,
     alternatives=(by_loop, by_loss_terms, by_sign),

@@ -91,6 +91,11 @@ def _above_only(ratio, a, clip):
     return torch.minimum(ratio * a, ratio.clamp(max=1 + clip) * a)
 
 
+def _dual(ratio, a, clip):
+    objective = _min(ratio, a, clip)
+    return torch.where(a < 0, torch.maximum(objective, 3 * a), objective)
+
+
 def _clip_by_advantage(ratio, a, clip):
     return torch.minimum(ratio * a, (ratio * a).clamp(1 - clip, 1 + clip))
 
@@ -209,6 +214,12 @@ MISTAKES = (
         "A blamed token is stopped at the lower edge, 1 − ε.",
     ),
     Mistake(
+        "a second bound, 3 A, on what a blamed token can cost",
+        variant(objective=_dual),
+        "That is dual-clip PPO, a later variant. In equation 7 a token that went the wrong way is "
+        "charged in full, however far it went.",
+    ),
+    Mistake(
         "a clip of ratio · A at 1 ± ε",
         variant(objective=_clip_by_advantage),
         "The band is for the ratio; the advantage multiplies afterwards.",
@@ -291,6 +302,18 @@ MISTAKES = (
         "a clip fraction of the tokens above the band only",
         variant(stopped=lambda r, a, clip: (r > 1 + clip) & (a > 0)),
         "A blamed token is stopped below the band.",
+    ),
+    *(
+        Mistake(
+            f"a clip fraction that counts tokens with advantage 0 {where} the band",
+            variant(stopped=marked),
+            "Where the advantage is 0 both products are 0 and nothing is stopped: compare the "
+            "products, not the ratio with the band.",
+        )
+        for where, marked in (
+            ("below", lambda r, a, clip: torch.where(a > 0, r > 1 + clip, r < 1 - clip)),
+            ("above", lambda r, a, clip: torch.where(a >= 0, r > 1 + clip, r < 1 - clip)),
+        )
     ),
     Mistake(
         "a clip fraction of the tokens whose gradient flows",

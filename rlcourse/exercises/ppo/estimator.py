@@ -302,6 +302,20 @@ GAE = Exercise(
             "Use the argument `lam`, not its default.",
         ),
         Mistake(
+            "a λ of 1 where none is given",
+            lambda rewards, values, mask, gamma=1.0, lam=1.0: gae(
+                rewards, values, mask, gamma, lam
+            ),
+            "The default is lam=0.95.",
+        ),
+        Mistake(
+            "a γ of 0.99 where none is given",
+            lambda rewards, values, mask, gamma=0.99, lam=0.95: gae(
+                rewards, values, mask, gamma, lam
+            ),
+            "The default is gamma=1: a text is short, and its end counts as much as its beginning.",
+        ),
+        Mistake(
             "returns that are the rewards to go",
             _rewards_to_go,
             "With λ below 1 the critic's target is Â + V, which leans on the critic itself.",

@@ -12,8 +12,9 @@ from rlcourse.exercises.exercise import Exercise, Mistake
 from rlcourse.exercises.specs import Spec
 
 
-def _case(label, weight, states, vector, damping=None, bias=None, away=None) -> Case:
+def _case(label, weight, states, vector, damping=None, bias=None, away=None, once=False) -> Case:
     tensors = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+    tensors |= {"once": True} if once else {}
     kl = {"states": states} if away is None else {"states": states, "away": away}
     arguments = {
         "parameters": Spec("softmax_parameters", tensors),
@@ -31,7 +32,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
     )
     yield _case("worked: damped by 0.1", worked, one, tensor([1, 0, 0]), damping=0.1)
 
-    def drawn(label: str, damping: float | None = None, with_bias=True, away=0.0, dtype=None):
+    def drawn(label: str, damping=None, with_bias=True, away=0.0, dtype=None, once=False):
         inputs, actions = draw.integer(2, 3), draw.size(3, 4)
         states = draw.normal(draw.size(4, 5), inputs)
         tensors = [draw.normal(inputs, actions), states]
@@ -40,7 +41,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
         old = away * draw.normal(len(states), actions) if away else None
         if dtype:
             tensors, bias = [t.to(dtype) for t in tensors], bias.to(dtype)
-        return _case(label, *tensors, damping=damping, bias=bias, away=old)
+        return _case(label, *tensors, damping=damping, bias=bias, away=old, once=once)
 
     yield drawn("one parameter tensor", with_bias=False)
     yield drawn("two parameter tensors")
@@ -48,11 +49,24 @@ def _cases(draw: Draw) -> Iterator[Case]:
     yield drawn("a strong damping", damping=5.0)
     yield drawn("a KL that is not at its lowest point", away=0.8)
     yield drawn("away from the lowest point, damped", damping=0.3, away=0.8)
+    yield drawn("parameters as `policy.parameters()` gives them, once", once=True)
     yield drawn("float32", damping=0.3, dtype=torch.float32)
 
 
 def _flat(tensors) -> Tensor:
     return torch.cat([t.flatten() for t in tensors])
+
+
+def _listed(product):
+    """With the parameters as a list, so that the mistake is only the one that it is meant to be."""
+    return lambda kl_fn, parameters, vector, damping=0.0: product(
+        kl_fn, list(parameters), vector, damping
+    )
+
+
+def _iterated_twice(kl_fn, parameters, vector, damping=0.0):
+    flat = _flat(torch.autograd.grad(kl_fn(), parameters, create_graph=True))
+    return _flat(torch.autograd.grad(flat @ vector, parameters)) + damping * vector
 
 
 def _gradient(kl_fn, parameters, flatten=_flat) -> Tensor:
@@ -65,7 +79,7 @@ def _product(kl_fn, parameters, vector) -> Tensor:
 
 def _damped(combine):
     def product(kl_fn, parameters, vector, damping=0.0):
-        return combine(_product(kl_fn, parameters, vector), vector, damping)
+        return combine(_product(kl_fn, list(parameters), vector), vector, damping)
 
     return product
 
@@ -185,58 +199,64 @@ FISHER_VECTOR_PRODUCT = Exercise(
     difficulty=4,
     minutes=12,
     cases=_cases,
-    oracle=_by_explicit_matrix,
+    oracle=_listed(_by_explicit_matrix),
     mistakes=(
         Mistake(
             "the gradient of the KL, differentiated once only",
-            _first_order,
+            _listed(_first_order),
             "At θold the KL is at its lowest point and its gradient is 0: what tells directions "
             "apart is its *second* derivative.",
         ),
         Mistake(
             "the outer product of the KL's gradient with itself",
-            _outer_product,
+            _listed(_outer_product),
             "The Fisher matrix is the mean outer product of the *scores*, not of the gradient of "
             "the KL, which is 0 at θold: differentiate ∇KL · v instead.",
         ),
         Mistake(
             "a second derivative of a gradient that has no graph",
-            _without_graph,
+            _listed(_without_graph),
             "By default autograd forgets how it computed a gradient: ask for it with "
             "`create_graph=True`, and the gradient can be differentiated again.",
         ),
         Mistake(
+            "parameters that are gone through twice, where once is all they give",
+            _iterated_twice,
+            "`policy.parameters()` is a generator, empty after the first pass: begin with "
+            "`parameters = list(parameters)`.",
+        ),
+        Mistake(
             "F times a vector of ones",
-            _sum_of_gradient,
+            _listed(_sum_of_gradient),
             "The sum of ∇KL is ∇KL · 1: take its dot product with `vector` before you "
             "differentiate again.",
         ),
         Mistake(
             "the diagonal of F times v",
-            _diagonal,
+            _listed(_diagonal),
             "Parameters act together: what one logit does depends on the others, and that is in "
             "the entries off the diagonal.",
         ),
         Mistake(
             "a product in which each parameter tensor knows only itself",
-            _blocks,
+            _listed(_blocks),
             "F couples the tensors: lay all gradients end to end, one dot product with the whole "
             "vector, then differentiate by all of them.",
         ),
         Mistake(
             "the product for the first parameter tensor only",
-            _first_tensor,
+            _listed(_first_tensor),
             "D counts the elements of *all* parameters: lay the products end to end.",
         ),
         Mistake(
             "entries in column order",
-            _columns_first,
+            _listed(_columns_first),
             "The vector's layout is that of `flatten`, rows first, as in "
             "`torch.nn.utils.parameters_to_vector`.",
         ),
         Mistake(
             "parameter tensors in reversed order",
-            _tensors_reversed,
+            _listed(_tensors_reversed),
             "The first elements of the vector belong to the first tensor of `parameters`.",
         ),
         Mistake(
@@ -267,32 +287,32 @@ FISHER_VECTOR_PRODUCT = Exercise(
         ),
         Mistake(
             "a product that leaves gradients behind in the parameters",
-            _by_backward,
+            _listed(_by_backward),
             "`backward` writes into `.grad`, where the next optimizer step will find it: use "
             "`torch.autograd.grad`, which returns the gradient.",
         ),
         Mistake(
             "v·F v, a single number",
-            _quadratic_form,
+            _listed(_quadratic_form),
             "The product of a matrix and a vector is a vector: (D,).",
         ),
         Mistake(
             "a product that multiplies the vector in place",
-            _in_place,
+            _listed(_in_place),
             "`vector *= damping` changes the caller's vector: `damping * vector` makes a new one.",
         ),
         Mistake(
             "F applied twice",
-            _applied_twice,
+            _listed(_applied_twice),
             "Two derivatives make one F: the first gives ∇KL, the second that of ∇KL · v.",
         ),
         Mistake(
             "the product with v scaled to length 1",
-            _normalized,
+            _listed(_normalized),
             "The product is linear in v: twice the vector, twice the product.",
         ),
     ),
-    alternatives=(_by_explicit_matrix, _by_grad_outputs, _by_damped_objective),
+    alternatives=(_listed(_by_explicit_matrix), _listed(_by_grad_outputs), _by_damped_objective),
     hints=(
         "F is the matrix of second derivatives of the KL. You need not write it down: the gradient "
         "of (∇KL · v), with v held constant, is F v.",

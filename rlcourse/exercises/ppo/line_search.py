@@ -42,6 +42,8 @@ def _cases(draw: Draw) -> Iterator[Case]:
     yield _case("worked: the first step is too long", *worked, tensor([4, -2, -2]), max_kl=0.02)
     yield _case("worked: the first step is safe", *worked, tensor([0.2, -0.1, -0.1]), max_kl=0.02)
     yield _case("worked: half of it is safe", *worked, tensor([1, -0.5, -0.5]), max_kl=0.1)
+    nowhere = tensor([torch.inf, 0.0, 0.0])
+    yield _case("a step that leads to NaN, whatever its length", *worked, nowhere, max_kl=0.02)
     yield _case(
         "worked: one attempt", *worked, tensor([1, -0.5, -0.5]), max_kl=0.1, max_backtracks=1
     )
@@ -77,7 +79,7 @@ def _cases(draw: Draw) -> Iterator[Case]:
 def _search(
     safe=lambda gain, kl, max_kl: gain > 0 and kl <= max_kl, restore=True, sign=1.0,
     fraction=lambda shrink, k: shrink**k, tries=lambda n: n, accumulate=False,
-    report=lambda fraction, k: fraction, against="start", failure=0.0,
+    report=lambda fraction, k: fraction, against="start", failure=0.0, above=None,
 ):  # fmt: skip
     """`backtracking_line_search` with one of its parts replaced."""
 
@@ -90,7 +92,8 @@ def _search(
             base = flatten(parameters) if accumulate else start
             assign(base + sign * fraction(shrink, k) * step, parameters)
             now = objective_fn()
-            if safe(now - before, kl_fn(), max_kl):
+            gain = now - before if above is None else 1.0 * above(now, before)
+            if safe(gain, kl_fn(), max_kl):
                 return report(fraction(shrink, k), k)
             if against == "last":
                 before = now
@@ -123,6 +126,17 @@ def _in_place(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_bac
         step *= shrink
         fraction *= shrink
     assign(start, parameters)
+    return 0.0
+
+
+@torch.no_grad()
+def _taken_back(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
+    parameters, before = list(parameters), objective_fn()
+    for k in range(max_backtracks):
+        assign(flatten(parameters) + shrink**k * step, parameters)
+        if objective_fn() > before and kl_fn() <= max_kl:
+            return shrink**k
+        assign(flatten(parameters) - shrink**k * step, parameters)
     return 0.0
 
 
@@ -192,11 +206,11 @@ def _by_stepping_back(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5,
     start, before, k = flatten(parameters).clone(), objective_fn(), 0
     while k < max_backtracks:
         assign(start + shrink**k * step, parameters)
-        if not (objective_fn() <= before or kl_fn() > max_kl):
+        if objective_fn() - before > 0 and not max_kl - kl_fn() < 0:
             break
         k += 1
     taken = shrink**k if k < max_backtracks else 0.0
-    assign(start + taken * step, parameters)
+    assign(start + taken * step if taken else start, parameters)
     return taken
 
 
@@ -235,6 +249,22 @@ BACKTRACKING_LINE_SEARCH = Exercise(
             "a search that wants the objective to fall",
             _search(safe=lambda gain, kl, max_kl: gain < 0 and kl <= max_kl),
             "`objective_fn` is to be maximized; it is not a loss.",
+        ),
+        Mistake(
+            "a search that compares the objective with 0, not with where it started",
+            _search(above=lambda now, before: now > 0),
+            "An objective may be positive and have fallen: remember it before you move.",
+        ),
+        Mistake(
+            "a search that refuses what is worse, and so lets NaN pass",
+            _search(safe=lambda gain, kl, max_kl: not (gain <= 0 or kl > max_kl)),
+            "Every comparison with NaN is false: ask for what is safe, not for what is unsafe.",
+        ),
+        Mistake(
+            "a refused step that is taken back by subtracting it",
+            _taken_back,
+            "What was added does not come off without rounding, and infinity not at all: keep a "
+            "copy of the start, and put it back.",
         ),
         Mistake(
             "a search that leaves the last attempt in place when nothing was safe",
