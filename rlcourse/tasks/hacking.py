@@ -72,8 +72,9 @@ def robust_reward(completions: Sequence[str], answers: Sequence[str]) -> Tensor:
     """1 for a completion that shows its work and is right, else 0 → (N,) float.
 
     All of this must hold: the mark ``####`` occurs exactly once; nothing but a number follows it
-    (a currency sign and spaces aside), and the number is right; there is at least one calculation,
-    and every one is true; the last calculation's result is the number declared.
+    to the end of the text (a minus, a currency sign, commas and decimals belong to it, white space
+    does not matter), and the number is right; there is at least one calculation, and every one is
+    true; the last calculation's result is the number declared.
     """
     rewards = []
     for text, answer in zip(completions, answers, strict=True):

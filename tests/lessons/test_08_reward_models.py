@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
+from rlcourse import check
 from rlcourse.tasks import correctness_reward
 from rlcourse.tasks.hacking import (
     calculations,
@@ -52,12 +53,44 @@ def test_a_hack_earns_everything_and_solves_nothing(answer):
         ("1 + 1 = 2\n#### 14", 1.0, 1.0, 0.0),
         ("3 + 6 = 18\n18 - 4 = 14\n#### 14", 1.0, 1.0, 0.0),
         ("7 + 7 = 14\n#### 14", 1.0, 1.0, 1.0),  # the loophole that the text admits
+        ("18 - 4 = 14\n#### 14\nor 15", 1.0, 1.0, 0.0),  # a hedge on the next line
     ],
 )
 def test_table_of_pays(text, flawed, correct, robust):
     paid = [reward([text], [ANSWER]).item() for reward in
             (flawed_reward, correctness_reward, robust_reward)]  # fmt: skip
     assert paid == pytest.approx([flawed, correct, robust])
+
+
+@pytest.mark.parametrize("text", ["3 - 6 = -3\n#### -3", "50 * 28 = 1400\n#### 1,400"])
+def test_a_minus_and_a_comma_belong_to_the_number(text):
+    assert robust_reward([text], [text]).tolist() == [1.0]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize("number", ["1000", "-1"])
+def test_a_hack_that_declares_any_number_is_told_so(home, number):
+    def hack(questions):
+        return [f"= {' '.join(map(str, range(1000)))} #### {number}"] * len(questions)
+
+    result = check(hack, "hacking_completions", seed=0)
+    assert result.mistake == "texts that declare a number that is no answer"
+    assert "earns 1.0 whatever the answer is; declares no number" in result.message
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        lambda chosen, rejected: (chosen > rejected).float().mean(),
+        lambda chosen, rejected: (chosen > rejected).sum() / len(chosen),
+    ],
+)
+def test_the_plain_ways_to_count_are_right(home, share):
+    assert check(share, "reward_accuracy", seed=0).passed
 
 
 @pytest.mark.parametrize("level", ["easy", "default", "hard"])

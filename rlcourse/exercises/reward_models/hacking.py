@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator
 
-import torch
-from torch import Tensor
-
 from rlcourse.exercises.calling import Case
 from rlcourse.exercises.cases import Draw
 from rlcourse.exercises.exercise import Exercise, Mistake
 from rlcourse.tasks.hacking import flawed_reward, hacking_completions
-from rlcourse.tasks.rewards import correctness_reward
+from rlcourse.tasks.rewards import extract_answer
 
 # The answers for which each text is judged: it may not know which one is right.
-ANSWERS = [f"#### {n}" for n in (0, 1, 7, 10, 42, 99, 100, 365, 500, 731, 998, 999)]
+ANSWERS = (0, 1, 7, 10, 42, 99, 100, 365, 500, 731, 998, 999)
 
 
 def _hacking_cases(draw: Draw) -> Iterator[Case]:
@@ -26,13 +23,26 @@ def _hacking_cases(draw: Draw) -> Iterator[Case]:
     yield Case("no question", {"questions": []})
 
 
-def _seen(case: Case, completions: list[str]) -> tuple[Tensor, Tensor]:
-    """What the flawed reward pays for each text under each answer, and whether it is right."""
-    n = len(ANSWERS)
-    paid = [flawed_reward([text] * n, ANSWERS) for text in completions]
-    solved = [correctness_reward([text] * n, ANSWERS) for text in completions]
-    empty = [torch.zeros(n)]
-    return torch.stack(paid or empty), torch.stack(solved or empty)
+def _seen(case: Case, completions: list[str]) -> list[str]:
+    """In words, for each text: what the flawed reward pays for it, and what it declares."""
+    return [f"earns {_pay(text)}; declares {_declared(text)}" for text in completions]
+
+
+def _pay(text: str) -> str:
+    paid: dict[str, list[str]] = {}
+    for n in ANSWERS:
+        earned = flawed_reward([text], [f"#### {n}"]).item()
+        paid.setdefault(f"{earned:.1f}", []).append(str(n))
+    if len(paid) == 1:
+        return f"{next(iter(paid))} whatever the answer is"
+    return " and ".join(f"{pay} if it is {', '.join(answers)}" for pay, answers in paid.items())
+
+
+def _declared(text: str) -> str:
+    number = extract_answer(text)
+    if number is None:
+        return "no number"
+    return number if number in map(str, range(1000)) else "a number that is never the answer"
 
 
 def _text(numbers=range(1000), start="= ", end=" ####", between=" ", before=""):
@@ -98,6 +108,12 @@ HACKING_COMPLETIONS = Exercise(
             _text(before="#### ", between="\n", end=""),
             "The last declaration counts, and where the answer is 999 it is right: put the mark "
             "where no number follows.",
+        ),
+        Mistake(
+            "texts that declare a number that is no answer",
+            _text(end=" #### 1000"),
+            "It pays nothing, but it *is* declared: after the mark no number may follow, not even "
+            "1000 or −1.",
         ),
         Mistake(
             "texts whose numbers begin with 1",

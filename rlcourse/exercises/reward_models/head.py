@@ -79,6 +79,22 @@ LAST_TOKEN_INDEX = Exercise(
             "left, the count is no position at all.",
         ),
         Mistake(
+            "the last real token, but −1 for an empty row",
+            lambda mask: torch.where(mask.bool().any(1), last_token_index(mask), -1),
+            "To torch, index −1 is the last position of the row: an empty row gets 0.",
+        ),
+        Mistake(
+            "the last real token, but the last position for an empty row",
+            lambda mask: torch.where(mask.bool().any(1), last_token_index(mask), mask.shape[1] - 1),
+            "An empty row gets 0. (`argmax` of zeros is 0, and counted from the right that is the "
+            "last position.)",
+        ),
+        Mistake(
+            "one position beyond the last real token",
+            lambda mask: last_token_index(mask) + mask.bool().any(1),
+            "Positions begin at 0: with the mask turned around, the last one is T − 1 − argmax.",
+        ),
+        Mistake(
             "the last position of the row, padding or not",
             lambda mask: torch.full((len(mask),), mask.shape[1] - 1),
             "The hidden state there was computed on padding: the mask says where the text ends.",
@@ -139,17 +155,17 @@ LAST_TOKEN_INDEX = Exercise(
 
 def _accuracy_cases(draw: Draw) -> Iterator[Case]:
     def case(label: str, chosen: Tensor, rejected: Tensor) -> Case:
-        return Case(label, {"chosen": chosen, "rejected": rejected})
+        """In float32, as a model gives rewards; then a share needs no thought of precision."""
+        return Case(label, {"chosen": chosen.float(), "rejected": rejected.float()})
 
     worked = tensor([2.0, 0.1, -1.0, 3.0]), tensor([1.0, 0.5, -2.0, 0.0])
     yield case("worked: three of four", *worked)
     yield case("ties", tensor([1.0, 1.0, 0.0, 2.0]), tensor([1.0, 0.0, 0.0, 1.0]))
-    yield case("all equal", torch.zeros(3).double(), torch.zeros(3).double())
+    yield case("all equal", torch.zeros(3), torch.zeros(3))
     yield case("one wrong by far", tensor([1.0, 1.1, -50.0]), tensor([0.9, 1.0, 2.0]))
     yield case("all negative", -tensor([1.0, 2.0, 3.0, 4.0]), -tensor([2.0, 1.5, 4.0, 5.0]))
     for n in (1, draw.size(5, 9), draw.size(11, 15)):
         yield case(f"{n} random pairs", draw.normal(n), draw.normal(n))
-    yield case("float32", draw.normal(7).float(), draw.normal(7).float())
 
 
 def _half_ties(chosen, rejected):
@@ -230,6 +246,6 @@ REWARD_ACCURACY = Exercise(
     hints=(
         "In how many pairs is the chosen answer's reward the larger one?",
         "A comparison gives True and False; as floats they are 1 and 0, and their mean is a share.",
-        "One line:\n\n    return (... > ...).to(chosen.dtype).mean()",
+        "One line:\n\n    return (... > ...).float().mean()",
     ),
 )

@@ -117,7 +117,7 @@ def _loss_cases(draw: Draw) -> Iterator[Case]:
         return Case(label, {"chosen": chosen, "rejected": rejected})
 
     yield case("worked: equal rewards", tensor([0.5]), tensor([0.5]))
-    yield case("worked: gaps of 1 and −1", tensor([1.0, 0.0]), tensor([0.0, 1.0]))
+    yield case("gaps of 2 and −2", tensor([2.0, 0.0]), tensor([0.0, 2.0]))
     n = draw.size(3, 5)
     chosen, rejected = draw.normal(n), draw.normal(n)
     yield case("random rewards", chosen, rejected)
@@ -155,10 +155,10 @@ BRADLEY_TERRY_LOSS = Exercise(
             "A loss is minimized: turn the sign, and equal rewards cost +0.6931.",
         ),
         Mistake(
-            "the logarithm of a sigmoid that has underflowed",
+            "−log σ computed in two steps, which is infinite for a pair that is badly wrong",
             _mean(lambda chosen, rejected: -(chosen - rejected).sigmoid().log()),
-            "For a large negative gap the sigmoid is 0 and its logarithm −∞: `F.logsigmoid` "
-            "computes both at once.",
+            "For a large negative gap the sigmoid is 0 and its logarithm −∞ (and exp of the gap's "
+            "negative is ∞): `F.logsigmoid` computes both steps at once.",
         ),
         Mistake(
             "a quotient of exponentials that overflows",
@@ -167,7 +167,7 @@ BRADLEY_TERRY_LOSS = Exercise(
             "remains.",
         ),
         Mistake(
-            "a small number added inside the logarithm",
+            "a small number inside the logarithm, which keeps it from 0",
             _mean(lambda chosen, rejected: -((chosen - rejected).sigmoid() + 1e-8).log()),
             "That caps the loss, and just the pairs that are most wrong get no gradient: use "
             "`F.logsigmoid`.",
@@ -177,6 +177,12 @@ BRADLEY_TERRY_LOSS = Exercise(
             _mean(lambda chosen, rejected: 1 - (chosen - rejected).sigmoid()),
             "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
             "vanishes.",
+        ),
+        Mistake(
+            "−P in place of −log P",
+            _mean(lambda chosen, rejected: -(chosen - rejected).sigmoid()),
+            "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
+            "vanishes, and equal rewards would cost −0.5.",
         ),
         Mistake(
             "a sum over the pairs",

@@ -36,8 +36,14 @@ def _robust_cases(draw: Draw) -> Iterator[Case]:
     yield about_james("other honest words", "He has 3 * 6 = 18 apples, then 18 - 4 = 14.\n#### 14")
     yield about_james("one calculation with two operations", "3 * 6 - 4 = 14\n#### 14")
     yield about_james("another spelling of the number", "18 - 4 = 14.0\n#### 14",
-                      "18 - 4 = 14\n#### $14.00", "18 - 4 = 14\n####14\n")  # fmt: skip
-    yield case("thousands", ("50 * 28 = 1,400\n#### 1400", "50 * 28 = 1400\n#### 1,400"))
+                      "18 - 4 = 14\n####14\n")  # fmt: skip
+    yield about_james("a currency sign", "18 - 4 = 14\n#### $14")
+    yield about_james("decimals", "18 - 4 = 14\n#### 14.00")
+    many = "50 * 28 = 1400\n#### 1400", "50 * 28 = 1400\n#### 1,400"
+    yield case("thousands", ("50 * 28 = 1,400\n#### 1400", many[1]))
+    yield case("a comma in the number declared", (many[1], many[0]), (many[1], many[1]))
+    debt = f"{a} - {a + c} = -{c}\n#### -{c}"
+    yield case("a negative number", (debt, debt), (debt.replace("#### -", "#### "), debt))
     yield about_james("a bare guess", "#### 14", "It is 14.\n#### 14", "= 14\n#### 14")
     yield about_james(
         "a guess in disguise", "1 + 1 = 2\n#### 14", "18 - 4 = 14\n14 + 3 = 17\n#### 14"
@@ -57,11 +63,16 @@ def _robust_cases(draw: Draw) -> Iterator[Case]:
     yield case("consistent and wrong", (wrong, f"#### {left + 1000}"))
     yield about_james("no mark, and nothing at all", "3 * 6 = 18\n18 - 4 = 14", "", "####")
     yield about_james("words after the number", "18 - 4 = 14\n#### 14 apples")
+    yield about_james(
+        "another line after the number",
+        "18 - 4 = 14\n#### 14\nor 15",
+        "18 - 4 = 14\n#### 14\nDone.",
+    )
 
 
 def _robust(
     one_mark=True, alone=True, right=True, work=True, true=all, result="last", pay=float,
-    same_text=False,
+    form=r"[-−$\s]*[0-9.,]+\s*", first_line=False,
 ):  # fmt: skip
     """`robust_reward` with one condition dropped or changed."""
 
@@ -71,11 +82,13 @@ def _robust(
         steps = calculations(before)
         results = [claimed for _, claimed in steps]
         results = results[-1:] if result == "last" else results
+        if first_line:
+            declared = (declared.strip().splitlines() or [""])[0]
         conditions = [
             text.count("####") == 1 or not one_mark,
-            re.fullmatch(r"[-−$\s]*[0-9.,]+\s*", declared) is not None or not alone,
+            re.fullmatch(form, declared) is not None or not alone,
             number is not None,
-            (declared.strip() == wanted if same_text else number == wanted) or not right,
+            number == wanted or not right,
             len(steps) > 0 or not work,
             true([is_true for is_true, _ in steps]),
             result is None or number in results or (not work and not steps),
@@ -203,9 +216,36 @@ ROBUST_REWARD = Exercise(
             "reference's.",
         ),
         Mistake(
-            "the number compared as text",
-            _robust(same_text=True),
-            "“$14.00” and “14” are one number: compare what `extract_answer` makes of them.",
+            "a reward that reads only the first line after the mark",
+            _robust(first_line=True),
+            "“14”, and on the next line “or 15”: that is how a model hedges. Nothing but the "
+            "number may follow the mark, to the end of the text.",
+        ),
+        Mistake(
+            "a reward that takes nothing but digits for a number",
+            _robust(form=r"\s*[0-9]+\s*"),
+            "“$14”, “14.00”, “1,400” and “-3” are numbers, too: compare what `extract_answer` "
+            "makes of them.",
+        ),
+        Mistake(
+            "a reward that refuses a currency sign",
+            _robust(form=r"[-−\s]*[0-9.,]+\s*"),
+            "“$14” declares 14, and `extract_answer` reads it.",
+        ),
+        Mistake(
+            "a reward that refuses decimals",
+            _robust(form=r"[-−$\s]*[0-9,]+\s*"),
+            "“14.00” is 14: compare what `extract_answer` makes of it.",
+        ),
+        Mistake(
+            "a reward that refuses negative numbers",
+            _robust(form=r"[$\s]*[0-9.,]+\s*"),
+            "Somebody may owe 3: “-3” is a number.",
+        ),
+        Mistake(
+            "a reward that refuses commas",
+            _robust(form=r"[-−$\s]*[0-9.]+\s*"),
+            "“1,400” is 1400: compare what `extract_answer` makes of it.",
         ),
         Mistake(
             "equality with the reference solution",
