@@ -119,6 +119,17 @@ def overlong_penalty(lengths, max_tokens, buffer):
     return (-(lengths - max_tokens) / buffer).clamp(-1, 0)
 
 
+def test_an_average_that_never_raises_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+    def aggregate(per_token, mask, how="sequence", max_tokens=None):
+        how = how if how in ("sequence", "token") else "constant"
+        return A.aggregate(per_token, mask, how, max_tokens or mask.shape[1])
+
+    result = check(aggregate, seed=0)
+    assert result.mistake == "an average where ValueError is asked for, both times"
+
+
 def test_a_list_of_floats_made_a_tensor_is_a_right_penalty(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
 

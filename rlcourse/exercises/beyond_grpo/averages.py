@@ -1,6 +1,7 @@
 """One number from a number per token, in three ways."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
@@ -35,6 +36,12 @@ def _cases(draw: Draw) -> Iterator[Case]:
             yield case(f"{label}, “{how}”", per_token, mask, how, limit)
     rows, tokens = draw.shape()
     yield case("how is not given", draw.normal(rows, tokens), draw.mask(rows, tokens), None)
+    for label, how in (
+        ("max_tokens is missing", "constant"),
+        ("a how that is none of the three", "median"),
+    ):
+        drawn = case(label, draw.normal(rows, tokens), draw.mask(rows, tokens), how)
+        yield replace(drawn, raises=True)
 
 
 def _with(sequence=None, token=None, constant=None):
@@ -42,7 +49,7 @@ def _with(sequence=None, token=None, constant=None):
     others = {"sequence": sequence, "token": token, "constant": constant}
 
     def wrong(per_token, mask, how="sequence", max_tokens=None):
-        if other := others[how]:
+        if other := others.get(how):
             return other(per_token, mask, max_tokens)
         return aggregate(per_token, mask, how, max_tokens)
 
@@ -62,6 +69,16 @@ def _rows_with_tokens(mask):
     return mask.bool().any(1).sum().clamp(min=1)
 
 
+def _longest_for_max_tokens(per_token, mask, how="sequence", max_tokens=None):
+    if how == "constant" and max_tokens is None:
+        max_tokens = per_token.shape[1]
+    return aggregate(per_token, mask, how, max_tokens)
+
+
+def _one_of_them_otherwise(per_token, mask, how="sequence", max_tokens=None):
+    return aggregate(per_token, mask, how if how in WAYS else "token", max_tokens)
+
+
 def _always(which):
     return lambda per_token, mask, how="sequence", max_tokens=None: aggregate(
         per_token, mask, which
@@ -69,7 +86,7 @@ def _always(which):
 
 
 def _exchanged(per_token, mask, how="sequence", max_tokens=None):
-    other = {"sequence": "token", "token": "sequence", "constant": "constant"}[how]
+    other = {"sequence": "token", "token": "sequence", "constant": "constant"}.get(how, how)
     return aggregate(per_token, mask, other, max_tokens)
 
 
@@ -89,11 +106,17 @@ def by_loop(per_token, mask, how="sequence", max_tokens=None):
         rows.append(row[:length].sum() / max(length, 1))
     if how == "sequence":
         return torch.stack(rows).mean()
-    return total / (max(count, 1) if how == "token" else len(rows) * max_tokens)
+    if how == "token":
+        return total / max(count, 1)
+    if how != "constant" or max_tokens is None:
+        raise ValueError("none of the three averages")
+    return total / (len(rows) * max_tokens)
 
 
 def by_weights(per_token, mask, how="sequence", max_tokens=None):
     """All three are one weighted sum: what differs is the weight of a token."""
+    if how not in WAYS or (how == "constant" and not max_tokens):
+        raise ValueError(how)
     real = mask.to(per_token.dtype)
     lengths = real.sum(1, keepdim=True).clamp(min=1)
     divisor = {
@@ -174,6 +197,25 @@ AGGREGATE = Exercise(
             "each row's mean over max_tokens, for “constant”",
             _with(constant=lambda x, m, limit: masked_mean(x, m, dim=1).mean() / limit),
             "Dividing by the row's length is the very thing that this average avoids.",
+        ),
+        Mistake(
+            "T in place of `max_tokens` where none is given, for “constant”",
+            _longest_for_max_tokens,
+            "T is no constant: without `max_tokens` there is nothing to divide by, and the "
+            "function says so (ValueError).",
+        ),
+        Mistake(
+            "an average where ValueError is asked for, both times",
+            lambda per_token, mask, how="sequence", max_tokens=None: _one_of_them_otherwise(
+                per_token, mask, how, max_tokens or per_token.shape[1]
+            ),
+            "Another `how`, or “constant” without `max_tokens`, is a slip of the caller: say so, "
+            "or a run trains on another loss in silence.",
+        ),
+        Mistake(
+            "an average for a `how` that is none of the three",
+            _one_of_them_otherwise,
+            "A name that is misspelled must not train something else in silence: ValueError.",
         ),
         Mistake(
             "padding that takes part",
