@@ -6,6 +6,7 @@ modules are imported by the command that needs them.
 """
 
 import json
+import re
 import subprocess
 import sys
 from enum import StrEnum
@@ -111,7 +112,7 @@ def train(
             raise UserError("--resume needs --out, the directory of the run to go on with")
         return training.load_recipe(recipe, **training.parse_overrides(settings or []))
 
-    place = out or next_run_directory(Path(recipe).stem)
+    place = out or next_run_directory(re.sub(r"\.ya?ml$", "", Path(recipe).name))
     if engine is Engine.trl:
         run = trl_engine.train(chosen, place, settings=trl or [], resume=resume)
     elif trl:
@@ -126,6 +127,32 @@ def train(
 def next_run_directory(name: str) -> Path:
     """The first of runs/NAME-001, runs/NAME-002, … that does not exist."""
     return next(p for n in range(1, 1000) if not (p := Path("runs", f"{name}-{n:03}")).exists())
+
+
+@app.command()
+def plan(
+    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe, or a YAML file.")],
+    settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    gpu: Annotated[str | None, typer.Option(help="One GPU, such as L4 [default: all].")] = None,
+    price: Annotated[
+        float | None, typer.Option(min=0, help="Dollars an hour that you pay for --gpu.")
+    ] = None,
+    prompt: Annotated[int | None, typer.Option(min=1, help="Tokens of a mean prompt.")] = None,
+    completion: Annotated[
+        int | None, typer.Option(min=1, help="Of a mean completion [default: max_tokens].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: bytes, seconds.")] = False,
+) -> None:
+    """Estimate what a recipe takes: memory, hours, which GPU it fits on. Nothing is loaded."""
+    from rlcourse.training import load_recipe, parse_overrides
+    from rlcourse.training.plan import plan as planned
+    from rlcourse.training.plan import plan_table
+
+    if price is not None and gpu is None:
+        raise UserError("--price belongs to one GPU: name it with --gpu")
+    chosen = load_recipe(recipe, **parse_overrides(settings or []))
+    found = planned(chosen, gpu, prompt, completion)
+    print(json.dumps(found.to_dict(price), indent=2) if as_json else plan_table(found, price))
 
 
 @app.command()

@@ -1,0 +1,262 @@
+"""What a recipe costs, before anybody rents a GPU: memory, time and fit, as estimates.
+
+Nothing is loaded and nothing is measured. Every amount is a line with its arithmetic, so that a
+reader can check it by hand: memory in ``plan_memory.py``, time in ``plan_time.py``, both from the
+rows and tokens in ``plan_work.py`` and the model's shape in ``plan_shapes.py``.
+"""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from rlcourse.errors import UserError
+from rlcourse.training.plan_memory import Line, Memory, memory_of
+from rlcourse.training.plan_time import (
+    BANDWIDTH_SHARE,
+    COMPUTE_SHARE,
+    GPU,
+    GPUS,
+    LAUNCH,
+    Duration,
+    duration_of,
+)
+from rlcourse.training.plan_work import Work, work_of
+from rlcourse.training.recipe import Recipe, load_recipe
+
+USABLE = 0.92  # of a GPU's memory; the rest is CUDA's own and lost between tensors
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a recipe fares on one GPU."""
+
+    gpu: str
+    memory: float  # bytes that the GPU has
+    usable: float  # bytes of these that a run can have
+    peak: float  # bytes that the run needs, after the changes
+    changes: dict | None  # settings that make it fit, {} for none; None: nothing does
+    duration: Duration | None  # with these changes; None where it does not fit
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits as it is."""
+        return self.changes == {}
+
+    def dollars(self, price: float | None) -> float | None:
+        """What the run costs at `price` dollars an hour, where both are known."""
+        known = price is not None and self.duration is not None
+        return price * self.duration.seconds / 3600 if known else None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Memory and time of a recipe, on each GPU that was asked about."""
+
+    recipe: Recipe
+    work: Work
+    memory: Memory
+    fits: tuple[Fit, ...]
+
+    def to_dict(self, price: float | None = None) -> dict:
+        """Plain values: bytes, seconds and, at `price` an hour, dollars."""
+        fits = [
+            {
+                "gpu": fit.gpu,
+                "usable": fit.usable,
+                "fits": fit.fits,
+                "changes": fit.changes,
+                "peak": fit.peak,
+                "seconds": fit.duration and fit.duration.seconds,
+                "step": fit.duration and [asdict(line) for line in fit.duration.step],
+                "run": fit.duration and [asdict(line) for line in fit.duration.run],
+                "dollars": fit.dollars(price),
+            }
+            for fit in self.fits
+        ]
+        return {
+            "estimate": True,
+            "recipe": self.recipe.to_dict(),
+            "parameters": self.work.shape.parameters,
+            "shape": asdict(self.work.shape),
+            "lengths": asdict(self.work.lengths),
+            "memory": {**asdict(self.memory), "peak": self.memory.peak},
+            "gpus": fits,
+        }
+
+
+def plan(
+    recipe: Recipe | str,
+    gpu: str | None = None,
+    prompt: int | None = None,
+    completion: int | None = None,
+) -> Plan:
+    """The plan of a recipe, on one GPU or on all that are known.
+
+    Args:
+        gpu: a name of ``GPUS``.
+        prompt, completion: mean lengths in tokens. By default those of the task, and completions
+            as long as the recipe allows: the most it can cost.
+
+    Raises:
+        UserError: there is no such GPU, or the policy's shape cannot be found.
+    """
+    recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    names = [known_gpu(gpu)] if gpu is not None else list(GPUS)
+    work = work_of(recipe, prompt, completion)
+    fits = tuple(fit_on(name, recipe, prompt, completion) for name in names)
+    return Plan(recipe, work, memory_of(work), fits)
+
+
+def known_gpu(name: str) -> str:
+    """The name as the table has it. Raises UserError where it is not there."""
+    by_letters = {known.lower(): known for known in GPUS}
+    if found := by_letters.get(name.lower()):
+        return found
+    close = [known for known in by_letters if known.startswith(name.lower())]
+    close += difflib.get_close_matches(name.lower(), by_letters, n=1, cutoff=0.4)
+    hint = f"did you mean {by_letters[close[0]]}? " if close else ""
+    raise UserError(f"the GPU {name} is not known: {hint}known are {', '.join(GPUS)}")
+
+
+def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
+    """Whether `recipe` fits on a GPU; if not, the first of `remedies` with which it does."""
+    gpu = GPUS[name]
+    memory, usable = gpu.memory * 1e9, USABLE * gpu.memory * 1e9
+    precision = {} if gpu.peak(recipe.dtype) else {"dtype": "float32"}
+    start = recipe.but(**precision)
+    for changes in ({}, *remedies(start)):
+        changed = start.but(**changes)
+        work = work_of(changed, prompt, completion)
+        needed = memory_of(work)
+        if needed.peak <= usable:
+            duration = duration_of(work, gpu, usable - needed.resident, _warm(changed, gpu))
+            return Fit(name, memory, usable, needed.peak, precision | changes, duration)
+    needed = memory_of(work_of(start, prompt, completion)).peak
+    return Fit(name, memory, usable, needed, None, None)
+
+
+def remedies(recipe: Recipe) -> Iterator[dict]:
+    """Settings that save memory and leave the batch as it is, those that cost least first:
+    micro-batches, recomputing, both, and adapters in place of all weights."""
+    rows = work_of(recipe).rows
+    smaller = []
+    size = recipe.micro_batch or rows
+    while size > 1:
+        size //= 2
+        smaller.append({"micro_batch": size})
+    recomputing = [] if recipe.gradient_checkpointing else [{"gradient_checkpointing": True}]
+    savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
+    yield from savings
+    if not recipe.lora and recipe.algorithm not in ("ppo", "reward_model"):
+        adapters = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
+        yield adapters
+        yield from (adapters | saving for saving in savings)
+
+
+def _warm(recipe: Recipe, gpu: GPU) -> float:
+    """Seconds of the warm start's training."""
+    if recipe.warm_start is None:
+        return 0.0
+    shared = ("policy", "task", "data", "task_options", "system", "seed", "dtype", "micro_batch")
+    shared += ("gradient_checkpointing", "lora")
+    first = load_recipe(recipe.warm_start).but(
+        eval_problems=0, **{name: getattr(recipe, name) for name in shared}
+    )
+    return duration_of(work_of(first), gpu, gpu.memory * 1e9).seconds
+
+
+# The table that people read
+
+
+def plan_table(plan: Plan, price: float | None = None) -> str:
+    """A plan as text: memory, time in detail on one GPU, and a line for each GPU."""
+    return "\n".join([*_head(plan), "", *_memory(plan), "", *_time(plan), *_gpus(plan, price)])
+
+
+def _head(plan: Plan) -> Iterator[str]:
+    recipe, work, shape = plan.recipe, plan.work, plan.work.shape
+    yield f"ESTIMATE, nothing was measured: {recipe.algorithm} with {recipe.policy}"
+    bias = ", biases on q, k, v" if shape.qkv_bias else ""
+    tied = "tied" if shape.tied else "untied"
+    yield (
+        f"{shape.parameters:,} parameters: {shape.layers} layers, width {shape.hidden}, MLP "
+        f"{shape.intermediate}, {shape.heads} heads of {shape.head_size} ({shape.kv_heads} for "
+        f"keys and values), {shape.vocabulary:,} words, embeddings {tied}{bias}"
+    )
+    lengths = work.lengths
+    yield (
+        f"{recipe.steps} steps of {work.rows * _minibatches(work)} rows, {work.piece} read at once;"
+        f" prompts of {lengths.prompt} tokens (at most {lengths.longest_prompt}), completions of "
+        f"{lengths.completion} (at most {lengths.longest_completion})"
+    )
+
+
+def _minibatches(work: Work) -> int:
+    return 1 if work.recipe.algorithm in ("dpo", "reward_model") else work.recipe.minibatches
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    memory = plan.memory
+    unit, name = (1e9, "GB") if memory.peak > 1e9 else (1e6, "MB")
+    yield f"Memory, {name}"
+    yield "  all the time"
+    yield from (_row(line, line.amount / unit) for line in memory.always)
+    for moment in memory.moments:
+        yield f"  on top, {moment.name}"
+        yield from (_row(line, line.amount / unit) for line in moment.lines)
+    worst = memory.worst
+    told = f"{memory.resident / unit:.2f} all the time + {worst.amount / unit:.2f} ({worst.name})"
+    yield _row(Line("peak", told, memory.peak), memory.peak / unit, indent=2)
+
+
+def _row(line: Line, amount: float, indent: int = 4) -> str:
+    return f"{' ' * indent}{line.name:{28 - indent}} {amount:9.2f}  {line.arithmetic}"
+
+
+def _time(plan: Plan) -> Iterator[str]:
+    fit = next((f for f in plan.fits if f.fits), None)
+    fit = fit or next((f for f in plan.fits if f.duration), None)
+    if fit is None:
+        return
+    changed = f" with {settings(fit.changes)}" if fit.changes else ""
+    yield f"Time on {fit.gpu}{changed}, seconds"
+    gpu = GPUS[fit.gpu]
+    peak = gpu.peak(plan.recipe.dtype) / 1e12
+    yield (
+        f"  assumed: {COMPUTE_SHARE:.0%} of {peak:g} TFLOP/s, {BANDWIDTH_SHARE:.0%} of "
+        f"{gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a kernel"
+    )
+    yield "  a training step"
+    yield from (_row(line, line.amount) for line in fit.duration.step)
+    yield "  the run"
+    yield from (_row(line, line.amount) for line in fit.duration.run)
+    seconds = fit.duration.seconds
+    yield _row(Line("total", f"{seconds / 3600:.2f} hours", 0), seconds, indent=2)
+    yield ""
+
+
+def settings(changes: dict) -> str:
+    """Changes as they are written on the command line."""
+    words = []
+    for name, value in changes.items():
+        if name == "lora":
+            words.append(f"lora.rank={value['rank']}")
+        else:
+            words.append(f"{name}={str(value).lower()}")
+    return " ".join(words)
+
+
+def _gpus(plan: Plan, price: float | None) -> Iterator[str]:
+    cost = f" {'dollars':>8}" if price is not None else ""
+    yield f"{'GPU':10} {'GB':>5} {'usable':>7} {'needed':>7} {'hours':>7}{cost}"
+    for fit in plan.fits:
+        hours = f"{fit.duration.seconds / 3600:7.2f}" if fit.duration else f"{'-':>7}"
+        if price is not None:
+            hours += f" {fit.dollars(price):8.2f}" if fit.duration else f" {'-':>8}"
+        verdict = "fits" if fit.fits else f"fits with {settings(fit.changes or {})}"
+        if fit.changes is None:
+            verdict = "too small, whatever is changed that leaves the batch as it is"
+        amounts = f"{fit.memory / 1e9:5.0f} {fit.usable / 1e9:7.1f} {fit.peak / 1e9:7.1f}"
+        yield f"{fit.gpu:10} {amounts} {hours}  {verdict}"
+    if price is not None:
+        yield f"at {price:g} dollars an hour, the price that you gave"

@@ -1,0 +1,266 @@
+"""Where a run's memory goes, as an estimate whose every line can be checked by hand.
+
+Weights, gradients and AdamW's averages are 4 bytes a number (float32); under ``dtype: bfloat16``
+autocast keeps a rounded copy of each matrix during a pass.
+
+Activations that a backward pass needs, in bytes for one token of one layer, are
+
+    a_H·hidden + a_Q·(heads · head size) + a_I·intermediate + 8 + 4·heads + a_S·(row's length)
+
+with coefficients that were fitted to what ``torch.autograd.graph.saved_tensors_hooks`` sees in
+models of eight widths; the fit leaves no remainder, because each coefficient counts tensors. Under
+bfloat16, for example, a_H = 26: two norms keep input and output in float32 (16) and five linear
+maps their own rounded inputs (10). The mask of padding is kept by every layer (a_S). Under gradient
+checkpointing a layer keeps its input alone. Logits take 12 bytes at the peak: three float32 copies,
+logits at their temperature, log-probs and the gradient, measured by adding up what is alive.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from rlcourse.training.methods import METHODS
+from rlcourse.training.plan_work import Work
+
+# dtype, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
+KEPT = {
+    ("bfloat16", False): (26, 8, 8, 2, 0),
+    ("float32", False): (24, 16, 16, 4, 0),
+    ("bfloat16", True): (18, 10, 8, 2, 14),
+    ("float32", True): (16, 16, 16, 4, 28),
+}
+RECOMPUTED = {False: 1.2, True: 1.5}  # a layer's activations and gradients, without/with adapters
+LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion token
+LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
+LOGITS_FILTERED = 40  # top-k and top-p also sort
+
+
+@dataclass(frozen=True)
+class Line:
+    """One named amount, and the arithmetic that gives it."""
+
+    name: str
+    arithmetic: str
+    amount: float  # bytes, or seconds
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of a step, and what is alive in it besides what always is."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+    @property
+    def amount(self) -> float:
+        """Bytes."""
+        return total(self.lines)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a run keeps all the time, and what comes on top by turns."""
+
+    always: tuple[Line, ...]
+    moments: tuple[Moment, ...]
+
+    @property
+    def resident(self) -> float:
+        """Bytes that are always taken."""
+        return total(self.always)
+
+    @property
+    def worst(self) -> Moment:
+        """The moment that needs most."""
+        return max(self.moments, key=lambda moment: moment.amount)
+
+    @property
+    def peak(self) -> float:
+        """Bytes at the worst moment."""
+        return self.resident + self.worst.amount
+
+
+def total(lines: tuple[Line, ...]) -> float:
+    """The sum of some lines."""
+    return sum(line.amount for line in lines)
+
+
+def memory_of(work: Work) -> Memory:
+    """The memory of a run on one device."""
+    moments = list(_training(work))
+    if work.samples or METHODS[work.recipe.algorithm].compares:
+        lines = (*_copies(work), *decoding(work, work.sampled_rows))
+        moments.insert(0, Moment("sampling", lines))
+    return Memory(_always(work), tuple(moments))
+
+
+def trained_parameters(work: Work) -> int:
+    """Parameters of the policy (or reward model) that learn."""
+    if work.recipe.lora:
+        return work.shape.adapter_parameters(work.recipe.lora["rank"], work.recipe.lora["targets"])
+    scalar = work.recipe.algorithm == "reward_model"
+    return scalar_parameters(work) if scalar else work.shape.parameters
+
+
+def scalar_parameters(work: Work) -> int:
+    """Parameters of the policy's body under a scalar head: a critic, or a reward model."""
+    return work.shape.body + work.shape.hidden
+
+
+def weight_bytes(work: Work) -> int:
+    """Bytes of one of the policy's weights: what adapters freeze may be rounded for good."""
+    return 2 if work.recipe.lora and work.recipe.dtype == "bfloat16" else 4
+
+
+def _always(work: Work) -> tuple[Line, ...]:
+    recipe, n, trained = work.recipe, work.shape.parameters, trained_parameters(work)
+    size = weight_bytes(work)
+    lines = [Line("weights", f"{size} B x {n:,}", n * size)]
+    if recipe.lora:
+        lines.append(Line("adapters", f"4 B x {trained:,} of rank {_rank(work)}", 4 * trained))
+    if recipe.algorithm == "reward_model":
+        lines.append(Line("reward model", f"4 B x {trained:,}", 4 * trained))
+    lines.append(Line("AdamW", f"2 averages x 4 B x {trained:,}", 8 * trained))
+    if METHODS[recipe.algorithm].critic:
+        m = scalar_parameters(work)
+        lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
+    if work.reference:
+        size = 2 if recipe.dtype == "bfloat16" else 4
+        lines.append(Line("reference", f"{size} B x {n:,}, frozen", size * n))
+    return tuple(lines)
+
+
+def _copies(work: Work) -> tuple[Line, ...]:
+    """The rounded matrices that autocast keeps until the pass is over."""
+    if work.recipe.dtype != "bfloat16":
+        return ()
+    shape = work.shape
+    n = trained_parameters(work) if work.recipe.lora else shape.matrices + shape.biases
+    lines = [Line("bfloat16 copies", f"2 B x {n:,}", 2 * n)]
+    if METHODS[work.recipe.algorithm].critic:  # which reads in the same pass
+        m = shape.matrices + shape.biases - shape.vocabulary * shape.hidden
+        lines.append(Line("critic's copies", f"2 B x {m:,}", 2 * m))
+    return tuple(lines)
+
+
+def decoding(work: Work, rows: int) -> tuple[Line, ...]:
+    """What it takes to write `rows` completions at the same time."""
+    recipe, shape, lengths = work.recipe, work.shape, work.lengths
+    keys, values = cached_bytes(work)
+    places = cache_places(lengths.longest_prompt, recipe.max_tokens)
+    number = shape.cached_numbers
+    cache = Line(
+        "KV cache",
+        f"{shape.layers} layers x {shape.kv_heads} heads x {shape.head_size} x ({keys} + {values})"
+        f" B x {rows} rows x {places} places",
+        number * (keys + values) * rows * places,
+    )
+    filtered = recipe.top_k is not None or recipe.top_p is not None
+    size = LOGITS_FILTERED if filtered else LOGITS_SAMPLING
+    logits = size * rows * shape.vocabulary
+    words = f"{size} B x {rows} rows x {shape.vocabulary:,} words"
+    return cache, Line("logits", words, logits)
+
+
+def cached_bytes(work: Work) -> tuple[int, int]:
+    """Bytes of one number in the cached keys and in the values.
+
+    The rotation of keys is computed in float32 where the weights are, under autocast too.
+    """
+    if work.recipe.dtype == "float32":
+        return 4, 4
+    return (2, 2) if work.recipe.lora else (4, 2)
+
+
+def cache_places(prompt: int, tokens: int) -> int:
+    """Places that the cache's buffers end with (`with_room` of policy/decoding.py), if no row has
+    ended before: a half more than there is, whenever they are full."""
+    places = prompt + max(16, prompt // 2)
+    while places < prompt + tokens - 1:  # the last token is never read
+        places += max(16, places // 2)
+    return places
+
+
+def _training(work: Work) -> Iterator[Moment]:
+    """The moments of an update that can be its worst."""
+    shape, recipe, trained = work.shape, work.recipe, trained_parameters(work)
+    copies = _copies(work)
+    gradients = Line("gradients", f"4 B x {trained:,}", 4 * trained)
+    so_far = (gradients,) if work.in_pieces else ()  # of the pieces before this one
+    kept = activations(work)
+    logits = () if recipe.algorithm == "reward_model" else (_training_logits(work),)
+    yield Moment("training: after the forward pass", (*copies, *so_far, kept, *logits))
+    n = shape.matrices + shape.biases
+    # Autograd comes to copies that an earlier piece had made after everything else.
+    late = not recipe.lora and recipe.dtype == "bfloat16" and work.in_pieces
+    rounded = (Line("rounded gradients", f"2 B x {n:,}", 2 * n),) if late else ()
+    if recipe.gradient_checkpointing:
+        # As the inputs go, layer by layer, the gradients come.
+        coming = rounded if late else (gradients,) * (not so_far)
+        changing = max((kept,), coming, key=total)
+        layer = (*copies, *so_far, *changing, _recomputed(work))
+        yield Moment("training: a layer computed again", layer)
+    if not recipe.lora:
+        words = shape.vocabulary * shape.hidden
+        embedding = Line("embedding's gradient", f"2 x 4 B x {words:,}, not yet added", 8 * words)
+        yield Moment(
+            "training: end of the backward pass", (*copies, gradients, *rounded, embedding)
+        )
+    if METHODS[recipe.algorithm].critic:
+        m = scalar_parameters(work)
+        lines = [*copies, gradients, Line("critic's gradients", f"4 B x {m:,}", 4 * m), kept]
+        if recipe.gradient_checkpointing:
+            lines.append(_recomputed(work))
+        yield Moment("training: the critic", tuple(lines))
+
+
+def _training_logits(work: Work) -> Line:
+    size, rows, tokens = LOGITS_TRAINING, work.piece, work.lengths.longest_completion
+    words = work.shape.vocabulary
+    told = f"{size} B x {rows} rows x {tokens} tokens x {words:,} words"
+    return Line("logits", told, size * words * rows * tokens)
+
+
+def kept_by_a_layer(work: Work) -> int:
+    """Bytes that one layer keeps of one token for the backward pass."""
+    shape, recipe = work.shape, work.recipe
+    h, q, i, s, r = KEPT[recipe.dtype, bool(recipe.lora)]
+    width = work.lengths.longest_prompt + work.lengths.longest_completion
+    wide = h * shape.hidden + q * shape.heads * shape.head_size + i * shape.intermediate
+    return wide + 8 + 4 * shape.heads + s * width + r * (_rank(work) if recipe.lora else 0)
+
+
+def activations(work: Work) -> Line:
+    """What the backward pass of one piece needs from its forward pass."""
+    layers, tokens, one = work.shape.layers, work.piece_tokens, kept_by_a_layer(work)
+    if work.recipe.gradient_checkpointing:
+        size, width = weight_bytes(work), work.shape.hidden
+        told = f"{tokens:,} tokens x {layers} layers x {size} B x {width}"
+        return Line("layers' inputs", told, tokens * layers * size * width)
+    amount, arithmetic = layers * one * tokens, f"{layers} layers x {tokens:,} tokens x {one:,} B"
+    if work.piece_prompts < work.piece:
+        # Keys and values of a shared prompt, repeated for every row and query head that reads it.
+        size = 2 if work.recipe.dtype == "bfloat16" else 4
+        heads = work.shape.heads * work.shape.head_size
+        again = layers * 2 * size * heads * work.piece * work.lengths.longest_prompt
+        amount, arithmetic = amount + again, f"{arithmetic} + {again / 1e9:.2f} GB of shared keys"
+    return Line("activations", arithmetic, amount)
+
+
+def _recomputed(work: Work) -> Line:
+    """What one layer takes in the backward pass when its activations are computed again."""
+    more, one = RECOMPUTED[bool(work.recipe.lora)], kept_by_a_layer(work)
+    tokens = work.piece_tokens
+    return Line("layer in work", f"{more} x {tokens:,} tokens x {one:,} B", more * tokens * one)
+
+
+def evaluation_rows(work: Work, free: float, at_most: int = 512) -> int:
+    """Completions that evaluation writes at once: 512, halved until they fit into `free` bytes."""
+    rows = at_most
+    while rows > 1 and total((*_copies(work), *decoding(work, rows))) > free:
+        rows = ceil(rows // 2)
+    return rows
+
+
+def _rank(work: Work) -> int:
+    return work.recipe.lora["rank"]

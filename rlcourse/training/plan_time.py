@@ -1,0 +1,205 @@
+"""How long a run takes on a GPU: arithmetic, bytes moved and kernels launched, as an estimate.
+
+A forward pass takes 2 FLOP for each weight of a matrix and token, its backward pass twice that;
+attention's own products are left out. Writing a token reads all weights and the cache once, and
+launches the same kernels however few the rows are: whichever of the three takes longest counts. All
+shares and times below are assumptions, stated in every plan.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from rlcourse.training.methods import METHODS
+from rlcourse.training.plan_memory import (
+    Line,
+    cached_bytes,
+    evaluation_rows,
+    scalar_parameters,
+    total,
+    trained_parameters,
+)
+from rlcourse.training.plan_work import Work
+
+
+@dataclass(frozen=True)
+class GPU:
+    """A GPU by its data sheet: GB, GB/s, and dense TFLOP/s, None where it has no bfloat16."""
+
+    memory: float
+    bandwidth: float
+    bfloat16: float | None
+    float32: float
+
+    def peak(self, dtype: str) -> float | None:
+        """FLOP/s in this precision."""
+        tera = self.bfloat16 if dtype == "bfloat16" else self.float32
+        return tera and tera * 1e12
+
+
+GPUS = {
+    "T4": GPU(16, 320, None, 8.1),
+    "RTX-4080": GPU(16, 717, 97.5, 48.7),
+    "L4": GPU(24, 300, 121, 30.3),
+    "A10G": GPU(24, 600, 70, 35),
+    "RTX-4090": GPU(24, 1008, 165, 82.6),
+    "A100-40GB": GPU(40, 1555, 312, 19.5),
+    "A100-80GB": GPU(80, 2039, 312, 19.5),
+    "H100": GPU(80, 3350, 989, 67),
+    "H200": GPU(141, 4800, 989, 67),
+}
+COMPUTE_SHARE = 0.25  # of the peak that ordinary PyTorch reaches with small batches
+BANDWIDTH_SHARE = 0.6
+LAUNCH = 25e-6  # seconds a kernel, Python included
+KERNELS = {False: 46, True: 85}  # a layer's forward pass launches, without and with adapters
+KERNELS_OUTSIDE = 34  # embedding, mask, output layer
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds of a training step by its parts, and of all that a run does."""
+
+    step: tuple[Line, ...]
+    run: tuple[Line, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run."""
+        return total(self.run)
+
+
+def duration_of(work: Work, gpu: GPU, free: float, warm_start: float = 0.0) -> Duration:
+    """The time of a run; `free` bytes are left for evaluation, `warm_start` seconds come before.
+
+    Call it only where the GPU has the recipe's precision.
+    """
+    recipe, speed = work.recipe, _Speed(work, gpu)
+    step = (*speed.sampling_lines(), *speed.training_lines())
+    lines = [Line("warm start", "a plan of its own", warm_start)] if warm_start else []
+    lines += list(speed.pair_lines())
+    seconds = total(step)
+    lines.append(
+        Line("training", f"{recipe.steps} steps x {seconds:.2f} s", recipe.steps * seconds)
+    )
+    lines += list(speed.evaluation_lines(evaluation_rows(work, free)))
+    return Duration(step, tuple(lines))
+
+
+class _Speed:
+    """What a GPU makes of a recipe's work."""
+
+    def __init__(self, work: Work, gpu: GPU):
+        self.work, self.recipe, self.shape = work, work.recipe, work.shape
+        self.compares = METHODS[work.recipe.algorithm].compares
+        self.critic = METHODS[work.recipe.algorithm].critic
+        self.flops = gpu.peak(work.recipe.dtype) * COMPUTE_SHARE
+        self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
+        kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
+        self.launching = kernels * LAUNCH
+
+    def writing(self, rows: int, prompts: int) -> tuple[float, str]:
+        """Seconds to write `rows` completions of `prompts` prompts, and what bounds them."""
+        shape, lengths = self.shape, self.work.lengths
+        tokens = self.recipe.max_tokens if self.work.imitates else lengths.completion
+        keys, values = cached_bytes(self.work)
+        weights = shape.matrices * (2 if self.recipe.dtype == "bfloat16" else 4)
+        half_way = lengths.prompt + tokens / 2
+        cache = shape.cached_numbers * (keys + values) * rows * half_way
+        bounds = {
+            "launching kernels": self.launching,
+            "reading weights and cache": (weights + cache) / self.bytes,
+            "computing": 2 * shape.matrices * rows / self.flops,
+        }
+        slowest = max(bounds, key=bounds.get)
+        reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
+        told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
+        return reading + tokens * bounds[slowest], told
+
+    def sampling_lines(self) -> Iterator[Line]:
+        """A step's sampling."""
+        if not self.work.samples:
+            return
+        seconds, told = self.writing(self.work.sampled_rows, self.recipe.prompts)
+        if METHODS[self.recipe.algorithm].resamples and self.recipe.resample:
+            times = 1 + self.recipe.resample
+            yield Line("sampling", f"up to {times} draws x {told}", times * seconds)
+        else:
+            yield Line("sampling", told, seconds)
+
+    def training_lines(self) -> Iterator[Line]:
+        """A step's updates: passes over its rows, and the optimizer."""
+        recipe, work = self.recipe, self.work
+        m = self.shape.matrices
+        updates, minibatches = (1, 1) if self.compares else (recipe.updates, recipe.minibatches)
+        if recipe.algorithm == "reward_model":
+            m -= self.shape.vocabulary * self.shape.hidden
+        again = updates * (work.in_pieces + recipe.gradient_checkpointing)
+        if recipe.beta > 0 and recipe.algorithm != "reward_model":
+            yield self.passing("reference", 2 * m, 1)
+        yield self.passing("forward", 2 * m, updates)
+        if again:
+            why = ["micro-batches"] * work.in_pieces
+            why += ["gradient checkpointing"] * recipe.gradient_checkpointing
+            yield self.passing("forward again", 2 * m, again, why=f" for {' and '.join(why)}")
+        # Frozen weights need no gradient of their own, only the activations do.
+        yield self.passing("backward", 2 * m if recipe.lora else 4 * m, updates, kernels=2)
+        trained = trained_parameters(work)
+        if self.critic:
+            body = m - self.shape.vocabulary * self.shape.hidden
+            passes = 1 + updates * (3 + work.in_pieces + recipe.gradient_checkpointing)
+            yield self.passing("critic", 2 * body, passes)
+            trained += scalar_parameters(work)
+        steps = updates * minibatches
+        # AdamW reads weight, gradient and averages and writes all but the gradient: 28 bytes.
+        seconds = steps * 28 * trained / self.bytes
+        yield Line("optimizer", f"{steps} x 28 B x {trained:,} at {self.rate}", seconds)
+
+    @property
+    def rate(self) -> str:
+        """The memory bandwidth, as a plan tells it."""
+        return f"{self.bytes / 1e9:.0f} GB/s"
+
+    def passing(self, name: str, flop: float, passes: int, kernels: int = 1, why="") -> Line:
+        """`passes` over all rows of a step, in pieces, each of which launches its kernels."""
+        work = self.work
+        tokens = work.step_tokens
+        pieces = ceil(work.rows / work.piece) * (1 if self.compares else self.recipe.minibatches)
+        computing, launching = flop * tokens / self.flops, pieces * kernels * self.launching
+        told = f"{flop / 1e9:.2f} GFLOP x {tokens:,.0f} tokens at {self.flops / 1e12:.0f} TFLOP/s"
+        if launching > computing:
+            told = f"launching kernels for {pieces} micro-batches"
+        times = f"{passes} x " if passes > 1 else ""
+        return Line(name, times + told + why, passes * max(computing, launching))
+
+    def pair_lines(self) -> Iterator[Line]:
+        """Sampling the pairs that dpo and reward_model learn from."""
+        recipe = self.recipe
+        if not self.compares or recipe.pairs is not None:
+            return
+        questions = recipe.questions
+        if recipe.algorithm == "reward_model":
+            questions += recipe.eval_problems  # held-out pairs
+        seconds, told = self.writing(recipe.prompts * recipe.group_size, recipe.prompts)
+        batches = ceil(questions / recipe.prompts)
+        yield Line("pairs", f"{batches} batches x {told}", batches * seconds)
+
+    def evaluation_lines(self, rows: int) -> Iterator[Line]:
+        """The evaluations before and after training, and the greedy ones on the way."""
+        recipe = self.recipe
+        if not recipe.eval_problems or recipe.algorithm == "reward_model":
+            return
+        at_once = min(recipe.eval_problems, max(1, rows // recipe.eval_samples))
+        batches = ceil(recipe.eval_problems / at_once)
+        samples = min(rows, recipe.eval_samples)
+        turns = ceil(recipe.eval_samples / samples)  # where one problem's do not fit at once
+        greedy, _ = self.writing(at_once, at_once)
+        drawn, told = self.writing(at_once * samples, at_once)
+        told = f"2 x {batches} batches of {at_once} problems, greedy and {recipe.eval_samples} x"
+        seconds = 2 * batches * (greedy + turns * drawn)
+        yield Line("evaluation", f"{told} sampled, {at_once * samples} rows at once", seconds)
+        if recipe.eval_every:
+            times = recipe.steps // recipe.eval_every
+            batches = times * ceil(recipe.eval_problems / rows)
+            at_once = min(rows, recipe.eval_problems)
+            greedy, told = self.writing(at_once, at_once)
+            yield Line("evaluation on the way", f"{batches} batches x {told}", batches * greedy)

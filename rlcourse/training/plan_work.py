@@ -1,0 +1,144 @@
+"""What a recipe asks of a machine, in rows and tokens: the numbers that memory and time come from.
+
+Completions are taken to be as long as the recipe allows. Real ones are shorter, so that a plan
+says what a run takes at most.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+
+from rlcourse.training.methods import METHODS
+from rlcourse.training.plan_shapes import ModelShape, model_shape
+from rlcourse.training.recipe import Recipe
+
+# GSM8K's 7,473 training problems, counted with Qwen2.5's vocabulary, whose digits are tokens of
+# their own as are SmolLM2's.
+GSM8K_QUESTION = (60, 212)  # tokens on average and at most
+GSM8K_ANSWER = (122, 453)
+QUESTION_CHARACTERS, ANSWER_CHARACTERS = 3.9, 2.4  # of GSM8K, per token
+CHAT_TEMPLATE = 20  # tokens that a chat template puts around a message; assumed
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Tokens of prompts and completions."""
+
+    prompt: int  # on average
+    longest_prompt: int
+    completion: int  # on average
+    longest_completion: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """A recipe's batches, as rows and tokens."""
+
+    recipe: Recipe
+    shape: ModelShape
+    lengths: Lengths
+    rows: int  # that one optimizer step learns from
+    piece: int  # of these, read at once: the micro-batch
+    piece_prompts: int  # prompts read for them: one for a group, where the group is together
+    samples: bool  # whether training steps sample completions
+    imitates: bool  # whether they learn from demonstrations instead
+    reference: bool  # whether a frozen reference is kept
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether the rows are read in pieces, which takes a forward pass more."""
+        return self.piece < self.rows
+
+    @property
+    def sampled_rows(self) -> int:
+        """Completions that are written at the same time."""
+        return self.recipe.prompts * self.recipe.group_size
+
+    @property
+    def piece_tokens(self) -> int:
+        """Tokens of a piece at their longest, a shared prompt counted once."""
+        prompts = self.piece_prompts * self.lengths.longest_prompt
+        return prompts + self.piece * self.lengths.longest_completion
+
+    @property
+    def step_tokens(self) -> float:
+        """Tokens that reading all rows of a step once takes."""
+        share = self.piece_prompts / self.piece
+        compares = METHODS[self.recipe.algorithm].compares
+        rows = self.rows * (1 if compares else self.recipe.minibatches)
+        return rows * (share * self.lengths.prompt + self.lengths.completion)
+
+
+def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = None) -> Work:
+    """The work of a step of `recipe`; `prompt` and `completion` are mean lengths, if known.
+
+    Raises UserError where the policy's shape cannot be found, or the task's data.
+    """
+    method = METHODS[recipe.algorithm]
+    if recipe.algorithm == "sft":
+        rows = recipe.prompts
+    elif method.compares:
+        rows = 2 * recipe.prompts  # chosen and rejected
+    else:
+        rows = recipe.prompts * recipe.group_size
+    if not method.compares:
+        rows = ceil(rows / recipe.minibatches)
+    piece = min(recipe.micro_batch or rows, rows)
+    return Work(
+        recipe,
+        model_shape(recipe.policy),
+        lengths_of(recipe, prompt, completion),
+        rows,
+        piece,
+        prompts_of(piece, rows, recipe, method),
+        samples=not (method.imitates or method.compares),
+        imitates=method.imitates,
+        reference=(recipe.beta > 0 and recipe.algorithm != "reward_model") and not recipe.lora,
+    )
+
+
+def prompts_of(piece: int, rows: int, recipe: Recipe, method) -> int:
+    """Prompts read for a piece: groups share theirs, where activations are kept (forward.py)."""
+    if recipe.gradient_checkpointing or method.imitates:
+        return piece
+    if method.compares:
+        return piece // 2 if piece == rows else piece  # a pair's halves share a prompt
+    mixed = recipe.minibatches > 1 and piece == rows  # random rows: any group may be among them
+    size = recipe.group_size
+    across = piece % size and size % piece  # pieces that begin in the middle of a group
+    prompts = min(piece, recipe.prompts) if mixed else ceil(piece / size) + bool(across)
+    return prompts if 2 * prompts <= piece else piece
+
+
+def lengths_of(recipe: Recipe, prompt: int | None, completion: int | None) -> Lengths:
+    """Tokens of the task's prompts and of completions, GSM8K's by heart, others by characters."""
+    questions, answers = GSM8K_QUESTION, GSM8K_ANSWER
+    if recipe.task != "gsm8k":
+        options = json.dumps(recipe.task_options, sort_keys=True)
+        questions, answers = _task_tokens(recipe.task, recipe.data, recipe.seed, options)
+    around = CHAT_TEMPLATE + ceil(len(recipe.system or "") / QUESTION_CHARACTERS)
+    mean, longest = (around + n for n in questions)
+    if prompt is not None:
+        mean, longest = prompt, max(prompt, longest)
+    if recipe.algorithm == "sft":
+        written = (completion or answers[0] + 1, max(completion or 0, answers[1] + 1))  # with EOS
+    else:
+        written = (min(completion or recipe.max_tokens, recipe.max_tokens), recipe.max_tokens)
+    return Lengths(mean, longest, *written)
+
+
+@cache
+def _task_tokens(name: str, data: str | None, seed: int, options: str):
+    """Tokens of a task's questions and of its demonstrations."""
+    from rlcourse.tasks import load_task
+
+    task = load_task(name, data, seed, **json.loads(options))
+    shown = task.demonstrations or task.train
+    questions = _tokens([p.question for p in task.train], QUESTION_CHARACTERS)
+    return questions, _tokens([p.answer for p in shown], ANSWER_CHARACTERS)
+
+
+def _tokens(texts: list[str], characters: float) -> tuple[int, int]:
+    lengths = [len(text) for text in texts]
+    return ceil(sum(lengths) / len(lengths) / characters), ceil(max(lengths) / characters)

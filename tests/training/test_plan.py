@@ -1,0 +1,464 @@
+"""A plan says of memory what is really allocated, of time what can be checked by hand."""
+
+import json
+import weakref
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+from llamas import byte_tokenizer, random_model
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
+from typer.testing import CliRunner
+
+from rlcourse.cli import app
+from rlcourse.errors import UserError
+from rlcourse.policy import Policy
+from rlcourse.policy.decoding import CopiedPrompts
+from rlcourse.policy.lora import add_adapters
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training import Recipe, load_recipe, shipped_recipes
+from rlcourse.training.descent import adamw, arithmetic
+from rlcourse.training.forward import shared_prompt_logprobs
+from rlcourse.training.learners import reference_for
+from rlcourse.training.micro_batches import MicroBatches
+from rlcourse.training.plan import plan, plan_table, remedies
+from rlcourse.training.plan_memory import (
+    activations,
+    cache_places,
+    decoding,
+    memory_of,
+    scalar_parameters,
+    trained_parameters,
+)
+from rlcourse.training.plan_shapes import KNOWN, model_shape, shape_from_config
+from rlcourse.training.plan_time import (
+    BANDWIDTH_SHARE,
+    COMPUTE_SHARE,
+    GPUS,
+    KERNELS,
+    KERNELS_OUTSIDE,
+    LAUNCH,
+    duration_of,
+)
+from rlcourse.training.plan_work import Lengths, work_of
+from rlcourse.training.recompute import enable_recomputing
+from rlcourse.training.scalar_model import scalar_model
+
+LORA = {"rank": 4, "alpha": 8}
+KINDS = [("float32", False), ("bfloat16", False), ("float32", True), ("bfloat16", True)]
+
+
+def small_policy(dtype="float32", lora=False, architecture="llama", **sizes):
+    """A policy as a run of that recipe has it: what adapters freeze may be rounded."""
+    frozen = torch.bfloat16 if lora and dtype == "bfloat16" else torch.float32
+    policy = Policy(random_model(architecture, dtype=frozen, **sizes), byte_tokenizer())
+    if lora:
+        pytest.importorskip("peft")
+        add_adapters(policy, **LORA)
+    return policy
+
+
+def small_work(policy, batch, piece=None, **settings):
+    """The work of one step of a small policy on `batch`."""
+    rows, groups = len(batch), len(batch) // batch.group_size
+    size = {"prompts": groups, "group_size": batch.group_size, "max_tokens": batch.mask.shape[1]}
+    work = work_of(Recipe(policy="tiny", micro_batch=piece, **(size | settings)))
+    shape = shape_from_config(policy.model.config, "small")
+    width, length = batch.prompt_mask.shape[1], batch.mask.shape[1]
+    assert work.rows == rows
+    return replace(work, shape=shape, lengths=Lengths(width, width, length, length))
+
+
+def random_batch(groups=2, group_size=4, width=9, length=14, vocabulary=200):
+    """Rollouts of random tokens; one prompt is padded, as in nearly every real batch."""
+    draw = partial(torch.randint, 3, vocabulary, generator=torch.Generator().manual_seed(0))
+    rows = groups * group_size
+    prompts, mask = draw((groups, width)), torch.ones(groups, width, dtype=torch.bool)
+    mask[0, 0] = False
+    return Rollouts(
+        prompts.repeat_interleave(group_size, 0),
+        mask.repeat_interleave(group_size, 0),
+        draw((rows, length)),
+        torch.ones(rows, length, dtype=torch.bool),
+        torch.zeros(rows, length),
+        group_size=group_size,
+    )
+
+
+def lines_of(work):
+    memory = memory_of(work)
+    return [*memory.always, *(line for moment in memory.moments for line in moment.lines)]
+
+
+def amount(lines, name):
+    (found,) = {line.amount for line in lines if line.name == name}
+    return found
+
+
+def bytes_of(tensors):
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+# shapes
+
+
+def on_meta(config):
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
+def config_of(shape):
+    kind = Qwen2Config if shape.qkv_bias else LlamaConfig
+    return kind(
+        num_hidden_layers=shape.layers,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.intermediate,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        vocab_size=shape.vocabulary,
+        tie_word_embeddings=shape.tied,
+    )
+
+
+# As their makers give them.
+PARAMETERS = {
+    "HuggingFaceTB/SmolLM2-135M": 134_515_008,
+    "HuggingFaceTB/SmolLM2-360M": 361_821_120,
+    "HuggingFaceTB/SmolLM2-1.7B": 1_711_376_384,
+    "Qwen/Qwen2.5-0.5B": 494_032_768,
+    "Qwen/Qwen2.5-1.5B": 1_543_714_304,
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_models_have_the_parameters_that_their_shape_says(name):
+    shape = model_shape(f"{name}-Instruct")
+    config = config_of(shape)
+    assert shape_from_config(config, name) == shape
+    model = on_meta(config)
+    assert shape.parameters == sum(p.numel() for p in model.parameters()) == PARAMETERS[name]
+    linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
+    assert shape.matrices == sum(m.weight.numel() for m in linear)
+    assert shape.biases == sum(m.bias.numel() for m in linear if m.bias is not None)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("architecture", ["llama", "qwen2", "mistral"])
+def test_other_models_are_counted_from_their_configuration(architecture, tied, bias):
+    changes = {"tie_word_embeddings": tied}
+    if architecture == "llama":
+        changes |= {"attention_bias": bias, "mlp_bias": bias}
+    model = random_model(architecture, **changes)
+    shape = shape_from_config(model.config, "small")
+    assert shape.parameters == sum(p.numel() for p in model.parameters())
+
+
+def test_the_embedded_model_is_counted():
+    model = Policy.load("tiny", device="cpu").model
+    assert model_shape("tiny").parameters == sum(p.numel() for p in model.parameters())
+
+
+def test_models_that_cannot_be_planned_are_refused(tmp_path):
+    random_model("gpt2").config.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="is a gpt2 model"):
+        model_shape(str(tmp_path))
+    with pytest.raises(UserError, match="no model directory"):
+        model_shape("./nowhere")
+
+
+# memory, line by line
+
+
+@pytest.mark.parametrize("dtype, lora", KINDS)
+@pytest.mark.parametrize("architecture", ["llama", "qwen2"])
+def test_weights_gradients_and_optimizer_are_exact(dtype, lora, architecture):
+    policy, batch = small_policy(dtype, lora, architecture), random_batch()
+    settings = {"lora": LORA} if lora else {}
+    work = small_work(policy, batch, 4, dtype=dtype, beta=0.0 if lora else 0.1, **settings)
+    lines = lines_of(work)
+    optimizer = adamw(work.recipe, policy)
+    with arithmetic("cpu", dtype):
+        policy.logprobs(batch).sum().backward()
+    gradients = [p.grad for p in policy.parameters() if p.grad is not None]
+    optimizer.step()
+    trained = [p for p in policy.parameters() if p.requires_grad]
+    frozen = [p for p in policy.parameters() if not p.requires_grad]
+    assert trained_parameters(work) == sum(p.numel() for p in trained)
+    if lora:
+        assert amount(lines, "weights") == bytes_of(frozen)
+        assert amount(lines, "adapters") == bytes_of(trained)
+    else:
+        assert amount(lines, "weights") == bytes_of(trained)
+        reference = reference_for(policy, work.recipe)
+        assert amount(lines, "reference") == bytes_of(reference.parameters())
+    averages = [s[k] for s in optimizer.state.values() for k in ("exp_avg", "exp_avg_sq")]
+    assert amount(lines, "AdamW") == bytes_of(averages)
+    assert amount(lines, "gradients") == bytes_of(gradients)
+
+
+def test_a_critic_and_a_reward_model_are_a_body_with_a_head():
+    policy, batch = small_policy(tie_word_embeddings=False), random_batch()
+    work = small_work(policy, batch, algorithm="ppo")
+    critic = scalar_model(policy)
+    assert scalar_parameters(work) == sum(p.numel() for p in critic.parameters())
+    assert amount(lines_of(work), "critic") == 3 * bytes_of(critic.parameters())
+
+
+@pytest.mark.parametrize("dtype, lora", KINDS)
+def test_the_cache_is_exact(dtype, lora):
+    policy, batch = small_policy(dtype, lora), random_batch(length=60)
+    work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
+    prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
+    with torch.no_grad(), arithmetic("cpu", dtype):
+        decoder = CopiedPrompts(policy.model, mask, batch.group_size)
+        decoder.read_prompts(prompts)
+        for _ in range(59):
+            decoder.read(torch.full((len(batch),), 5))
+    buffers = [b for layer in decoder.cache.layers for b in (layer.key_buffer, layer.value_buffer)]
+    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
+    assert buffers[0].shape[2] == cache_places(9, 60)
+
+
+def kept_bytes(policy, batch, dtype):
+    """Bytes that a forward pass keeps for its backward pass, weights not counted."""
+    own = {p.data_ptr() for p in policy.parameters()}
+    kept, alive = {}, []
+
+    def pack(tensor):
+        alive.append(tensor)
+        if tensor.data_ptr() not in own:
+            kept[tensor.data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with hooks, arithmetic("cpu", dtype):
+        shared_prompt_logprobs(policy, batch)
+    return sum(kept.values())
+
+
+WIDTHS = [
+    {"hidden_size": 64, "intermediate_size": 112, "num_attention_heads": 8},
+    {"hidden_size": 96, "intermediate_size": 256, "num_attention_heads": 6, "head_dim": 16},
+    {"hidden_size": 48, "intermediate_size": 320, "num_attention_heads": 4, "head_dim": 32},
+]
+
+
+@pytest.mark.parametrize("sizes", WIDTHS)
+@pytest.mark.parametrize("dtype, lora", KINDS)
+@pytest.mark.parametrize("recomputing, group_size", [(False, 1), (False, 4), (True, 4)])
+def test_activations_are_what_autograd_keeps(sizes, dtype, lora, recomputing, group_size):
+    """By two layers and two groups more, so that neither weights nor what is kept once counts."""
+    algorithm = "grpo" if group_size > 1 else "reinforce"
+    settings = {"gradient_checkpointing": recomputing, "lora": LORA if lora else {}}
+    kept = planned = 0
+    for layers, sign in ((1, -1), (3, 1)):
+        policy = small_policy(dtype, lora, num_hidden_layers=layers, **sizes)
+        if recomputing:
+            enable_recomputing(policy.model)
+        for groups in (2, 4):
+            batch = random_batch(groups, group_size, length=6)
+            work = small_work(policy, batch, algorithm=algorithm, dtype=dtype, **settings)
+            sign = -sign
+            kept += sign * kept_bytes(policy, batch, dtype)
+            planned += sign * activations(work).amount
+    assert planned != 0 and kept == pytest.approx(planned, rel=0.03)
+
+
+class Alive(TorchDispatchMode):
+    """Adds up the bytes of the tensors made inside that are alive, and keeps the peak."""
+
+    def __init__(self, made_before):
+        super().__init__()
+        self.now = self.peak = 0
+        self.storages = {}
+        self.before = {tensor.untyped_storage()._cdata for tensor in made_before}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in tree_iter(result):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                key = storage._cdata
+                if key not in self.before and key not in self.storages:
+                    self.storages[key] = storage.nbytes()
+                    self.now += storage.nbytes()
+                    self.peak = max(self.peak, self.now)
+                    weakref.finalize(storage, self.gone, key)
+        return result
+
+    def gone(self, key):
+        self.now -= self.storages.pop(key)
+
+
+PEAKS = [
+    {"hidden_size": 96, "intermediate_size": 320, "num_attention_heads": 6, "vocab_size": 200},
+    {"hidden_size": 48, "intermediate_size": 64, "num_attention_heads": 3, "vocab_size": 3000},
+]
+
+
+@pytest.mark.parametrize("sizes", PEAKS)
+@pytest.mark.parametrize("piece", [None, 3])
+@pytest.mark.parametrize("recomputing", [False, True])
+@pytest.mark.parametrize("lora", [False, True])
+def test_the_peak_of_an_update_is_what_the_lines_of_training_add_up_to(
+    sizes, piece, recomputing, lora
+):
+    batch = random_batch(groups=3, width=12, length=24, vocabulary=sizes["vocab_size"])
+    sizes = {"num_hidden_layers": 5, "num_key_value_heads": 3, "head_dim": 16} | sizes
+    policy = small_policy("bfloat16", lora, **sizes)
+    if recomputing:
+        enable_recomputing(policy.model)
+    settings = {"gradient_checkpointing": recomputing, "lora": LORA if lora else {}}
+    work = small_work(policy, batch, piece, dtype="bfloat16", **settings)
+    learning = MicroBatches(policy, piece)
+    read = partial(shared_prompt_logprobs, policy)
+    with Alive(policy.parameters()) as alive, arithmetic("cpu", "bfloat16"):
+        learning.backward(read, batch, lambda logprobs: (logprobs.sum(),))
+    planned = max(m.amount for m in memory_of(work).moments if m.name.startswith("training"))
+    assert alive.peak == pytest.approx(planned, rel=0.12)
+
+
+# time
+
+
+def kernels(policy):
+    """Operations of one decoding step that make something new, as a GPU would launch them."""
+
+    class Count(TorchDispatchMode):
+        n = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            tensors = [x for x in tree_iter((args, kwargs)) if isinstance(x, torch.Tensor)]
+            known = {x.untyped_storage()._cdata for x in tensors}
+            made = [x for x in tree_iter(result) if isinstance(x, torch.Tensor)]
+            fresh = any(x.untyped_storage()._cdata not in known for x in made)
+            self.n += fresh or "copy_" in str(function)
+            return result
+
+    batch = random_batch()
+    with torch.no_grad(), arithmetic("cpu", "bfloat16"):
+        decoder = CopiedPrompts(policy.model, batch.prompt_mask[::4], 4)
+        decoder.read_prompts(batch.prompt_tokens[::4])
+        decoder.read(batch.tokens[:, 0])
+        with Count() as count:
+            decoder.read(batch.tokens[:, 1])
+    return count.n
+
+
+@pytest.mark.parametrize("lora", [False, True])
+def test_as_many_kernels_are_launched_as_plans_count(lora):
+    few, many = (kernels(small_policy("bfloat16", lora, num_hidden_layers=n)) for n in (2, 4))
+    assert (many - few) / 2 == KERNELS[lora]
+    assert few - 2 * KERNELS[lora] == pytest.approx(KERNELS_OUTSIDE, abs=4)
+
+
+def test_the_seconds_of_a_step_can_be_checked_by_hand():
+    """Qwen2.5-0.5B on an L4: launches bound its decoding, arithmetic its passes."""
+    work, gpu = work_of(load_recipe("gsm8k_grpo"), prompt=100, completion=200), GPUS["L4"]
+    found = {line.name: line.amount for line in duration_of(work, gpu, 5e9).step}
+    flops, matrices = COMPUTE_SHARE * 121e12, KNOWN["Qwen/Qwen2.5-0.5B"].matrices
+    prefill = 2 * matrices * 4 * 100 / flops
+    assert found["sampling"] == pytest.approx(prefill + 200 * (24 * 46 + 34) * LAUNCH)
+    tokens = 4 * 100 + 32 * 200  # a micro-batch is a group, so each prompt is read once
+    assert found["forward"] == pytest.approx(2 * matrices * tokens / flops)
+    assert found["forward again"] == found["forward"]
+    assert found["backward"] == 2 * found["forward"]
+    assert found["optimizer"] == pytest.approx(28 * 494_032_768 / (BANDWIDTH_SHARE * 300e9))
+
+
+def test_a_run_is_its_steps_and_its_evaluations():
+    recipe = load_recipe("gsm8k_grpo")
+    gpu = GPUS["L4"]
+    with_evaluation = duration_of(work_of(recipe), gpu, 5e9)
+    without = duration_of(work_of(recipe.but(eval_problems=0)), gpu, 5e9)
+    step = sum(line.amount for line in without.step)
+    assert without.seconds == pytest.approx(200 * step)
+    evaluation = {line.name: line.amount for line in with_evaluation.run}["evaluation"]
+    assert with_evaluation.seconds == pytest.approx(200 * step + evaluation)
+
+
+def test_what_a_recipe_adds_costs_what_it_adds():
+    base = load_recipe("gsm8k_grpo")
+
+    def lines(**changes):
+        found = plan(base.but(**changes), "H200").fits[0].duration
+        return {line.name: line.amount for line in (*found.step, *found.run)}
+
+    plain = lines()
+    assert lines(beta=0.1)["reference"] == plain["forward"]
+    assert lines(updates=3)["backward"] == pytest.approx(3 * plain["backward"])
+    assert lines(algorithm="dapo", resample=2)["sampling"] == 3 * plain["sampling"]
+    assert "forward again" not in lines(micro_batch=None)
+    assert lines(algorithm="dpo", beta=0.1)["pairs"] > 0 and "sampling" not in lines(
+        algorithm="sft"
+    )
+    assert lines(eval_every=50)["evaluation on the way"] > 0
+    assert lines(warm_start="sft")["warm start"] > 0
+
+
+# fit
+
+
+@pytest.mark.parametrize("name", ["gsm8k_smollm2_1.7b", "gsm8k_grpo", "gsm8k_ppo"])
+@pytest.mark.parametrize("gpu", GPUS)
+def test_what_is_said_to_fit_fits_and_what_comes_before_it_does_not(name, gpu):
+    recipe = load_recipe(name).but(micro_batch=None, gradient_checkpointing=False)
+    (fit,) = plan(recipe, gpu).fits
+    usable = 0.92 * GPUS[gpu].memory * 1e9
+    start = recipe if GPUS[gpu].bfloat16 else recipe.but(dtype="float32")
+    tried = [{}, *remedies(start)]
+    peaks = [memory_of(work_of(start.but(**changes))).peak for changes in tried]
+    fitting = [changes for changes, peak in zip(tried, peaks, strict=True) if peak <= usable]
+    if fit.changes is None:
+        assert not fitting and fit.duration is None
+    else:
+        precision = {} if GPUS[gpu].bfloat16 else {"dtype": "float32"}
+        assert fit.changes == precision | fitting[0]
+        assert plan(recipe.but(**fit.changes), gpu).fits[0].fits
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_has_a_plan_that_can_be_printed(name):
+    found = plan(name)
+    text = plan_table(found)
+    assert text.startswith("ESTIMATE, nothing was measured")
+    amounts = [line.amount for line in lines_of(found.work)]
+    assert min(amounts) > 0
+    assert all(gpu in text for gpu in GPUS)
+
+
+# as a command
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["plan", *arguments])
+
+
+def test_the_command_prints_a_table_or_json():
+    table = run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--price", "0.5")
+    assert table.exit_code == 0 and "KV cache" in table.stdout and "dollars" in table.stdout
+    found = json.loads(run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--json").stdout)
+    (gpu,) = found["gpus"]
+    assert found["estimate"] and gpu["fits"] and gpu["dollars"] is None
+    priced = json.loads(run("gsm8k_grpo", "--gpu", "L4", "--price", "2", "--json").stdout)
+    assert priced["gpus"][0]["dollars"] == pytest.approx(2 * priced["gpus"][0]["seconds"] / 3600)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["gsm8k_grpo", "--gpu", "A100"], "did you mean A100"),
+        (["gsm8k_grpo", "--price", "1"], "name it with --gpu"),
+        (["gsm8k_grop"], "did you mean"),
+        (["gsm8k_grpo", "policy=./nowhere"], "no model directory"),
+    ],
+)
+def test_what_cannot_be_planned_is_said_in_one_sentence(arguments, said):
+    result = run(*arguments)
+    assert result.exit_code == 1 and isinstance(result.exception, UserError)
+    assert said in str(result.exception)
