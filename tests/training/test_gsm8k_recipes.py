@@ -1,0 +1,176 @@
+"""The GSM8K recipes: named for what they do, alike where they should be, and each really runs."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from llamas import byte_tokenizer, random_model
+
+from rlcourse.policy import Policy
+from rlcourse.training import load_recipe, shipped_recipes, train
+from rlcourse.training.plan import plan
+from rlcourse.training.plan_work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
+from rlcourse.training.recipe import ALGORITHMS, SHIPPED, Recipe
+
+DATA = Path(
+    os.environ.get("RLCOURSE_GSM8K", Path(__file__).resolve().parents[3] / "shared" / "gsm8k")
+)
+RECIPES = [name for name in shipped_recipes() if name.startswith("gsm8k_")]
+METHODS = [name for name in RECIPES if name.removeprefix("gsm8k_") in ALGORITHMS]
+MODELS = [name for name in RECIPES if name not in METHODS]
+HUB = {
+    "smollm2_135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "smollm2_360m": "HuggingFaceTB/SmolLM2-360M-Instruct",
+    "smollm2_1.7b": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
+    "qwen2.5_0.5b": "Qwen/Qwen2.5-0.5B-Instruct",
+    "qwen2.5_1.5b": "Qwen/Qwen2.5-1.5B-Instruct",
+}
+with_data = pytest.mark.skipif(not (DATA / "train.jsonl").exists(), reason="needs GSM8K's files")
+
+
+def model_named(name):
+    """ "smollm2_1.7b" of "gsm8k_smollm2_1.7b_published"."""
+    return re.sub(r"^gsm8k_|_(published|lora)$", "", name)
+
+
+def test_every_algorithm_and_every_model_has_a_recipe():
+    assert {name.removeprefix("gsm8k_") for name in METHODS} == set(ALGORITHMS)
+    assert {model_named(name) for name in MODELS} == set(HUB)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_does_what_its_name_says(name):
+    recipe = load_recipe(name)
+    assert recipe.task == "gsm8k" and recipe.dtype == "bfloat16" and recipe.micro_batch
+    if name in METHODS:
+        assert recipe.algorithm == name.removeprefix("gsm8k_")
+        assert recipe.policy == HUB["qwen2.5_0.5b"] and recipe.extract is None
+    else:
+        assert recipe.policy == HUB[model_named(name)] and recipe.extract == "tagged"
+        assert bool(recipe.lora) == name.endswith("_lora")
+
+
+def test_recipes_of_a_kind_ask_in_the_same_words():
+    (marked,) = {load_recipe(name).system for name in METHODS}
+    (tagged,) = {load_recipe(name).system for name in MODELS}
+    assert "####" in marked
+    assert all(tag in tagged for tag in ("<think>", "</think>", "<answer>", "</answer>"))
+
+
+def test_the_published_setting_is_the_published_one():
+    recipe = load_recipe("gsm8k_smollm2_1.7b_published")
+    published = {
+        "algorithm": "grpo",
+        "policy": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
+        "extract": "tagged",
+        "rewards": {"correctness": 1.0, "format": 1.0},
+        "steps": 200,
+        "prompts": 4,
+        "group_size": 8,
+        "max_tokens": 300,
+        "temperature": 0.9,
+        "top_p": 0.9,
+        "top_k": 50,
+        "lr": 5e-5,
+        "schedule": "linear",
+        "warmup": 0,
+        "beta": 0.04,
+        "clip": 0.2,
+        "max_grad_norm": 1.0,
+        "updates": 1,
+        "minibatches": 1,
+        "lora": {},
+        "eval_samples": 8,
+        "eval_temperature": 0.7,
+    }
+    assert {key: getattr(recipe, key) for key in published} == published
+
+
+def test_our_own_spends_the_published_budget_unfiltered():
+    published, ours = (
+        load_recipe(name) for name in ("gsm8k_smollm2_1.7b_published", "gsm8k_smollm2_1.7b")
+    )
+    for key in ("policy", "steps", "prompts", "group_size", "max_tokens", "system", "extract"):
+        assert getattr(ours, key) == getattr(published, key)
+    for key in ("eval_problems", "eval_samples", "eval_temperature", "seed"):
+        assert getattr(ours, key) == getattr(published, key)
+    assert (ours.temperature, ours.top_k, ours.top_p) == (1.0, None, None)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_head_tells_what_rlcourse_plan_prints(name):
+    text = (SHIPPED / f"{name}.yaml").read_text("utf-8")
+    lines = text[: text.index("\nalgorithm:")].splitlines()
+    assert all(line.startswith("# ") for line in lines)
+    found = plan(name)
+    fit = next(fit for fit in found.fits if fit.fits)
+    hours = fit.duration.seconds / 3600
+    told = f"{found.memory.peak / 1e9:.1f} GB; {hours:.1f} hours on one {fit.gpu}."
+    assert lines[-1] == f"# Estimate of rlcourse plan: {told}"
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name.endswith("_lora")])
+def test_adapters_fit_a_gpu_of_16_gb(name):
+    assert plan(name, "RTX-4080").fits[0].fits
+
+
+# Each of them, from its first line to its report, on real questions with a small random model.
+
+SMALLER = {"steps": 2, "prompts": 2, "group_size": 2, "max_tokens": 6, "questions": 2}
+SMALLER |= {"eval_problems": 2, "eval_samples": 2, "overlong_buffer": 0, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Directories of a random Llama and a random Qwen2."""
+    place = tmp_path_factory.mktemp("models")
+    for kind in ("llama", "qwen2"):
+        Policy(random_model(kind), byte_tokenizer()).save(place / kind)
+    return {"HuggingFaceTB": str(place / "llama"), "Qwen": str(place / "qwen2")}
+
+
+@with_data
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_runs_from_start_to_report(name, models, tmp_path):
+    recipe = load_recipe(name)
+    if recipe.lora:
+        pytest.importorskip("peft")
+    changes = SMALLER | {"policy": models[recipe.policy.split("/")[0]], "data": str(DATA)}
+    if recipe.algorithm == "dapo":
+        changes["resample"] = 1
+    if recipe.algorithm in ("dpo", "reward_model"):
+        changes["pairs"] = write_pairs(tmp_path)  # a random model's answers are all alike: wrong
+    run = train(recipe.but(**changes), tmp_path / "run", progress=False)
+    assert [step["step"] for step in run.metrics] == [1, 2]
+    assert (tmp_path / "run" / "report.html").stat().st_size > 1000
+    kept = load_recipe(tmp_path / "run" / "recipe.yaml")
+    untouched = ("dtype", "micro_batch", "gradient_checkpointing", "system", "extract", "lora")
+    assert all(getattr(kept, key) == getattr(recipe, key) for key in untouched)
+    if recipe.algorithm != "reward_model":
+        assert run.after.problems == 2
+
+
+def write_pairs(place):
+    from rlcourse.tasks import load_task
+    from rlcourse.training import Pair
+    from rlcourse.training import write_pairs as write
+
+    problems = load_task("gsm8k", data=DATA).train[:24]
+    pairs = [Pair(p.question, p.answer[-9:], "no idea #### 0") for p in problems]
+    write(place / "pairs.jsonl", pairs)
+    return str(place / "pairs.jsonl")
+
+
+@with_data
+def test_the_lengths_that_plans_assume_fit_the_questions():
+    from rlcourse.tasks import load_task
+
+    problems = load_task("gsm8k", data=DATA).train
+    questions = [len(p.question) for p in problems]
+    answers = [len(p.answer) for p in problems]
+    assert len(problems) == 7473
+    mean = sum(questions) / len(questions)
+    assert mean / QUESTION_CHARACTERS == pytest.approx(GSM8K_QUESTION[0], abs=1)
+    assert max(questions) / GSM8K_QUESTION[1] > 3 and max(answers) / GSM8K_ANSWER[1] > 2
+    assert Recipe().max_tokens < GSM8K_ANSWER[0] < load_recipe("gsm8k_grpo").max_tokens
