@@ -1,0 +1,170 @@
+"""A plan's time, its verdict on each GPU, and the command that prints both."""
+
+import json
+
+import pytest
+import torch
+from test_plan import lines_of, random_batch, small_policy
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+from typer.testing import CliRunner
+
+from rlcourse.cli import app
+from rlcourse.errors import UserError
+from rlcourse.policy.decoding import CopiedPrompts
+from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.descent import arithmetic
+from rlcourse.training.plan import plan, plan_table, remedies
+from rlcourse.training.plan_memory import (
+    memory_of,
+)
+from rlcourse.training.plan_shapes import KNOWN
+from rlcourse.training.plan_time import (
+    BANDWIDTH_SHARE,
+    COMPUTE_SHARE,
+    GPUS,
+    KERNELS,
+    KERNELS_OUTSIDE,
+    LAUNCH,
+    duration_of,
+)
+from rlcourse.training.plan_work import work_of
+
+
+def kernels(policy):
+    """Operations of one decoding step that make something new, as a GPU would launch them."""
+
+    class Count(TorchDispatchMode):
+        n = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            tensors = [x for x in tree_iter((args, kwargs)) if isinstance(x, torch.Tensor)]
+            known = {x.untyped_storage()._cdata for x in tensors}
+            made = [x for x in tree_iter(result) if isinstance(x, torch.Tensor)]
+            fresh = any(x.untyped_storage()._cdata not in known for x in made)
+            self.n += fresh or "copy_" in str(function)
+            return result
+
+    batch = random_batch()
+    with torch.no_grad(), arithmetic("cpu", "bfloat16"):
+        decoder = CopiedPrompts(policy.model, batch.prompt_mask[::4], 4)
+        decoder.read_prompts(batch.prompt_tokens[::4])
+        decoder.read(batch.tokens[:, 0])
+        with Count() as count:
+            decoder.read(batch.tokens[:, 1])
+    return count.n
+
+
+@pytest.mark.parametrize("lora", [False, True])
+def test_as_many_kernels_are_launched_as_plans_count(lora):
+    few, many = (kernels(small_policy("bfloat16", lora, num_hidden_layers=n)) for n in (2, 4))
+    assert (many - few) / 2 == KERNELS[lora]
+    assert few - 2 * KERNELS[lora] == pytest.approx(KERNELS_OUTSIDE, abs=4)
+
+
+def test_the_seconds_of_a_step_can_be_checked_by_hand():
+    """Qwen2.5-0.5B on an L4: launches bound its decoding, arithmetic its passes."""
+    work, gpu = work_of(load_recipe("gsm8k_grpo"), prompt=100, completion=200), GPUS["L4"]
+    found = {line.name: line.amount for line in duration_of(work, gpu, 5e9).step}
+    flops, matrices = COMPUTE_SHARE * 121e12, KNOWN["Qwen/Qwen2.5-0.5B"].matrices
+    prefill = 2 * matrices * 4 * 100 / flops
+    assert found["sampling"] == pytest.approx(prefill + 200 * (24 * 46 + 34) * LAUNCH)
+    tokens = 4 * 100 + 32 * 200  # a micro-batch is a group, so each prompt is read once
+    assert found["forward"] == pytest.approx(2 * matrices * tokens / flops)
+    assert found["forward again"] == found["forward"]
+    assert found["backward"] == 2 * found["forward"]
+    assert found["optimizer"] == pytest.approx(28 * 494_032_768 / (BANDWIDTH_SHARE * 300e9))
+
+
+def test_a_run_is_its_steps_and_its_evaluations():
+    recipe = load_recipe("gsm8k_grpo")
+    gpu = GPUS["L4"]
+    with_evaluation = duration_of(work_of(recipe), gpu, 5e9)
+    without = duration_of(work_of(recipe.but(eval_problems=0)), gpu, 5e9)
+    step = sum(line.amount for line in without.step)
+    assert without.seconds == pytest.approx(200 * step)
+    evaluation = {line.name: line.amount for line in with_evaluation.run}["evaluation"]
+    assert with_evaluation.seconds == pytest.approx(200 * step + evaluation)
+
+
+def test_what_a_recipe_adds_costs_what_it_adds():
+    base = load_recipe("gsm8k_grpo")
+
+    def lines(**changes):
+        found = plan(base.but(**changes), "H200").fits[0].duration
+        return {line.name: line.amount for line in (*found.step, *found.run)}
+
+    plain = lines()
+    assert lines(beta=0.1)["reference"] == plain["forward"]
+    assert lines(updates=3)["backward"] == pytest.approx(3 * plain["backward"])
+    assert lines(algorithm="dapo", resample=2)["sampling"] == 3 * plain["sampling"]
+    assert "forward again" not in lines(micro_batch=None)
+    assert lines(algorithm="dpo", beta=0.1)["pairs"] > 0 and "sampling" not in lines(
+        algorithm="sft"
+    )
+    assert lines(eval_every=50)["evaluation on the way"] > 0
+    assert lines(warm_start="sft")["warm start"] > 0
+
+
+# fit
+
+
+@pytest.mark.parametrize("name", ["gsm8k_smollm2_1.7b", "gsm8k_grpo", "gsm8k_ppo"])
+@pytest.mark.parametrize("gpu", GPUS)
+def test_what_is_said_to_fit_fits_and_what_comes_before_it_does_not(name, gpu):
+    recipe = load_recipe(name).but(micro_batch=None, gradient_checkpointing=False)
+    (fit,) = plan(recipe, gpu).fits
+    usable = 0.92 * GPUS[gpu].memory * 1e9
+    start = recipe if GPUS[gpu].bfloat16 else recipe.but(dtype="float32")
+    tried = [{}, *remedies(start)]
+    peaks = [memory_of(work_of(start.but(**changes))).peak for changes in tried]
+    fitting = [changes for changes, peak in zip(tried, peaks, strict=True) if peak <= usable]
+    if fit.changes is None:
+        assert not fitting and fit.duration is None
+    else:
+        precision = {} if GPUS[gpu].bfloat16 else {"dtype": "float32"}
+        assert fit.changes == precision | fitting[0]
+        assert plan(recipe.but(**fit.changes), gpu).fits[0].fits
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_has_a_plan_that_can_be_printed(name):
+    found = plan(name)
+    text = plan_table(found)
+    assert text.startswith("ESTIMATE, nothing was measured")
+    amounts = [line.amount for line in lines_of(found.work)]
+    assert min(amounts) > 0
+    assert all(gpu in text for gpu in GPUS)
+
+
+# as a command
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["plan", *arguments])
+
+
+def test_the_command_prints_a_table_or_json():
+    table = run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--price", "0.5")
+    assert table.exit_code == 0 and "KV cache" in table.stdout and "dollars" in table.stdout
+    found = json.loads(run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--json").stdout)
+    (gpu,) = found["gpus"]
+    assert found["estimate"] and gpu["fits"] and gpu["dollars"] is None
+    priced = json.loads(run("gsm8k_grpo", "--gpu", "L4", "--price", "2", "--json").stdout)
+    assert priced["gpus"][0]["dollars"] == pytest.approx(2 * priced["gpus"][0]["seconds"] / 3600)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["gsm8k_grpo", "--gpu", "A100"], "did you mean A100"),
+        (["gsm8k_grpo", "--price", "1"], "name it with --gpu"),
+        (["gsm8k_grop"], "did you mean"),
+        (["gsm8k_grpo", "policy=./nowhere"], "no model directory"),
+    ],
+)
+def test_what_cannot_be_planned_is_said_in_one_sentence(arguments, said):
+    result = run(*arguments)
+    assert result.exit_code == 1 and isinstance(result.exception, UserError)
+    assert said in str(result.exception)
