@@ -74,12 +74,6 @@ EXPECTED_SCORE = Exercise(
             "cancel, so sum them. (On a logit that is not a number no computed sum is 0.)",
         ),
         Mistake(
-            "zeros written down in a fixed precision",
-            lambda logits: torch.zeros(len(logits)),
-            "The value is right, and nothing is shown by it: sum the weighted scores; the sum "
-            "takes its precision from the logits.",
-        ),
-        Mistake(
             "the scores of probabilities taken for logits",
             lambda logits: logits.softmax(0) @ _scores(logits.softmax(0)),
             "`score_function` takes logits and applies the softmax itself; π is only the weight.",

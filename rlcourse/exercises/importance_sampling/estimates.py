@@ -1,6 +1,7 @@
 """Estimates of KL(πθ‖πref) from one sampled token each."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -32,11 +33,27 @@ def _cases(draw: Draw) -> Iterator[Case]:
     near, apart = draw.logprobs(2, 2), 25 * tensor([[1.0, -1.0], [-0.9, 0.9]])
     for name in ESTIMATORS:
         yield case(f"{name}, far from the reference", near - 26, near - 26 - apart, name)
+    yield replace(case("an estimator that does not exist", *coin, "k4"), raises=True)
     same = draw.logprobs(2, 3)
     yield case("the same policy", same, same.clone(), "k3")
     # e^-d − 1 loses all its digits here; expm1 keeps them.
     near = draw.logprobs(*draw.shape())
     yield case("policies that hardly differ", near, near + 0.001 * draw.normal(*near.shape), "k3")
+
+
+def _strict(implementation):
+    """With the ValueError, so that the mistake is only the one that it is meant to be."""
+
+    def checked(logprobs, ref_logprobs, estimator="k3"):
+        if estimator not in ESTIMATORS:
+            raise ValueError(estimator)
+        return implementation(logprobs, ref_logprobs, estimator)
+
+    return checked
+
+
+def _lax(logprobs, ref_logprobs, estimator="k3"):
+    return kl_estimates(logprobs, ref_logprobs, estimator if estimator in ESTIMATORS else "k3")
 
 
 def _pair(draw: Draw) -> tuple[Tensor, Tensor]:
@@ -80,6 +97,10 @@ def _gradient_to_reference(logprobs, ref_logprobs, estimator="k3"):
 
 def _default_k1(logprobs, ref_logprobs, estimator="k1"):
     return kl_estimates(logprobs, ref_logprobs, estimator)
+
+
+def _by_lookup(logprobs, ref_logprobs, estimator="k3"):
+    return {name: kl_estimates(logprobs, ref_logprobs, name) for name in ESTIMATORS}[estimator]
 
 
 def _cut_off(logprobs, ref_logprobs, estimator="k3"):
@@ -169,17 +190,17 @@ KL_ESTIMATES = Exercise(
         ),
         Mistake(
             "k1 whatever `estimator` says",
-            _always("k1"),
+            _strict(_always("k1")),
             "The argument names one of three formulas.",
         ),
         Mistake(
             "k2 whatever `estimator` says",
-            _always("k2"),
+            _strict(_always("k2")),
             "The argument names one of three formulas.",
         ),
         Mistake(
             "k3 whatever `estimator` says",
-            _always("k3"),
+            _strict(_always("k3")),
             "The argument names one of three formulas.",
         ),
         *(
@@ -192,13 +213,25 @@ KL_ESTIMATES = Exercise(
             for bound in (3, 5, 10, 20)
         ),
         Mistake(
+            "numbers for an estimator that does not exist, where a ValueError is asked for",
+            _lax,
+            'A slip such as estimator="kl1" would go unseen for a whole training run: raise a '
+            "ValueError.",
+        ),
+        Mistake(
+            "a lookup that raises KeyError for an estimator that does not exist",
+            _by_lookup,
+            "An argument with a wrong value is a ValueError, and its message should say which "
+            "values there are.",
+        ),
+        Mistake(
             "k1 where no estimator is given",
             _default_k1,
             'The default is estimator="k3".',
         ),
         Mistake(
             "estimates through which gradient flows into the reference",
-            _gradient_to_reference,
+            _strict(_gradient_to_reference),
             "The reference is frozen: use `ref_logprobs.detach()`.",
         ),
         Mistake(
@@ -223,7 +256,7 @@ KL_ESTIMATES = Exercise(
             "The arguments are log-probs already, and the ratio is exp of their difference.",
         ),
     ),
-    alternatives=(_by_ratio, _in_float64),
+    alternatives=(_strict(_by_ratio), _strict(_in_float64)),
     hints=(
         "All three are functions of one number, d = log πθ − log πref of the sampled token.",
         "k1 is d, k2 is d²/2, and k3 adds to d a term whose mean under πθ is zero: πref/πθ − 1.",

@@ -1,6 +1,7 @@
 """How much likelier a sample is under the new policy than under the one that drew it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -45,6 +46,29 @@ def _cases(draw: Draw) -> Iterator[Case]:
     label = "log-ratios of ±25 in all, sequence"
     yield case(label, apart + far, apart, torch.ones(2, 10) > 0, "sequence")
     yield case("400 tokens", near, long, torch.ones(2, 400) > 0, "sequence")
+    unknown = case("a level that does not exist", *worked, "word")
+    yield replace(unknown, raises=True)
+
+
+def _strict(implementation, default="token"):
+    """With the ValueError, so that the mistake is only the one that it is meant to be."""
+
+    def checked(logprobs, old_logprobs, mask, level=default):
+        if level not in ("token", "sequence"):
+            raise ValueError(level)
+        return implementation(logprobs, old_logprobs, mask, level)
+
+    return checked
+
+
+def _lax(logprobs, old_logprobs, mask, level="token"):
+    known = level if level in ("token", "sequence") else "sequence"
+    return importance_weights(logprobs, old_logprobs, mask, known)
+
+
+def _by_lookup(logprobs, old_logprobs, mask, level="token"):
+    both = {n: importance_weights(logprobs, old_logprobs, mask, n) for n in ("token", "sequence")}
+    return both[level]
 
 
 def _log_ratio(logprobs, old_logprobs, mask):
@@ -211,36 +235,36 @@ IMPORTANCE_WEIGHTS = Exercise(
     mistakes=(
         Mistake(
             "the ratio upside down, πold/πθ",
-            _swapped,
+            _strict(_swapped),
             "A sample that has become likelier must count more: the new policy stands above.",
         ),
         Mistake(
             "weights that count padding",
-            _unmasked,
+            _strict(_unmasked),
             "What stands after the end of a completion was never sampled: mask the log-ratio "
             "before the exponential and the weight after it.",
         ),
         Mistake(
             "a weight of 1 for padding and for empty completions",
-            _padding_weighs_one,
+            _strict(_padding_weighs_one),
             "e⁰ = 1: a masked log-ratio still gives a weight; set it to 0 after the exponential.",
         ),
         Mistake(
             "a product of probabilities, which underflows",
-            _product_of_probabilities,
+            _strict(_product_of_probabilities),
             "400 tokens of probability 0.05 multiply to 0, and 0/0 is not a number: sum log-ratios "
             "and take the exponential once.",
         ),
         Mistake(
             "quotients of probabilities, which underflow",
-            _quotient_of_probabilities,
+            _strict(_quotient_of_probabilities),
             "exp(−110) is 0 in float32 and 0/0 is not a number: subtract the log-probs first, then "
             "take the exponential.",
         ),
         *(
             Mistake(
                 f"weights whose log-ratio is held within ±{bound}{where}",
-                _held_within(bound, **parts),
+                _strict(_held_within(bound, **parts)),
                 "Such a bound makes the weights wrong just where they are large, and beyond it no "
                 "gradient flows: these are the plain ratios.",
             )
@@ -253,80 +277,92 @@ IMPORTANCE_WEIGHTS = Exercise(
         ),
         Mistake(
             "weights through which gradient flows into the old log-probs",
-            _old_not_detached,
+            _strict(_old_not_detached),
             "The old policy is a fact of the past: use `old_logprobs.detach()`.",
         ),
         Mistake(
             "token weights whatever `level` says",
-            _as_level("token"),
+            _strict(_as_level("token")),
             'With level="sequence" a completion has one weight, (N,).',
         ),
         Mistake(
             "completion weights whatever `level` says",
-            _as_level("sequence"),
+            _strict(_as_level("sequence")),
             'With level="token" every token has its own weight, (N, T).',
         ),
         Mistake(
             "completion weights where no level is given",
-            _by_default_sequence,
+            _strict(_by_default_sequence, default="sequence"),
             'The default is level="token".',
         ),
         Mistake(
+            "weights for a level that does not exist, where a ValueError is asked for",
+            _lax,
+            'A slip such as level="tokens" would go unseen for a whole training run: raise a '
+            "ValueError.",
+        ),
+        Mistake(
+            "a lookup that raises KeyError for a level that does not exist",
+            _by_lookup,
+            "An argument with a wrong value is a ValueError, and its message should say which "
+            "values there are.",
+        ),
+        Mistake(
             "the geometric mean of a completion's token ratios",
-            _aggregated(_geometric),
+            _strict(_aggregated(_geometric)),
             "The probability of a completion is a product, so its log-ratio is the *sum* over its "
             "tokens. (The mean has its use in lesson 07, but it is no importance weight.)",
         ),
         Mistake(
             "the exponential of the mean log-ratio over all positions, padding included",
-            _aggregated(_geometric_with_padding),
+            _strict(_aggregated(_geometric_with_padding)),
             "The probability of a completion is a product, so its log-ratio is the *sum* over its "
             "tokens, and no length enters.",
         ),
         Mistake(
             "the mean of a completion's token ratios",
-            _aggregated(_arithmetic),
+            _strict(_aggregated(_arithmetic)),
             "Ratios of independent choices multiply: sum the log-ratios, then exp.",
         ),
         Mistake(
             "the sum of a completion's token ratios",
-            _aggregated(_summed),
+            _strict(_aggregated(_summed)),
             "The exponential comes after the sum: exp of a sum is a product, a sum of exps is not.",
         ),
         Mistake(
             "a product that one padded token makes 0",
-            _zeroed_by_padding,
+            _strict(_zeroed_by_padding),
             "Padding weighs 0 as a token, but in a product it must count as 1: sum the masked "
             "log-ratios and take exp of the sum.",
         ),
         Mistake(
             "the logarithm of the ratio",
-            _log_only,
+            _strict(_log_only),
             "A difference of log-probs is the log of the ratio: take exp.",
         ),
         Mistake(
             "a ratio of log-probs",
-            _ratio_of_logprobs,
+            _strict(_ratio_of_logprobs),
             "The ratio of probabilities is exp of the *difference* of their logarithms.",
         ),
         Mistake(
             "the ratio of the whole prefix at each token",
-            _cumulative,
+            _strict(_cumulative),
             "A token's weight is its own ratio; the product up to it is another estimator.",
         ),
         Mistake(
             "weights cut off at 1.2",
-            _clipped,
+            _strict(_clipped),
             "Clipping is PPO's idea and comes in lesson 05; these are the plain ratios.",
         ),
         Mistake(
             "weights that no gradient leaves",
-            _cut_off,
+            _strict(_cut_off),
             "The ratio itself carries the gradient of the loss: only the old log-probs are "
             "detached.",
         ),
     ),
-    alternatives=(_by_loop, _by_where),
+    alternatives=(_strict(_by_loop), _strict(_by_where)),
     hints=(
         "A ratio of probabilities is exp of a difference of log-probs. What must padding weigh, "
         "and what does exp make of a masked 0?",
