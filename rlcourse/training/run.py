@@ -6,88 +6,31 @@ were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face form
 and ``result.json``, whose presence says: finished.
 """
 
-import json
-import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
 from rlcourse.files import write_errors_explained, write_json, write_text
-from rlcourse.machine import hardware, versions
 from rlcourse.policy.lora import add_adapters, merge_adapters
-from rlcourse.reports import RunRecord, render_report
+from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
-from rlcourse.tasks.rewards import EXTRACTORS, format_reward
+from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
-from rlcourse.training.descent import NonFinite, arithmetic
-from rlcourse.training.learners import Learner, learner_for
+from rlcourse.training.descent import NonFinite
+from rlcourse.training.learners import learner_for
+from rlcourse.training.measuring import evaluation_of, held_out_metrics
 from rlcourse.training.methods import METHODS
-from rlcourse.training.metrics import MetricsWriter, read_metrics
+from rlcourse.training.metrics import MetricsWriter
 from rlcourse.training.micro_batches import is_out_of_memory
+from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.recompute import enable_recomputing
-from rlcourse.training.run_directory import false_start_undone
-from rlcourse.training.run_directory import open_directory as _open_directory
-from rlcourse.training.scalar_model import RewardModel
-
-
-@dataclass
-class Run:
-    """What training produced."""
-
-    recipe: Recipe
-    policy: object  # None where a reward model was trained
-    metrics: list[dict]  # one dict a step
-    before: Evaluation | None = None
-    after: Evaluation | None = None
-    directory: Path | None = None
-    reward_model: RewardModel | None = None
-    pair_accuracy: Interval | None = None  # of the reward model on held-out pairs
-
-    @property
-    def seconds(self) -> float:
-        """Seconds spent in training steps, evaluation not counted."""
-        return sum(step["seconds"] for step in self.metrics)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens sampled (or imitated) in training."""
-        return sum(step["tokens"] for step in self.metrics)
-
-    def record(self) -> RunRecord:
-        """What a report is made from; without ``result.json``'s facts until the run is through."""
-        facts = result(self) if len(self.metrics) == self.recipe.steps else {}
-        found = (self.metrics, self.before, self.after, self.pair_accuracy, facts, self.directory)
-        return RunRecord(self.recipe.to_dict(), *found)
-
-    def summary(self) -> str:
-        """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
-        lines = [f"{self.recipe.algorithm} · {len(self.metrics)} steps · {self.seconds:.1f} s"]
-        lines[0] += f" · {self.tokens:,} tokens"
-        if self.before and self.after:
-            before, after = self.before, self.after
-            k = max(before.pass_at)
-            for name, old, new in (
-                ("greedy accuracy", before.accuracy, after.accuracy),
-                ("sampled accuracy", before.sampled_accuracy, after.sampled_accuracy),
-                (f"pass@{k}", before.pass_at[k], after.pass_at[k]),
-            ):
-                lines.append(f"  {name:17} {old} → {new}")
-            lines.append(f"  on {after.problems} held-out problems, 95 % bootstrap intervals")
-        if self.pair_accuracy:
-            lines.append(f"  held-out pairs put in the right order {self.pair_accuracy}")
-        if self.directory:
-            lines.append(f"  report: {self.directory / 'report.html'}")
-        return "\n".join(lines)
-
-    __str__ = summary
-    __repr__ = summary
+from rlcourse.training.run_directory import false_start_undone, open_directory
 
 
 def train(
@@ -134,19 +77,19 @@ def train(
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
-    out = _open_directory(Path(out), recipe, resume) if out is not None else None
+    out = open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     with StopRequest() as stop:
         with false_start_undone(out):
-            task = task or _load_task(recipe)
+            task = task or task_of(recipe)
             if recipe.extract is not None:
                 task = replace(task, extract=EXTRACTORS[recipe.extract])
             if policy is None:
-                policy = _starting_policy(recipe, out, task, resume, progress)
+                policy = starting_policy(recipe, out, task, resume, progress)
             else:
                 policy = policy.clone()
-            _check_prompts_fit(policy, task, recipe)
+            check_prompts_fit(policy, task, recipe)
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
@@ -165,7 +108,7 @@ def train(
 
 
 def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
-    before = _evaluation(policy, recipe, task, out, "before", progress)
+    before = evaluation_of(policy, recipe, task, out, "before", progress)
     learner = learner_for(policy, recipe, task, method, reward, out, progress)
     saved = checkpoints(out / "checkpoints") if out else []
     done = load_checkpoint(saved[-1], learner.module, learner.optimizer) if saved else 0
@@ -180,16 +123,16 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         for metrics in learner.steps(done):
             done = metrics["step"]
             if recipe.eval_every and done % recipe.eval_every == 0:
-                metrics |= _held_out(learner, policy, recipe, task)
+                metrics |= held_out_metrics(learner, policy, recipe, task)
             writer.write(metrics)
-            bar.set_postfix(_postfix(metrics), refresh=False)
+            bar.set_postfix(shown_in_bar(metrics), refresh=False)
             bar.update()
             last = done == recipe.steps
             due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
             if out and (last or due or stop):
                 save_checkpoint(out / "checkpoints", done, learner.module, learner.optimizer)
             if stop and not last:
-                raise Interrupted(_stopped(run, stop.received), run, stop.received)
+                raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)
     except NonFinite as error:
         raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
     finally:
@@ -197,51 +140,21 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         writer.close()
     if recipe.lora:
         merge_adapters(policy)
-    run.after = _evaluation(policy, recipe, task, out, "after", progress)
+    run.after = evaluation_of(policy, recipe, task, out, "after", progress)
     run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
     if out:
-        _finish(run)
+        finish(run)
     return run
 
 
-def load_run(directory: str | Path, device: str | None = None) -> Run:
-    """A finished run from its directory, the trained policy included.
-
-    Raises:
-        UserError: there is no finished run.
-    """
-    from rlcourse.policy import Policy
-
-    directory = Path(directory)
-    if not (directory / "result.json").exists():
-        raise UserError(f"{directory} holds no finished run")
-    recipe = load_recipe(directory / "recipe.yaml")
-    device = device or recipe.device
-    run = Run(
-        recipe,
-        None,
-        read_metrics(directory / "metrics.jsonl"),
-        _read_evaluation(directory, "before"),
-        _read_evaluation(directory, "after"),
-        directory,
-    )
-    if recipe.algorithm == "reward_model":
-        run.reward_model = RewardModel.load(directory / "reward_model", device)
-        accuracy = json.loads((directory / "result.json").read_text()).get("pair_accuracy")
-        run.pair_accuracy = accuracy and Interval(**accuracy)
-    else:
-        run.policy = Policy.load(str(directory / "policy"), device=device)
-    return run
-
-
-def _load_task(recipe: Recipe) -> Task:
+def task_of(recipe: Recipe) -> Task:
     from rlcourse.tasks import load_task
 
     options = {"seed": recipe.seed, **recipe.task_options}
     return load_task(recipe.task, data=recipe.data, **options)
 
 
-def _check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
+def check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
     """Raise now what a question of rare length would else raise in the middle of the night."""
     if recipe.algorithm == "sft" or not hasattr(policy, "check_context"):
         return
@@ -254,7 +167,7 @@ def _check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
     policy.check_context(prompts, recipe.max_tokens)
 
 
-def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
+def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
     """The recipe's policy, trained by its warm start where it names one."""
     from rlcourse.policy import Policy
 
@@ -270,67 +183,14 @@ def _starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool,
     return train(first, place, task=task, resume=resume, progress=progress).policy
 
 
-def _evaluation(policy, recipe, task, out, when: str, progress: bool) -> Evaluation | None:
-    """The evaluation before or after training; read back where an earlier attempt wrote it."""
-    if recipe.eval_problems == 0 or recipe.algorithm == "reward_model":
-        return None
-    if out and (out / f"evaluation_{when}.json").exists():
-        return _read_evaluation(out, when)
-    going_on = out and out / f"evaluation_{when}"  # where it is kept until it is finished
-    with arithmetic(policy.device, recipe.dtype):
-        evaluation = evaluate_policy(
-            policy,
-            task.evaluation[: recipe.eval_problems],
-            recipe.eval_samples,
-            recipe.eval_temperature,
-            max_tokens=recipe.max_tokens,
-            extract=task.extract,
-            format_reward=format_reward if recipe.rewards["format"] else None,
-            system=recipe.system,
-            seed=recipe.seed,
-            progress=progress,
-            out=going_on,
-            resume=True,
-        )
-    if out:
-        write_json(out / f"evaluation_{when}.json", evaluation.to_dict())
-        shutil.rmtree(going_on)
-    return evaluation
-
-
-def _read_evaluation(out: Path, when: str) -> Evaluation | None:
-    path = out / f"evaluation_{when}.json"
-    if not path.exists():
-        return None
-    try:
-        return Evaluation.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{path} cannot be read ({error}): delete it and resume") from None
-
-
-def _held_out(learner: Learner, policy, recipe: Recipe, task: Task) -> dict[str, float]:
-    """How good what is trained is by now, as a metric."""
-    if learner.pair_accuracy is not None:
-        name, interval = "eval/pair_accuracy", learner.pair_accuracy()
-    else:
-        problems = task.evaluation[: recipe.eval_problems or 200]
-        share = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
-        right = round(share * len(problems))
-        scores = [1.0] * right + [0.0] * (len(problems) - right)
-        name, interval = "eval/accuracy", Interval.of(scores)
-    if interval is None:
-        return {}
-    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def _postfix(metrics: dict) -> dict[str, str]:
+def shown_in_bar(metrics: dict) -> dict[str, str]:
     shown = {"reward/mean": "reward", "accuracy": "accuracy", "rewards/accuracies": "pairs right"}
     shown |= {"eval/accuracy": "held-out", "eval/pair_accuracy": "held-out"}
     named = {label: f"{metrics[key]:.2f}" for key, label in shown.items() if key in metrics}
     return named or {"loss": f"{metrics['loss']:.3f}"}
 
 
-def _stopped(run: Run, signal_name: str) -> str:
+def how_it_stopped(run: Run, signal_name: str) -> str:
     done = f"{run.recipe.algorithm} stopped by {signal_name} after step "
     done += f"{len(run.metrics)} of {run.recipe.steps}"
     if run.directory is None:
@@ -343,7 +203,7 @@ def _last_checkpoint(out: Path | None) -> str:
     return f"the last checkpoint is {saved[-1]}" if saved else "there is no checkpoint yet"
 
 
-def _finish(run: Run) -> None:
+def finish(run: Run) -> None:
     """Write the policy, the report and, last of all, ``result.json``."""
     name, model = ("policy", run.policy) if run.policy else ("reward_model", run.reward_model)
     with write_errors_explained(run.directory / name):
@@ -351,24 +211,3 @@ def _finish(run: Run) -> None:
     record = run.record()
     write_text(run.directory / "report.html", render_report(record, Recipe().to_dict()))
     write_json(run.directory / "result.json", record.result)
-
-
-def result(run: Run) -> dict:
-    """What ``result.json`` holds: accuracies, intervals, seconds, tokens, versions, hardware."""
-    evaluations = {"before": run.before, "after": run.after}
-    return {
-        "algorithm": run.recipe.algorithm,
-        "steps": len(run.metrics),
-        **{name: e and e.to_dict(transcripts=False) for name, e in evaluations.items()},
-        **({"pair_accuracy": asdict(run.pair_accuracy)} if run.pair_accuracy else {}),
-        "seconds": {
-            "training": run.seconds,
-            "evaluation": sum(e.seconds for e in evaluations.values() if e),
-        },
-        "tokens": {
-            "training": run.tokens,
-            "evaluation": sum(e.tokens for e in evaluations.values() if e),
-        },
-        "versions": versions(),
-        "hardware": hardware((run.policy or run.reward_model).device),
-    }

@@ -42,7 +42,7 @@ def open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
 def false_start_undone(out: Path | None) -> Iterator[None]:
     """If what is inside fails before anything was done, `out` is as if nobody had tried.
 
-    The model's name was wrong, the hub was not there: once that is mended, the same command will do.
+    The model's name was wrong, or the hub away: once that is mended, the same command will do.
     """
     try:
         yield

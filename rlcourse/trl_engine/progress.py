@@ -132,7 +132,7 @@ class Progress(TrainerCallback):
         if self.recipe.eval_every and done % self.recipe.eval_every == 0:
             metrics |= held_out_accuracy(self.job, self.start, self.unwrap(model), processing_class)
         self.writer.write(metrics)
-        self.bar.set_postfix(local._postfix(metrics), refresh=False)
+        self.bar.set_postfix(local.shown_in_bar(metrics), refresh=False)
         self.bar.update()
 
     def _tokens(self, done: int) -> int:

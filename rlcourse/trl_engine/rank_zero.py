@@ -34,9 +34,9 @@ class Start:
 def before_training(job: Job, resume: bool) -> Start:
     """Run the warm start, evaluate, sample the pairs. The files are there for all processes."""
     recipe, task = job.recipe, job.task
-    policy = local._starting_policy(recipe, job.out, task, resume, job.progress).eval()
-    local._check_prompts_fit(policy, task, recipe)
-    before = local._evaluation(policy, recipe, task, job.out, "before", job.progress)
+    policy = local.starting_policy(recipe, job.out, task, resume, job.progress).eval()
+    local.check_prompts_fit(policy, task, recipe)
+    before = local.evaluation_of(policy, recipe, task, job.out, "before", job.progress)
     held_out = []
     if job.method.compares:
         training_pairs(policy, recipe, task, job.method, None, job.out, job.progress)
@@ -55,7 +55,7 @@ def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> di
         accuracy = lambda: pair_accuracy(reward_model, pairs, job.recipe, job.method)  # noqa: E731
     model = model.get_base_model() if job.recipe.lora else model
     learner = SimpleNamespace(pair_accuracy=accuracy)
-    return local._held_out(learner, Policy(model, tokenizer), job.recipe, job.task)
+    return local.held_out_metrics(learner, Policy(model, tokenizer), job.recipe, job.task)
 
 
 def after_training(job: Job, run: local.Run, start: Start, trained: Path) -> local.Run:
@@ -66,8 +66,10 @@ def after_training(job: Job, run: local.Run, start: Start, trained: Path) -> loc
         run.pair_accuracy = pair_accuracy(model, start.held_out, recipe, job.method)
     else:
         run.policy = trained_policy(job, trained)
-        run.after = local._evaluation(run.policy, recipe, job.task, job.out, "after", job.progress)
-    local._finish(run)
+        run.after = local.evaluation_of(
+            run.policy, recipe, job.task, job.out, "after", job.progress
+        )
+    local.finish(run)
     result = job.out / "result.json"
     facts = {"name": "trl", "processes": job.processes.count, "settings": job.settings}
     facts["versions"] = {name: version(name) for name in ("trl", "accelerate")}

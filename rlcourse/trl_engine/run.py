@@ -106,7 +106,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
 
 
 def _task(recipe: Recipe) -> Task:
-    task = local._load_task(recipe)
+    task = local.task_of(recipe)
     return replace(task, extract=EXTRACTORS[recipe.extract]) if recipe.extract else task
 
 
@@ -145,7 +145,7 @@ def _train(job: Job, start: Start | None, stop: StopRequest) -> local.Run | None
         trainer, progress = processes.together(lambda: _ready(job, stop, start))
         run = _run_steps(job, trainer, progress, start)
         if progress.stopped:
-            said = local._stopped(run, progress.stopped) if processes.first else ""
+            said = local.how_it_stopped(run, progress.stopped) if processes.first else ""
             processes.end_together(Interrupted(said, run, progress.stopped))
         trained = job.out / f"{TEMPORARY}trained"
         processes.together(partial(_save, trainer, trained))

@@ -9,7 +9,7 @@ import torch
 import yaml
 from echo import echo_policy, echo_recipe, echo_task
 
-import rlcourse.training.run as run_module
+import rlcourse.training.measuring as measuring
 from rlcourse.errors import UserError
 from rlcourse.evaluation import read_evaluation
 from rlcourse.signals import Interrupted
@@ -43,7 +43,7 @@ def test_a_long_question_of_the_evaluation_is_found_at_once_too():
 def test_an_evaluation_within_a_run_is_stopped_and_gone_on_with(
     tmp_path, number, code, monkeypatch
 ):
-    evaluate, signals = run_module.evaluate_policy, []
+    evaluate, signals = measuring.evaluate_policy, []
 
     def two_problems_at_a_time(*args, **options):
         return evaluate(*args, **options, batch=10)
@@ -54,7 +54,7 @@ def test_an_evaluation_within_a_run_is_stopped_and_gone_on_with(
             os.kill(os.getpid(), number)
         return extract_answer(text)
 
-    monkeypatch.setattr(run_module, "evaluate_policy", two_problems_at_a_time)
+    monkeypatch.setattr(measuring, "evaluate_policy", two_problems_at_a_time)
     task, recipe = echo_task(), echo_recipe(steps=2)
     task = replace(task, extract=reading)
     options = {"policy": echo_policy(), "task": task, "progress": False}

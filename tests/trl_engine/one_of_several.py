@@ -39,7 +39,7 @@ def main() -> None:
     what, path, out = sys.argv[1:]
     recipe = load_recipe(path)
     prompts = []
-    generate = local_completions(recipe, local._load_task(recipe))
+    generate = local_completions(recipe, local.task_of(recipe))
 
     def noted(self, prompt_ids, *unused):
         prompts.append(prompt_ids)

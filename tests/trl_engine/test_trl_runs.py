@@ -77,7 +77,7 @@ def test_given_the_same_completions_both_engines_learn_the_same(
     reward_digits(monkeypatch)
     recipe = recipe_of(places, algorithm, **changes)
     base = trl.RLOOTrainer if algorithm == "rloo" else trl.GRPOTrainer
-    generate = local_completions(recipe, local._load_task(recipe))
+    generate = local_completions(recipe, local.task_of(recipe))
     monkeypatch.setattr(base, "_generate_single_turn", generate)
     ours, theirs = both(recipe, tmp_path)
     assert_same_weights(ours.policy, theirs.policy, echo_policy())
@@ -151,7 +151,7 @@ def test_trl_samples_from_the_policys_own_distribution(temperature, places, tmp_
     recipe = recipe_of(places | {"policy": str(tmp_path / "peaked")}, **changes)
     trl_engine.train(recipe.but(temperature=temperature), tmp_path / "out", progress=False)
 
-    (problem,) = problems_of_step(local._load_task(recipe).train, 1, 0, recipe.seed)
+    (problem,) = problems_of_step(local.task_of(recipe).train, 1, 0, recipe.seed)
     tokens, _ = policy.encode_prompts([policy.format_prompt(problem.question)])
     probabilities = (policy.model(tokens).logits[0, -1] / temperature).softmax(-1)
     visible = {policy.tokenizer.decode([i]): p.item() for i, p in enumerate(probabilities) if i > 2}

@@ -1,0 +1,67 @@
+"""How good what is trained is: before, after, and on the way."""
+
+import json
+import shutil
+from pathlib import Path
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
+from rlcourse.files import write_json
+from rlcourse.tasks.problem import Task
+from rlcourse.tasks.rewards import format_reward
+from rlcourse.training.descent import arithmetic
+from rlcourse.training.learners import Learner
+from rlcourse.training.recipe import Recipe
+
+
+def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evaluation | None:
+    """The evaluation before or after training; read back where an earlier attempt wrote it."""
+    if recipe.eval_problems == 0 or recipe.algorithm == "reward_model":
+        return None
+    if out and (out / f"evaluation_{when}.json").exists():
+        return read_evaluation_of(out, when)
+    going_on = out and out / f"evaluation_{when}"  # where it is kept until it is finished
+    with arithmetic(policy.device, recipe.dtype):
+        evaluation = evaluate_policy(
+            policy,
+            task.evaluation[: recipe.eval_problems],
+            recipe.eval_samples,
+            recipe.eval_temperature,
+            max_tokens=recipe.max_tokens,
+            extract=task.extract,
+            format_reward=format_reward if recipe.rewards["format"] else None,
+            system=recipe.system,
+            seed=recipe.seed,
+            progress=progress,
+            out=going_on,
+            resume=True,
+        )
+    if out:
+        write_json(out / f"evaluation_{when}.json", evaluation.to_dict())
+        shutil.rmtree(going_on)
+    return evaluation
+
+
+def read_evaluation_of(out: Path, when: str) -> Evaluation | None:
+    path = out / f"evaluation_{when}.json"
+    if not path.exists():
+        return None
+    try:
+        return Evaluation.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} cannot be read ({error}): delete it and resume") from None
+
+
+def held_out_metrics(learner: Learner, policy, recipe: Recipe, task: Task) -> dict[str, float]:
+    """How good what is trained is by now, as a metric."""
+    if learner.pair_accuracy is not None:
+        name, interval = "eval/pair_accuracy", learner.pair_accuracy()
+    else:
+        problems = task.evaluation[: recipe.eval_problems or 200]
+        share = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
+        right = round(share * len(problems))
+        scores = [1.0] * right + [0.0] * (len(problems) - right)
+        name, interval = "eval/accuracy", Interval.of(scores)
+    if interval is None:
+        return {}
+    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}

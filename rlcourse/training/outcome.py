@@ -1,0 +1,118 @@
+"""What a run produced: in memory, as ``result.json``, and read back from its directory."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation, Interval
+from rlcourse.machine import hardware, versions
+from rlcourse.reports import RunRecord
+from rlcourse.training.measuring import read_evaluation_of
+from rlcourse.training.metrics import read_metrics
+from rlcourse.training.recipe import Recipe, load_recipe
+from rlcourse.training.scalar_model import RewardModel
+
+
+@dataclass
+class Run:
+    """What training produced."""
+
+    recipe: Recipe
+    policy: object  # None where a reward model was trained
+    metrics: list[dict]  # one dict a step
+    before: Evaluation | None = None
+    after: Evaluation | None = None
+    directory: Path | None = None
+    reward_model: RewardModel | None = None
+    pair_accuracy: Interval | None = None  # of the reward model on held-out pairs
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in training steps, evaluation not counted."""
+        return sum(step["seconds"] for step in self.metrics)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sampled (or imitated) in training."""
+        return sum(step["tokens"] for step in self.metrics)
+
+    def record(self) -> RunRecord:
+        """What a report is made from; without ``result.json``'s facts until the run is through."""
+        facts = result(self) if len(self.metrics) == self.recipe.steps else {}
+        found = (self.metrics, self.before, self.after, self.pair_accuracy, facts, self.directory)
+        return RunRecord(self.recipe.to_dict(), *found)
+
+    def summary(self) -> str:
+        """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
+        lines = [f"{self.recipe.algorithm} · {len(self.metrics)} steps · {self.seconds:.1f} s"]
+        lines[0] += f" · {self.tokens:,} tokens"
+        if self.before and self.after:
+            before, after = self.before, self.after
+            k = max(before.pass_at)
+            for name, old, new in (
+                ("greedy accuracy", before.accuracy, after.accuracy),
+                ("sampled accuracy", before.sampled_accuracy, after.sampled_accuracy),
+                (f"pass@{k}", before.pass_at[k], after.pass_at[k]),
+            ):
+                lines.append(f"  {name:17} {old} → {new}")
+            lines.append(f"  on {after.problems} held-out problems, 95 % bootstrap intervals")
+        if self.pair_accuracy:
+            lines.append(f"  held-out pairs put in the right order {self.pair_accuracy}")
+        if self.directory:
+            lines.append(f"  report: {self.directory / 'report.html'}")
+        return "\n".join(lines)
+
+    __str__ = summary
+    __repr__ = summary
+
+
+def load_run(directory: str | Path, device: str | None = None) -> Run:
+    """A finished run from its directory, the trained policy included.
+
+    Raises:
+        UserError: there is no finished run.
+    """
+    from rlcourse.policy import Policy
+
+    directory = Path(directory)
+    if not (directory / "result.json").exists():
+        raise UserError(f"{directory} holds no finished run")
+    recipe = load_recipe(directory / "recipe.yaml")
+    device = device or recipe.device
+    run = Run(
+        recipe,
+        None,
+        read_metrics(directory / "metrics.jsonl"),
+        read_evaluation_of(directory, "before"),
+        read_evaluation_of(directory, "after"),
+        directory,
+    )
+    if recipe.algorithm == "reward_model":
+        run.reward_model = RewardModel.load(directory / "reward_model", device)
+        accuracy = json.loads((directory / "result.json").read_text()).get("pair_accuracy")
+        run.pair_accuracy = accuracy and Interval(**accuracy)
+    else:
+        run.policy = Policy.load(str(directory / "policy"), device=device)
+    return run
+
+
+def result(run: Run) -> dict:
+    """What ``result.json`` holds: accuracies, intervals, seconds, tokens, versions, hardware."""
+    evaluations = {"before": run.before, "after": run.after}
+    return {
+        "algorithm": run.recipe.algorithm,
+        "steps": len(run.metrics),
+        **{name: e and e.to_dict(transcripts=False) for name, e in evaluations.items()},
+        **({"pair_accuracy": asdict(run.pair_accuracy)} if run.pair_accuracy else {}),
+        "seconds": {
+            "training": run.seconds,
+            "evaluation": sum(e.seconds for e in evaluations.values() if e),
+        },
+        "tokens": {
+            "training": run.tokens,
+            "evaluation": sum(e.tokens for e in evaluations.values() if e),
+        },
+        "versions": versions(),
+        "hardware": hardware((run.policy or run.reward_model).device),
+    }
