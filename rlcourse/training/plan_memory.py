@@ -8,9 +8,10 @@ Activations that a backward pass needs, in bytes for one token of one layer, are
     a_H·hidden + a_Q·(heads · head size) + a_I·intermediate + 8 + 4·heads + a_S·(row's length)
 
 with coefficients that were fitted to what ``torch.autograd.graph.saved_tensors_hooks`` sees in
-models of eight widths; the fit leaves no remainder, because each coefficient counts tensors. Under
-bfloat16, for example, a_H = 26: two norms keep input and output in float32 (16) and five linear
-maps their own rounded inputs (10). The mask of padding is kept by every layer (a_S). Under gradient
+random Llamas of nine widths, measured on the CPU. Nothing is left over, because each coefficient
+counts tensors (with a single key-value head one is saved). Under bfloat16, for example, a_H = 26:
+two norms keep input and output in float32 (16) and five linear maps their own rounded inputs (10).
+The mask of padding is kept by every layer (a_S); adapters add to it by their rank. Under gradient
 checkpointing a layer keeps its input alone. Logits take 12 bytes at the peak: three float32 copies,
 logits at their temperature, log-probs and the gradient, measured by adding up what is alive.
 """

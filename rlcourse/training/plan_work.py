@@ -13,7 +13,7 @@ from rlcourse.training.methods import METHODS
 from rlcourse.training.plan_shapes import ModelShape, model_shape
 from rlcourse.training.recipe import Recipe
 
-# GSM8K's 7,473 training problems, counted with Qwen2.5's vocabulary, whose digits are tokens of
+# GSM8K's 7,473 training problems, counted with Qwen's vocabulary, whose digits are tokens of
 # their own as are SmolLM2's.
 GSM8K_QUESTION = (60, 212)  # tokens on average and at most
 GSM8K_ANSWER = (122, 453)

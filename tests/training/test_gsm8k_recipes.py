@@ -9,7 +9,7 @@ from llamas import byte_tokenizer, random_model
 
 from rlcourse.policy import Policy
 from rlcourse.training import load_recipe, shipped_recipes, train
-from rlcourse.training.plan import plan
+from rlcourse.training.plan import plan, settings
 from rlcourse.training.plan_work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.training.recipe import ALGORITHMS, SHIPPED, Recipe
 
@@ -108,6 +108,17 @@ def test_the_head_tells_what_rlcourse_plan_prints(name):
     hours = fit.duration.seconds / 3600
     told = f"{found.memory.peak / 1e9:.1f} GB; {hours:.1f} hours on one {fit.gpu}."
     assert lines[-1] == f"# Estimate of rlcourse plan: {told}"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_guide_tells_what_rlcourse_plan_prints(name):
+    guide = (Path(__file__).parents[2] / "course" / "gsm8k.md").read_text("utf-8")
+    found, cells = plan(name), [f"`{name}`"]
+    cells.append(f"{found.memory.peak / 1e9:.1f}")
+    for fit in (fit for fit in found.fits if fit.gpu in ("L4", "A100-40GB", "H100")):
+        hours = f"{fit.duration.seconds / 3600:.1f} h" if fit.fits else None
+        cells.append(hours or f"`{settings(fit.changes)}`")
+    assert f"| {' | '.join(cells)} |" in guide
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name.endswith("_lora")])
