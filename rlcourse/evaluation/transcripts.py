@@ -1,6 +1,6 @@
 """Completions side by side, right ones and wrong ones told apart by color and by a mark."""
 
-from html import escape
+from html import escape as html_escape
 
 from rlcourse.evaluation.measure import evaluate_policy
 from rlcourse.evaluation.results import Evaluation, Transcript
@@ -15,6 +15,11 @@ STYLE = """
 """
 
 
+def escape(text: str) -> str:
+    """Text as HTML in which JupyterLab finds no formula between two dollar signs."""
+    return html_escape(text).replace("$", "<span>$</span>")
+
+
 class TranscriptsTable:
     """A table of transcripts: HTML in a notebook, plain text elsewhere."""
 
@@ -27,7 +32,7 @@ class TranscriptsTable:
         head = "".join(f"<th>{escape(name)}</th>" for name in ("problem", *names))
         rows = []
         for row in zip(*self.columns.values(), strict=True):
-            reference = escape(row[0].answer)
+            reference = html_escape(row[0].answer)
             cells = f'<td title="{reference}">{escape(row[0].question)}</td>'
             for t in row:
                 kind, mark = ("right", "✓") if t.correct else ("wrong", "✗")

@@ -25,6 +25,12 @@ def test_a_table_marks_right_and_wrong_and_escapes_everything(evaluation):
     assert "before" in str(table) and "after" in str(table)
 
 
+def test_prices_are_no_formula_to_jupyterlab(evaluation):
+    priced = Problem("At $2 each, what do $9 buy?", "#### 4")
+    html = transcripts_table(right_when(lambda q: False), problems=[priced])._repr_html_()
+    assert "$2" not in html and "<span>$</span>2 each" in html
+
+
 def test_problems_whose_outcome_changed_are_shown_first(evaluation):
     def column(outcomes):
         return [
