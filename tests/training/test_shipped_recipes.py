@@ -5,7 +5,6 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, shipped_recipes
 
-
 EMBEDDED = [name for name in shipped_recipes() if not name.startswith("gsm8k_")]
 
 
