@@ -1,7 +1,7 @@
 """The HTML that Jupyter shows, in the colors of the reader's theme."""
 
 import re
-from html import escape
+from html import escape as html_escape
 
 from torch import Tensor
 
@@ -13,6 +13,11 @@ GREY = "rgba(128, 128, 128, .6)"
 POSITIVE, NEGATIVE = "0, 114, 178", "213, 94, 0"  # blue and vermilion, told apart by everyone
 HATCH = "repeating-linear-gradient(45deg, transparent 0 4px, rgba(128, 128, 128, .45) 4px 5px)"
 LARGEST_GRID = 12  # rows or columns of a heat table
+
+
+def escape(text: str) -> str:
+    """Text as HTML in which JupyterLab finds no formula between two dollar signs."""
+    return html_escape(text).replace("$", "<span>$</span>")
 
 
 def box(content: str, color: str) -> str:

@@ -200,6 +200,11 @@ def test_notebook_output_carries_the_verdict_for_tools():
     assert "padding" in bundle["text/html"] and "repeating-linear-gradient" in bundle["text/html"]
 
 
+def test_prices_in_a_message_are_no_formula_to_jupyterlab():
+    html = check(lambda text: "$7 $8", exercise="extract_answer", seed=0)._repr_html_()
+    assert "$" in html and "$" not in html.replace("<span>$</span>", "")
+
+
 def test_html_escapes_what_the_student_wrote():
     def sneaky(logprobs, rewards, mask):
         raise ValueError("<script>alert(1)</script>")
