@@ -214,6 +214,8 @@ class RoomyLayer(DynamicLayer):
 
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs):
         """Append, and return all keys and values so far."""
+        # Under autocast the rotation leaves keys in float32, which attention would round anyway.
+        key_states = key_states.to(value_states.dtype)
         if not self.is_initialized:
             super().lazy_initialization(key_states, value_states)
             self.key_buffer, self.value_buffer = self.keys, self.values = key_states, value_states

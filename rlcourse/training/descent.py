@@ -70,15 +70,15 @@ def require_finite(values: Iterable[Tensor], what: str, step: int, recipe: Recip
             )
 
 
-def arithmetic(device: torch.device, dtype: str, weights_change: bool = False) -> torch.autocast:
+def arithmetic(device: torch.device, dtype: str, keep_rounded: bool = True) -> torch.autocast:
     """The precision in which something is computed. Weights and optimizer stay in float32.
 
-    Within one such context the rounded weights are computed once and kept: let it end before an
-    optimizer step, or say that the weights change inside of it.
+    Within one such context the rounded weights are computed once and kept. Let it end before an
+    optimizer step, or do without: where weights change inside of it, and where memory is short.
     """
     return torch.autocast(
         torch.device(device).type,
         torch.bfloat16,
         enabled=dtype == "bfloat16",
-        cache_enabled=not weights_change,
+        cache_enabled=keep_rounded,
     )

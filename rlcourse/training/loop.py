@@ -83,7 +83,7 @@ def training_steps(
             metrics["kept"] = len(rollouts)
 
         if method.step is not None:
-            with precision(weights_change=True):
+            with precision(keep_rounded=False):
                 metrics["loss"] = call_step(method.step, policy, optimizer, rollouts, recipe)
         else:
             networks = (learning, judging)
@@ -125,7 +125,8 @@ def update(networks, optimizer, rollouts, recipe, method, generator, step) -> di
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
         fresh = not updates and not method.imitates  # πθ is still the πold that sampled
-        with arithmetic(batch.tokens.device, recipe.dtype):
+        keep = not recipe.gradient_checkpointing  # copies of all weights would undo what it saves
+        with arithmetic(batch.tokens.device, recipe.dtype, keep):
             rows = rows_with_gradient(loss_of, batch) if fresh else None
             loss, logprobs, clip_fraction = learning.backward(read, batch, loss_of, rows)
             error = judging and critic_backward(judging, batch, recipe, method)

@@ -164,13 +164,8 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
 
 
 def cached_bytes(work: Work) -> tuple[int, int]:
-    """Bytes of one number in the cached keys and in the values.
-
-    The rotation of keys is computed in float32 where the weights are, under autocast too.
-    """
-    if work.recipe.dtype == "float32":
-        return 4, 4
-    return (2, 2) if work.recipe.lora else (4, 2)
+    """Bytes of one number in the cached keys and in the values."""
+    return (4, 4) if work.recipe.dtype == "float32" else (2, 2)
 
 
 def cache_places(prompt: int, tokens: int) -> int:
@@ -185,7 +180,7 @@ def cache_places(prompt: int, tokens: int) -> int:
 def _training(work: Work) -> Iterator[Moment]:
     """The moments of an update that can be its worst."""
     shape, recipe, trained = work.shape, work.recipe, trained_parameters(work)
-    copies = _copies(work)
+    copies = () if recipe.gradient_checkpointing else _copies(work)
     gradients = Line("gradients", f"4 B x {trained:,}", 4 * trained)
     so_far = (gradients,) if work.in_pieces else ()  # of the pieces before this one
     kept = activations(work)
@@ -193,7 +188,7 @@ def _training(work: Work) -> Iterator[Moment]:
     yield Moment("training: after the forward pass", (*copies, *so_far, kept, *logits))
     n = shape.matrices + shape.biases
     # Autograd comes to copies that an earlier piece had made after everything else.
-    late = not recipe.lora and recipe.dtype == "bfloat16" and work.in_pieces
+    late = not recipe.lora and copies and work.in_pieces
     rounded = (Line("rounded gradients", f"2 B x {n:,}", 2 * n),) if late else ()
     if recipe.gradient_checkpointing:
         # As the inputs go, layer by layer, the gradients come.

@@ -59,7 +59,7 @@ def preference_steps(
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
         lr = set_learning_rate(optimizer, recipe, step)
-        with arithmetic(device, recipe.dtype):
+        with arithmetic(device, recipe.dtype, keep_rounded=not recipe.gradient_checkpointing):
             loss, metrics = learn(problems_of_step(pairs, recipe.prompts, step, recipe.seed))
         metrics["grad_norm"] = descend([loss], optimizer, recipe, step).item()
         seconds = time.perf_counter() - started
