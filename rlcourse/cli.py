@@ -144,9 +144,9 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="For machines: bytes, seconds.")] = False,
 ) -> None:
     """Estimate what a recipe takes: memory, hours, which GPU it fits on. Nothing is loaded."""
+    from rlcourse.planning.plan import plan as planned
+    from rlcourse.planning.plan import plan_table
     from rlcourse.training import load_recipe, parse_overrides
-    from rlcourse.training.plan import plan as planned
-    from rlcourse.training.plan import plan_table
 
     if price is not None and gpu is None:
         raise UserError("--price belongs to one GPU: name it with --gpu")

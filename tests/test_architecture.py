@@ -36,6 +36,7 @@ BELOW = {
         *UTILITIES,
         *("algorithms", "tasks", "policy", "evaluation", "reports", "training"),
     },
+    "planning": {*UTILITIES, "algorithms", "tasks", "policy", "training"},
     "exercises": {"errors", "algorithms", "tasks", "policy", "plots"},
     "authoring": {"errors", "algorithms", "tasks", "policy", "exercises"},
     "grading": {"errors", "algorithms", "tasks", "policy", "exercises", "authoring"},

@@ -12,6 +12,16 @@ from torch.utils._pytree import tree_iter
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
 from rlcourse.errors import UserError
+from rlcourse.planning.memory import (
+    activations,
+    cache_places,
+    decoding,
+    memory_of,
+    scalar_parameters,
+    trained_parameters,
+)
+from rlcourse.planning.shapes import KNOWN, model_shape, shape_from_config
+from rlcourse.planning.work import Lengths, work_of
 from rlcourse.policy import Policy
 from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.policy.lora import add_adapters
@@ -21,16 +31,6 @@ from rlcourse.training.descent import adamw, arithmetic
 from rlcourse.training.forward import shared_prompt_logprobs
 from rlcourse.training.learners import reference_for
 from rlcourse.training.micro_batches import MicroBatches
-from rlcourse.training.plan_memory import (
-    activations,
-    cache_places,
-    decoding,
-    memory_of,
-    scalar_parameters,
-    trained_parameters,
-)
-from rlcourse.training.plan_shapes import KNOWN, model_shape, shape_from_config
-from rlcourse.training.plan_work import Lengths, work_of
 from rlcourse.training.recompute import enable_recomputing
 from rlcourse.training.scalar_model import scalar_model
 

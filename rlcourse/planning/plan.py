@@ -1,8 +1,8 @@
 """What a recipe costs, before anybody rents a GPU: memory, time and fit, as estimates.
 
 Nothing is loaded and nothing is measured. Every amount is a line with its arithmetic, so that a
-reader can check it by hand: memory in ``plan_memory.py``, time in ``plan_time.py``, both from the
-rows and tokens in ``plan_work.py`` and the model's shape in ``plan_shapes.py``.
+reader can check it by hand: memory in ``memory.py``, time in ``timing.py``, both from the
+rows and tokens in ``work.py`` and the model's shape in ``shapes.py``.
 """
 
 import difflib
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from rlcourse.errors import UserError
-from rlcourse.training.plan_memory import Line, Memory, memory_of
-from rlcourse.training.plan_time import (
+from rlcourse.planning.memory import Line, Memory, memory_of
+from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARE,
     GPU,
@@ -20,7 +20,7 @@ from rlcourse.training.plan_time import (
     Duration,
     duration_of,
 )
-from rlcourse.training.plan_work import Work, work_of
+from rlcourse.planning.work import Work, work_of
 from rlcourse.training.recipe import Recipe, load_recipe
 
 USABLE = 0.92  # of a GPU's memory; the rest is CUDA's own and lost between tensors

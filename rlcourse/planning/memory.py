@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from rlcourse.planning.work import Work
 from rlcourse.training.methods import METHODS
-from rlcourse.training.plan_work import Work
 
 # dtype, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
 KEPT = {

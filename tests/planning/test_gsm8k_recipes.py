@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from llamas import byte_tokenizer, random_model
 
+from rlcourse.planning.plan import plan, settings
+from rlcourse.planning.work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.policy import Policy
 from rlcourse.training import load_recipe, shipped_recipes, train
-from rlcourse.training.plan import plan, settings
-from rlcourse.training.plan_work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.training.recipe import ALGORITHMS, SHIPPED, Recipe
 
 DATA = Path(

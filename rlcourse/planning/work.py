@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil
 
+from rlcourse.planning.shapes import ModelShape, model_shape
 from rlcourse.training.methods import METHODS
-from rlcourse.training.plan_shapes import ModelShape, model_shape
 from rlcourse.training.recipe import Recipe
 
 # GSM8K's 7,473 training problems, counted with Qwen's vocabulary, whose digits are tokens of

@@ -4,22 +4,19 @@ import json
 
 import pytest
 import torch
-from test_plan import lines_of, random_batch, small_policy
+from test_plan_memory import lines_of, random_batch, small_policy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.policy.decoding import CopiedPrompts
-from rlcourse.training import load_recipe, shipped_recipes
-from rlcourse.training.descent import arithmetic
-from rlcourse.training.plan import plan, plan_table, remedies
-from rlcourse.training.plan_memory import (
+from rlcourse.planning.memory import (
     memory_of,
 )
-from rlcourse.training.plan_shapes import KNOWN
-from rlcourse.training.plan_time import (
+from rlcourse.planning.plan import plan, plan_table, remedies
+from rlcourse.planning.shapes import KNOWN
+from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARE,
     GPUS,
@@ -28,7 +25,10 @@ from rlcourse.training.plan_time import (
     LAUNCH,
     duration_of,
 )
-from rlcourse.training.plan_work import work_of
+from rlcourse.planning.work import work_of
+from rlcourse.policy.decoding import CopiedPrompts
+from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.descent import arithmetic
 
 
 def kernels(policy):

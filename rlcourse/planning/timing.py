@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from rlcourse.training.methods import METHODS
-from rlcourse.training.plan_memory import (
+from rlcourse.planning.memory import (
     Line,
     cached_bytes,
     evaluation_rows,
@@ -19,7 +18,8 @@ from rlcourse.training.plan_memory import (
     total,
     trained_parameters,
 )
-from rlcourse.training.plan_work import Work
+from rlcourse.planning.work import Work
+from rlcourse.training.methods import METHODS
 
 
 @dataclass(frozen=True)
