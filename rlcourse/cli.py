@@ -243,6 +243,11 @@ def compare(
     from rlcourse.evaluation import compare as compared
 
     if b is None:
+        if not (a / "evaluation_before.json").is_file():
+            raise UserError(
+                f"{a} holds no evaluation before training to compare with: name a run's directory, "
+                "or two evaluations"
+            )
         a, b = a / "evaluation_before.json", a
     comparison = compared(a, b)
     print(json.dumps(comparison.to_dict(), indent=2) if as_json else comparison)

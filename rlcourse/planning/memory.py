@@ -126,9 +126,18 @@ def _always(work: Work) -> tuple[Line, ...]:
         m = scalar_parameters(work)
         lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
     if work.reference:
-        size = 2 if recipe.dtype == "bfloat16" else 4
-        lines.append(Line("reference", f"{size} B x {n:,}, frozen", size * n))
+        lines.append(_reference(work))
     return tuple(lines)
+
+
+def _reference(work: Work) -> Line:
+    """The frozen copy; under bfloat16 its matrices are kept rounded, except an embedding."""
+    shape = work.shape
+    rounded = shape.matrices + shape.biases - shape.tied * shape.vocabulary * shape.hidden
+    rounded = rounded if work.recipe.dtype == "bfloat16" else 0
+    rest = shape.parameters - rounded
+    told = f"2 B x {rounded:,} + 4 B x {rest:,}" if rounded else f"4 B x {rest:,}"
+    return Line("reference", f"{told}, frozen", 2 * rounded + 4 * rest)
 
 
 def _copies(work: Work) -> tuple[Line, ...]:

@@ -167,7 +167,7 @@ class _Speed:
         computing, launching = flop * tokens / self.flops, pieces * kernels * self.launching
         told = f"{flop / 1e9:.2f} GFLOP x {tokens:,.0f} tokens at {self.flops / 1e12:.0f} TFLOP/s"
         if launching > computing:
-            told = f"launching kernels for {pieces} micro-batches"
+            told = f"launching the kernels of {pieces} pieces"
         times = f"{passes} x " if passes > 1 else ""
         return Line(name, times + told + why, passes * max(computing, launching))
 

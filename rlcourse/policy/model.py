@@ -177,9 +177,12 @@ class Policy(nn.Module):
     def _check_context(self, longest: int, max_tokens: int) -> None:
         context = getattr(self.model.config, "max_position_embeddings", None)
         if context is not None and longest + max_tokens > context:
+            remedy = f"lower max_tokens to {context - longest} or shorten the prompt."
+            if longest >= context:
+                remedy = "shorten the system message, or choose a model that reads more."
             raise UserError(
                 f"The longest prompt has {longest} tokens and max_tokens is {max_tokens}, "
-                f"but this model reads at most {context}: shorten the prompt or lower max_tokens."
+                f"but this model reads at most {context}: {remedy}"
             )
 
     def logprobs(self, rollouts: Rollouts) -> Tensor:

@@ -91,5 +91,19 @@ def reference_for(policy, recipe: Recipe):
     if has_adapters(policy.model):
         return WithoutAdapters(policy)
     reference = policy.clone(frozen=True)
-    # Under bfloat16 arithmetic its weights would be rounded anyway; kept so, they take half.
-    return reference.to(torch.bfloat16) if recipe.dtype == "bfloat16" else reference
+    if recipe.dtype == "bfloat16":
+        _round_matrices(reference.model)
+    return reference
+
+
+def _round_matrices(model: nn.Module) -> None:
+    """Keep in bfloat16 what autocast would round to it at every use, and nothing else.
+
+    The frozen copy then takes half the memory and gives exactly what the policy that it was taken
+    from gives: a KL penalty is 0 at the start, and not rounding noise to train on.
+    """
+    looked_up = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and id(module.weight) not in looked_up:
+            for parameter in module.parameters():
+                parameter.data = parameter.data.bfloat16()

@@ -244,10 +244,8 @@ def _recipe_path(name: str) -> Path:
         return path
     if path.suffix in (".yaml", ".yml") or "/" in name:
         raise UserError(f"there is no recipe file {path}")
-    raise UserError(
-        f"there is no recipe '{name}'{_nearest(name, shipped_recipes())}; "
-        f"recipes are {', '.join(shipped_recipes())}, or the path of a YAML file"
-    )
+    others = f": recipes are {', '.join(shipped_recipes())}, or the path of a YAML file"
+    raise UserError(f"there is no recipe '{name}'{_nearest(name, shipped_recipes()) or others}")
 
 
 def _known(values: Mapping, where: str) -> dict:
@@ -352,10 +350,10 @@ def _checked_lora(adapters: dict) -> dict:
             raise UserError(f"lora has no key '{key}'{hint or ': it has rank, alpha and targets'}")
     rank = _converted("lora.rank", adapters.get("rank", 16), int)
     alpha = _converted("lora.alpha", adapters.get("alpha", 2 * rank), float)
-    if rank < 1 or not alpha > 0 or not math.isfinite(alpha):
-        raise UserError(
-            f"lora needs a rank of at least 1 and an alpha above 0, not {rank} and {alpha:g}"
-        )
+    if rank < 1:
+        raise UserError(f"lora.rank must be at least 1, not {rank}; the nearest is lora.rank=1")
+    if not alpha > 0 or not math.isfinite(alpha):
+        raise UserError(f"lora.alpha must be greater than 0, not {alpha:g}")
     targets = adapters.get("targets", "all-linear")
     if not isinstance(targets, str) and not (
         isinstance(targets, (list, tuple)) and targets and all(isinstance(t, str) for t in targets)

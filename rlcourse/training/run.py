@@ -77,11 +77,12 @@ def train(
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
+    stood_there = out is not None and Path(out).expanduser().exists()
     out = open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     with StopRequest() as stop:
-        with false_start_undone(out):
+        with false_start_undone(out, stood_there):
             task = task or task_of(recipe)
             if recipe.extract is not None:
                 task = replace(task, extract=EXTRACTORS[recipe.extract])

@@ -39,7 +39,7 @@ def open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
 
 
 @contextmanager
-def false_start_undone(out: Path | None) -> Iterator[None]:
+def false_start_undone(out: Path | None, stood_there: bool = True) -> Iterator[None]:
     """If what is inside fails before anything was done, `out` is as if nobody had tried.
 
     The model's name was wrong, or the hub away: once that is mended, the same command will do.
@@ -49,4 +49,6 @@ def false_start_undone(out: Path | None) -> Iterator[None]:
     except UserError:
         if out is not None and [path.name for path in out.iterdir()] == ["recipe.yaml"]:
             (out / "recipe.yaml").unlink()
+            if not stood_there:
+                out.rmdir()
         raise

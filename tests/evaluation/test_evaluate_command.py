@@ -120,7 +120,7 @@ def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, t
         (["evaluate", "--policy", "./nowhere"], 1, "There is no model directory nowhere"),
         (["evaluate", *QUICK, "--max-tokens", "100000"], 1, "this model reads at most"),
         (["compare", "nowhere", "nothing"], 1, "nowhere holds no evaluation"),
-        (["compare", "nowhere"], 1, "holds no evaluation"),
+        (["compare", "nowhere"], 1, "nowhere holds no evaluation before training"),
     ],
 )
 def test_wrong_calls_end_in_one_sentence(rlcourse, arguments, code, message):

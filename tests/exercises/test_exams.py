@@ -165,7 +165,8 @@ ANY = _Any()
         ("14", "14.0", ["value"]),
         (None, None, []),
         (torch.zeros(2), torch.zeros(1), ["shape"]),
-        (torch.zeros(2), torch.zeros(2).double(), ["dtype"]),
+        (torch.zeros(2), torch.zeros(2).double(), []),  # any precision, without a gradient
+        (torch.zeros(2), torch.zeros(2).long(), ["dtype"]),
         (torch.tensor([1e6, 1e-3]).double(), torch.tensor([1e6, 2e-3]).double(), ["value"]),
     ],
 )

@@ -198,6 +198,17 @@ def test_bfloat16_updates_see_the_weights_that_the_last_one_left(warm, task, rec
     assert moved["bfloat16"] == pytest.approx(moved["float32"], rel=0.2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_policy_that_has_not_moved_has_no_distance_from_its_reference(
+    policy, task, recipe, dtype
+):
+    """Else the KL penalty trains on rounding noise, which AdamW makes as large as any gradient."""
+    settings = {"beta": 0.1, "steps": 1, "eval_problems": 0, "dtype": dtype}
+    run = quiet(recipe("grpo", **settings), policy=policy, task=task)  # it earns nothing at all
+    assert run.metrics[0]["reward/mean"] == 0
+    assert run.metrics[0]["kl"] < 1e-12 and run.metrics[0]["grad_norm"] < 1e-7
+
+
 def test_dropout_stays_off(policy, task, recipe):
     policy.train()
     run = quiet(recipe("sft", eval_problems=0), policy=policy, task=task)

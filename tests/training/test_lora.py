@@ -105,7 +105,7 @@ def test_a_run_with_adapters_resumes_exactly(tmp_path):
 @pytest.mark.parametrize(
     "given, said",
     [
-        ({"rank": 0}, "rank of at least 1"),
+        ({"rank": 0}, "lora.rank must be at least 1"),
         ({"rnak": 4}, "did you mean 'rank'"),
         ({"rank": 4, "alpha": "much"}, "lora.alpha must be a number"),
         ({"rank": 4, "targets": 7}, "lora.targets must be names"),
