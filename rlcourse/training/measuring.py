@@ -1,11 +1,14 @@
 """How good what is trained is: before, after, and on the way."""
 
-import json
 import shutil
-from pathlib import Path
 
-from rlcourse.errors import UserError
-from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
+from rlcourse.evaluation import (
+    Evaluation,
+    Interval,
+    evaluate_policy,
+    greedy_accuracy,
+    read_evaluation,
+)
 from rlcourse.files import write_json
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import format_reward
@@ -19,7 +22,7 @@ def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evalu
     if recipe.eval_problems == 0 or recipe.algorithm == "reward_model":
         return None
     if out and (out / f"evaluation_{when}.json").exists():
-        return read_evaluation_of(out, when)
+        return read_evaluation(out / f"evaluation_{when}.json")
     going_on = out and out / f"evaluation_{when}"  # where it is kept until it is finished
     with arithmetic(policy.device, recipe.dtype):
         evaluation = evaluate_policy(
@@ -40,16 +43,6 @@ def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evalu
         write_json(out / f"evaluation_{when}.json", evaluation.to_dict())
         shutil.rmtree(going_on)
     return evaluation
-
-
-def read_evaluation_of(out: Path, when: str) -> Evaluation | None:
-    path = out / f"evaluation_{when}.json"
-    if not path.exists():
-        return None
-    try:
-        return Evaluation.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{path} cannot be read ({error}): delete it and resume") from None
 
 
 def held_out_metrics(learner: Learner, policy, recipe: Recipe, task: Task) -> dict[str, float]:

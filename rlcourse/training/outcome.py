@@ -1,15 +1,12 @@
 """What a run produced: in memory, as ``result.json``, and read back from its directory."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
-from rlcourse.reports import RunRecord
-from rlcourse.training.measuring import read_evaluation_of
-from rlcourse.training.metrics import read_metrics
+from rlcourse.reports import RunRecord, read_run
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.scalar_model import RewardModel
 
@@ -78,20 +75,12 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     directory = Path(directory)
     if not (directory / "result.json").exists():
         raise UserError(f"{directory} holds no finished run")
-    recipe = load_recipe(directory / "recipe.yaml")
+    recipe, record = load_recipe(directory / "recipe.yaml"), read_run(directory)
     device = device or recipe.device
-    run = Run(
-        recipe,
-        None,
-        read_metrics(directory / "metrics.jsonl"),
-        read_evaluation_of(directory, "before"),
-        read_evaluation_of(directory, "after"),
-        directory,
-    )
+    run = Run(recipe, None, record.metrics, record.before, record.after, directory)
+    run.pair_accuracy = record.pair_accuracy
     if recipe.algorithm == "reward_model":
         run.reward_model = RewardModel.load(directory / "reward_model", device)
-        accuracy = json.loads((directory / "result.json").read_text()).get("pair_accuracy")
-        run.pair_accuracy = accuracy and Interval(**accuracy)
     else:
         run.policy = Policy.load(str(directory / "policy"), device=device)
     return run

@@ -18,6 +18,8 @@ from rlcourse.evaluation import Evaluation
 from rlcourse.files import write_json
 from rlcourse.policy import Policy
 from rlcourse.training import run as local
+from rlcourse.training.measuring import evaluation_of, held_out_metrics
+from rlcourse.training.outcome import Run
 from rlcourse.training.preferences import Pair, held_out_pairs, pair_accuracy, training_pairs
 from rlcourse.training.scalar_model import RewardModel
 from rlcourse.trl_engine.job import Job
@@ -36,7 +38,7 @@ def before_training(job: Job, resume: bool) -> Start:
     recipe, task = job.recipe, job.task
     policy = local.starting_policy(recipe, job.out, task, resume, job.progress).eval()
     local.check_prompts_fit(policy, task, recipe)
-    before = local.evaluation_of(policy, recipe, task, job.out, "before", job.progress)
+    before = evaluation_of(policy, recipe, task, job.out, "before", job.progress)
     held_out = []
     if job.method.compares:
         training_pairs(policy, recipe, task, job.method, None, job.out, job.progress)
@@ -55,10 +57,10 @@ def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> di
         accuracy = lambda: pair_accuracy(reward_model, pairs, job.recipe, job.method)  # noqa: E731
     model = model.get_base_model() if job.recipe.lora else model
     learner = SimpleNamespace(pair_accuracy=accuracy)
-    return local.held_out_metrics(learner, Policy(model, tokenizer), job.recipe, job.task)
+    return held_out_metrics(learner, Policy(model, tokenizer), job.recipe, job.task)
 
 
-def after_training(job: Job, run: local.Run, start: Start, trained: Path) -> local.Run:
+def after_training(job: Job, run: Run, start: Start, trained: Path) -> Run:
     """Evaluate what TRL left in the directory `trained`; write policy, report and result."""
     recipe = job.recipe
     if recipe.algorithm == "reward_model":
@@ -66,9 +68,7 @@ def after_training(job: Job, run: local.Run, start: Start, trained: Path) -> loc
         run.pair_accuracy = pair_accuracy(model, start.held_out, recipe, job.method)
     else:
         run.policy = trained_policy(job, trained)
-        run.after = local.evaluation_of(
-            run.policy, recipe, job.task, job.out, "after", job.progress
-        )
+        run.after = evaluation_of(run.policy, recipe, job.task, job.out, "after", job.progress)
     local.finish(run)
     result = job.out / "result.json"
     facts = {"name": "trl", "processes": job.processes.count, "settings": job.settings}

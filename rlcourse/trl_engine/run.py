@@ -24,6 +24,7 @@ from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
 from rlcourse.training.descent import NonFinite
 from rlcourse.training.micro_batches import is_out_of_memory
+from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.run_directory import false_start_undone, open_directory
 from rlcourse.trl_engine import ENGINE_FILE
@@ -40,7 +41,7 @@ def train(
     settings: Iterable[str] = (),
     resume: bool = False,
     progress: bool = True,
-) -> local.Run | None:
+) -> Run | None:
     """Train by `recipe` with TRL, in this process and the others of an ``accelerate launch``.
 
     `recipe` may be a function that loads it: a wrong one is then refused by rank zero alone.
@@ -60,7 +61,7 @@ def train(
         values = processes.together(lambda: _checked(recipe, settings, processes))
         processes.by_first(lambda: _open_directory(out, recipe, values, resume, processes))
         if processes.from_first((out / "result.json").exists()):
-            return local.load_run(out, device=recipe.device) if processes.first else None
+            return load_run(out, device=recipe.device) if processes.first else None
         with StopRequest() as stop:
             with false_start_undone(out), _mark_undone(out):
                 task = processes.together(lambda: _task(recipe))
@@ -137,7 +138,7 @@ def _mark_undone(out: Path) -> Iterator[None]:
         raise
 
 
-def _train(job: Job, start: Start | None, stop: StopRequest) -> local.Run | None:
+def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
     from rlcourse.trl_engine.trainers import quiet
 
     processes = job.processes
@@ -165,7 +166,7 @@ def _ready(job: Job, stop: StopRequest, start: Start | None):
     return trainer, progress
 
 
-def _run_steps(job: Job, trainer, progress, start: Start | None) -> local.Run | None:
+def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
     """All steps that are still to do; what this process alone meets, it says itself."""
     processes = job.processes
     saved = processes.from_first(job.last_checkpoint())
@@ -189,7 +190,7 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> local.Run | 
         progress.close()
     if not processes.first:
         return None
-    return local.Run(job.recipe, None, progress.history, start.before, directory=job.out)
+    return Run(job.recipe, None, progress.history, start.before, directory=job.out)
 
 
 def _left_alone(error: RuntimeError) -> bool:

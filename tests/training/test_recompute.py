@@ -71,6 +71,21 @@ def test_training_takes_the_same_path(algorithm):
     torch.testing.assert_close(*ends, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("recompute", [False, True])
+def test_no_rounded_copies_of_all_weights_undo_what_it_saves(recompute, monkeypatch):
+    kept = []
+
+    def reading(policy, batch):
+        kept.append(torch.is_autocast_cache_enabled())
+        return shared_prompt_logprobs(policy, batch)
+
+    monkeypatch.setattr("rlcourse.training.loop.shared_prompt_logprobs", reading)
+    settings = {"gradient_checkpointing": recompute, "dtype": "bfloat16", "eval_problems": 0}
+    options = {"policy": echo_policy(), "task": echo_task(), "progress": False}
+    train(echo_recipe("grpo", **settings), **options)
+    assert kept and all(k != recompute for k in kept)
+
+
 def test_a_model_that_cannot_recompute_is_refused():
     with pytest.raises(UserError, match="gradient_checkpointing=false"):
         enable_recomputing(torch.nn.Linear(2, 2))
