@@ -13,10 +13,10 @@ c.ClearSolutions.text_stub = "*Write your answer here.*"
 # Student code runs confined and is judged from outside: `nbgrader autograde`, Formgrader's button
 # and `rlcourse grade` are the same grader. Where it cannot be put in nbgrader's place, nbgrader's
 # own steps refuse to run, rather than run student code beside the gradebook.
-c.Autograde.sanitize_preprocessors = ["rlcourse.grading.bridge.Refuse"]
-c.Autograde.autograde_preprocessors = ["rlcourse.grading.bridge.Refuse"]
+c.Autograde.sanitize_preprocessors = ["rlcourse.grading.nbgrader_plugin.Refuse"]
+c.Autograde.autograde_preprocessors = ["rlcourse.grading.nbgrader_plugin.Refuse"]
 with contextlib.suppress(Exception):
-    from rlcourse.grading.bridge import install
+    from rlcourse.grading.nbgrader_plugin import install
 
     install()
 

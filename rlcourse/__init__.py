@@ -12,5 +12,5 @@ __all__ = ["check", "hint", "progress", "ready"]
 
 def __getattr__(name: str):
     if name in __all__:
-        return getattr(import_module("rlcourse.exercises"), name)
+        return getattr(import_module("rlcourse.student"), name)
     raise AttributeError(f"module 'rlcourse' has no attribute {name!r}")

@@ -90,6 +90,21 @@ def progress() -> None:
 
 
 @app.command()
+def prove(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[EXERCISE]...", help="By default all.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Drawings of the cases.")] = 5,
+) -> None:
+    """Prove the checks: every right answer passes, every known mistake is named as itself."""
+    from rlcourse import exercises
+    from rlcourse.checks.proof import report
+
+    chosen = [exercises.get(name) for name in names] if names else exercises.all()
+    raise typer.Exit(0 if report(chosen, range(seeds)) else 1)
+
+
+@app.command()
 def train(
     recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe, or a YAML file.")],
     settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,

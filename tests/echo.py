@@ -44,6 +44,6 @@ def echo_task() -> Task:
 
 def echo_recipe(algorithm: str = "grpo", **changes) -> Recipe:
     """A recipe of a few milliseconds a step."""
-    values = {"steps": 4, "prompts": 5, "group_size": 4, "max_tokens": 8, "lr": 3e-3}
+    values = {"steps": 4, "prompts_per_step": 5, "group_size": 4, "max_tokens": 8, "lr": 3e-3}
     values |= {"eval_problems": 10, "eval_samples": 4, "checkpoint_every": 2, "device": "cpu"}
     return Recipe(algorithm=algorithm, **(values | changes))

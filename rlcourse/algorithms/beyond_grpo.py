@@ -109,7 +109,7 @@ def overlong_penalty(lengths: Tensor, max_tokens: int, buffer: int) -> Tensor:
     return (-excess / buffer).clamp(-1, 0)
 
 
-def sequence_level_loss(
+def gspo_loss(
     logprobs: Tensor,
     old_logprobs: Tensor,
     advantages: Tensor,

@@ -78,12 +78,12 @@ def grpo_step(
     policy,
     optimizer,
     rollouts,
-    updates: int,
+    num_iterations: int,
     clip: float = 0.2,
     beta: float = 0.04,
     max_grad_norm: float = 1.0,
 ) -> list[float]:
-    """μ = `updates` GRPO updates on one batch, in place; returns the loss of each.
+    """μ GRPO updates on one batch, `num_iterations`, in place; the loss of each.
 
     `rollouts` holds old_logprobs, ref_logprobs, advantages and mask. They were
     computed once, when the batch was sampled, and stay fixed; only
@@ -91,7 +91,7 @@ def grpo_step(
     Source: Shao et al. 2024 (DeepSeekMath), algorithm 1.
     """
     losses = []
-    for _ in range(updates):
+    for _ in range(num_iterations):
         optimizer.zero_grad()
         logprobs = policy.logprobs(rollouts)
         loss = grpo_loss(

@@ -53,16 +53,17 @@ def monte_carlo_policy_gradient(
     return (rewards[actions, None] * scores).mean(dim=0)
 
 
-def reinforce_loss(logprobs: Tensor, rewards: Tensor, mask: Tensor) -> Tensor:
+def reinforce_loss(logprobs: Tensor, advantages: Tensor, mask: Tensor) -> Tensor:
     """The loss whose gradient is minus the policy gradient.
 
-    (N, T), (N,), (N, T) → scalar. −(1/N) Σ_i R_i Σ_t log πθ(y_{i,t}): the log-prob
-    of a completion is the *sum* over its real tokens. The rewards are constants.
+    (N, T), (N,), (N, T) → scalar. −(1/N) Σ_i A_i Σ_t log πθ(y_{i,t}): the log-prob
+    of a completion is the *sum* over its real tokens. Its weight A_i, a constant, is
+    the reward here; from lesson 03 on it is the reward less a baseline, the advantage.
     The value of this loss means nothing; only its gradient does.
     Source: Williams 1992, theorem 1; Sutton and Barto 2018, section 13.3.
     """
     completion_logprobs = logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)
-    return -(rewards.detach() * completion_logprobs).mean()
+    return -(advantages.detach() * completion_logprobs).mean()
 
 
 def reinforce_step(policy, optimizer, batch, max_grad_norm: float = 1.0) -> float:

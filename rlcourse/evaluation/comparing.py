@@ -28,7 +28,7 @@ NAMED = {
     "format_reward": "greedy format reward",
     "sampled_format_reward": "sampled format reward",
     "length": "tokens of a sample",
-    "cut_off": "cut off at max_tokens",
+    "truncated": "cut off at max_tokens",
 }
 
 

@@ -19,7 +19,7 @@ From the bottom up:
   | at least one of k is right, unbiased | | ``pass_at[k]`` |
   | the majority vote of k is right | | ``majority_at[k]`` |
   | tokens of a completion | | ``length``, ``length_right``, ``length_wrong`` |
-  | share cut off at ``max_tokens`` | | ``cut_off`` |
+  | share cut off at ``max_tokens`` | | ``truncated`` |
 
   The published setting "8 samples at temperature 0.7; mean accuracy and mean format reward over
   samples" is ``sampled_accuracy`` and ``sampled_format_reward`` of an evaluation with these samples
@@ -66,7 +66,7 @@ class Completion:
     lenient: str | None  # the number that `extract_lenient_answer` read
     lenient_correct: bool
     length: int  # tokens, the end token included
-    cut_off: bool  # reached max_tokens
+    truncated: bool  # reached max_tokens
     format_reward: float | None = None  # where it was asked for
 
 
@@ -126,7 +126,7 @@ class Evaluation:
     length: Interval
     length_right: Interval | None  # over problems with a right sample; None where there is none
     length_wrong: Interval | None
-    cut_off: Interval
+    truncated: Interval
     tokens: int  # written in all, greedy completions included
     seconds: float
     transcripts: list[Transcript] = field(repr=False, default_factory=list)
@@ -139,7 +139,7 @@ class Evaluation:
     @property
     def clipped_ratio(self) -> float:
         """Fraction of sampled completions that reached ``max_tokens``."""
-        return self.cut_off.value
+        return self.truncated.value
 
     @classmethod
     def of(cls, transcripts: list[Transcript], temperature: float, seconds: float) -> "Evaluation":
@@ -228,7 +228,7 @@ def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:
     for k in sizes:
         found[f"maj@{k}"] = [_votes_won(t, k) for t in transcripts]
     found["length"] = [_share(s.length for s in t.samples) for t in transcripts]
-    found["cut_off"] = [_share(s.cut_off for s in t.samples) for t in transcripts]
+    found["truncated"] = [_share(s.truncated for s in t.samples) for t in transcripts]
     return {name: [float(score) for score in values] for name, values in found.items()}
 
 

@@ -10,7 +10,7 @@ from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.results import Completion, Transcript
-from rlcourse.policy.rollouts import Rollouts, cut_off
+from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import Problem, extract_lenient_answer
 
@@ -48,7 +48,7 @@ class Judge:
             lenient=lenient,
             lenient_correct=is_right(lenient, problem),
             length=length,
-            cut_off=cut,
+            truncated=cut,
             format_reward=float(self.format_reward([text])[0]) if self.format_reward else None,
         )
 
@@ -85,7 +85,7 @@ def solve(
 
 def _written(policy, rollouts: Rollouts) -> list[list[Written]]:
     """Every completion, one list for each prompt."""
-    lengths, cut = rollouts.mask.sum(1).tolist(), cut_off(rollouts, policy.eos_ids).tolist()
+    lengths, cut = rollouts.mask.sum(1).tolist(), truncated(rollouts, policy.eos_ids).tolist()
     rows = list(zip(policy.decode(rollouts), lengths, cut, strict=True))
     size = rollouts.group_size
     return [rows[i : i + size] for i in range(0, len(rows), size)]

@@ -19,7 +19,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
         *([f"k = {k}", e.pass_at[k], e.majority_at[k]] for k in e.pass_at),
         [],
         ["", "tokens of a sample", "cut off at max_tokens"],
-        ["all", tokens(e.length), e.cut_off],
+        ["all", tokens(e.length), e.truncated],
         ["right ones", tokens(e.length_right)],
         ["wrong ones", tokens(e.length_wrong)],
     ]

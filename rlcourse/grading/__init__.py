@@ -1,10 +1,10 @@
 """Grading that cannot be fooled: student code runs confined, and is judged from outside.
 
-Untrusted (``server``, ``worker``, ``quiet``): a process without references, files, network or
+Untrusted (``server``, ``worker``, ``noop_*``): a process without references, files, network or
 company, which runs a submission's cells and calls its functions. Trusted (``engine``, ``sandbox``,
 ``judging``, ``gradebook``): reads submissions, draws cases, compares what comes back over the pipe
-(``wire``) with right answers, and writes nbgrader's gradebook. ``isolation`` and ``kernel`` are the
-walls between them; ``bridge`` puts the same engine under nbgrader's own autograde.
+(``protocol``) with right answers, and writes nbgrader's gradebook. ``isolation`` and ``syscalls``
+are the walls between them; ``nbgrader_plugin`` puts the same engine under nbgrader's own autograde.
 """
 
 from importlib import import_module

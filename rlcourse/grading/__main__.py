@@ -1,4 +1,4 @@
-"""One job from standard input, as JSON; the report on standard output. ``bridge`` starts this."""
+"""A job from standard input, as JSON; the report on standard output. For ``nbgrader_plugin``."""
 
 import json
 import sys

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from rlcourse.exercises.calling import Facts, Failure, Outcome
-from rlcourse.grading import wire
+from rlcourse.checks.calling import Facts, Failure, Outcome
+from rlcourse.grading import protocol
 
 MOST_CELLS_PRINTED = 2000
 LONGEST_COMPLAINT = 10_000
@@ -25,7 +25,7 @@ class ExamAnswer:
 
 def fields_of(answer) -> dict:
     if not isinstance(answer, dict):
-        raise wire.BrokenMessage("an answer without fields")
+        raise protocol.BrokenMessage("an answer without fields")
     return answer
 
 
@@ -42,7 +42,7 @@ def failure_of(value) -> Failure | None:
         for text in (value.type, value.message, value.line, value.function)
     )
     if not good or not isinstance(value.line_number, int | None):
-        raise wire.BrokenMessage("an error that is none")
+        raise protocol.BrokenMessage("an error that is none")
     return value
 
 
@@ -51,12 +51,12 @@ def exam_answer(answer: dict, cases: int) -> ExamAnswer:
         return ExamAnswer()
     facts, outcomes = answer.get("facts"), answer.get("outcomes")
     if not isinstance(facts, Facts) or not isinstance(outcomes, list) or len(outcomes) != cases:
-        raise wire.BrokenMessage("an answer without outcomes")
+        raise protocol.BrokenMessage("an answer without outcomes")
     if not isinstance(facts.name, str) or not all(
         isinstance(names, tuple) and all(isinstance(name, str) for name in names)
         for names in (facts.parameters, facts.unused, facts.uses)
     ):
-        raise wire.BrokenMessage("facts that are none")
+        raise protocol.BrokenMessage("facts that are none")
     return ExamAnswer(facts, tuple(map(_outcome, outcomes)))
 
 
@@ -65,15 +65,15 @@ def _outcome(value) -> Outcome:
     failure_of(value.error if isinstance(value, Outcome) else 0)
     texts = (*_tuple(value.changed), *_tuple(value.warnings), value.printed)
     if not all(isinstance(text, str) for text in texts):
-        raise wire.BrokenMessage("an outcome that is none")
+        raise protocol.BrokenMessage("an outcome that is none")
     if not isinstance(value.repeatable, bool):
-        raise wire.BrokenMessage("an outcome that is none")
+        raise protocol.BrokenMessage("an outcome that is none")
     if not isinstance(value.gradients, dict) or not isinstance(value.after, dict):
-        raise wire.BrokenMessage("an outcome that is none")
+        raise protocol.BrokenMessage("an outcome that is none")
     return value
 
 
 def _tuple(value) -> tuple:
     if not isinstance(value, tuple):
-        raise wire.BrokenMessage("an outcome that is none")
+        raise protocol.BrokenMessage("an outcome that is none")
     return value

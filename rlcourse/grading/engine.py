@@ -20,12 +20,13 @@ from nbformat import NotebookNode, from_dict
 
 from rlcourse.authoring.notebooks import student_notebook
 from rlcourse.errors import UserError
-from rlcourse.exercises import registry
+from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import gradebook as nbgrader_side
 from rlcourse.grading.gradebook import Course, Grades
 from rlcourse.grading.isolation import LAYERS
 from rlcourse.grading.judging import LessonExam, Mark, course_secret
 from rlcourse.grading.library import PACKAGE, write_library
+from rlcourse.grading.protocol import clean
 from rlcourse.grading.report import Report, Row
 from rlcourse.grading.sandbox import DIED, GRADED, Cell, Incident, Limits, Sandbox, Transcript
 from rlcourse.grading.submission import (
@@ -39,10 +40,9 @@ from rlcourse.grading.submission import (
     rebuild,
     without_magics,
 )
-from rlcourse.grading.wire import clean
 
 # Runs the lesson's cells that show off finished functions, too; they take a second or two.
-SHOW = Cell("show", "__import__('rlcourse.exercises').exercises.showing = True")
+SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class _Batch:
         with tempfile.TemporaryDirectory(prefix="rlcourse-grade-") as scratch:
             Path(scratch).chmod(0o755)
             library = Path(scratch, "library")
-            later = [e for e in registry.every() if e.lesson >= self.lesson]
+            later = [e for e in all_exercises() if e.lesson >= self.lesson]
             write_library(library, [*self.exam.exercises.values(), *later])
             with Sandbox(
                 library,

@@ -99,7 +99,7 @@ def enter(wanted: Confinement, layers: Layers) -> None:
     namespace for this and changes user later; everybody else becomes root of a namespace in which
     there is nobody else.
     """
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
     may_mount = os.getuid() == 0
     if os.getuid() != 0:
@@ -108,23 +108,23 @@ def enter(wanted: Confinement, layers: Layers) -> None:
         for name in ("pid", "network", "mount"):
             layers.missing[name] = "needs a user namespace"
         return
-    if layers.attempt("pid", lambda: kernel.unshare(kernel.NEWPID), wanted.refuse):
+    if layers.attempt("pid", lambda: syscalls.unshare(syscalls.NEWPID), wanted.refuse):
         _become_init()
-    layers.attempt("network", lambda: kernel.unshare(kernel.NEWNET), wanted.refuse)
+    layers.attempt("network", lambda: syscalls.unshare(syscalls.NEWNET), wanted.refuse)
     with contextlib.suppress(OSError):
-        kernel.unshare(kernel.NEWIPC | kernel.NEWUTS)
-    layers.pids = kernel.open_namespace("pid")
+        syscalls.unshare(syscalls.NEWIPC | syscalls.NEWUTS)
+    layers.pids = syscalls.open_namespace("pid")
     layers.sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     layers.attempt("mount", lambda: _own_root(wanted), wanted.refuse)
 
 
 def _own_user_namespace() -> None:
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
     user, group = os.getuid(), os.getgid()
-    kernel.be_dumpable()  # or /proc/self/uid_map belongs to root
-    kernel.unshare(kernel.NEWUSER)
-    kernel.map_only_own_user(user, group)
+    syscalls.be_dumpable()  # or /proc/self/uid_map belongs to root
+    syscalls.unshare(syscalls.NEWUSER)
+    syscalls.map_only_own_user(user, group)
 
 
 def _become_init() -> None:
@@ -132,32 +132,32 @@ def _become_init() -> None:
     child = os.fork()
     if not child:
         return
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
-    kernel.die_with_parent()
+    syscalls.die_with_parent()
     _, status = os.waitpid(child, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
 
 
 def _own_root(wanted: Confinement) -> None:
     """A root directory that holds the readable paths and nothing else."""
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
-    kernel.unshare(kernel.NEWNS)
-    kernel.make_mounts_private()
-    kernel.mount_tmpfs(wanted.root, 16 * MEBIBYTE, mode=0o755)
+    syscalls.unshare(syscalls.NEWNS)
+    syscalls.make_mounts_private()
+    syscalls.mount_tmpfs(wanted.root, 16 * MEBIBYTE, mode=0o755)
     for path in _outermost(wanted.readable):
         _show(path, wanted.root)
     for path in wanted.hidden:
         inside = wanted.root + path
         if os.path.isdir(inside) and not os.path.islink(inside):
-            kernel.mount_tmpfs(inside, 4096, mode=0o755)
+            syscalls.mount_tmpfs(inside, 4096, mode=0o755)
     os.makedirs(wanted.root + wanted.scratch, exist_ok=True)
-    kernel.pivot_root(wanted.root)
+    syscalls.pivot_root(wanted.root)
 
 
 def _show(path: str, root: str) -> None:
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
     target = root + path
     os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -171,7 +171,7 @@ def _show(path: str, root: str) -> None:
         Path(target).touch()
     else:
         return
-    kernel.bind_read_only(path, target)
+    syscalls.bind_read_only(path, target)
 
 
 def _outermost(paths: tuple[str, ...]) -> list[str]:
@@ -187,14 +187,14 @@ def fork(layers: Layers) -> int:
     """As ``os.fork``; the child is process 1 of a PID namespace of its own where there is one."""
     if "pid" not in layers.standing:
         return os.fork()
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
-    kernel.unshare(kernel.NEWPID)
+    syscalls.unshare(syscalls.NEWPID)
     try:
         return os.fork()
     finally:
         with contextlib.suppress(OSError):  # the child may not, and has no need to
-            kernel.setns(layers.pids, kernel.NEWPID)
+            syscalls.setns(layers.pids, syscalls.NEWPID)
 
 
 def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
@@ -203,12 +203,12 @@ def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
     `mapped` is the address space that the server uses, to which the memory limit is added. The
     order matters, as each step takes away what the ones before it needed.
     """
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
     scratch = wanted.scratch
     if "mount" in layers.standing:
-        kernel.unshare(kernel.NEWNS)
-        kernel.mount_tmpfs(scratch, wanted.scratch_size, mode=0o777)
+        syscalls.unshare(syscalls.NEWNS)
+        syscalls.mount_tmpfs(scratch, wanted.scratch_size, mode=0o777)
     else:
         os.umask(0)
         scratch = tempfile.mkdtemp(prefix="submission-", dir=scratch)
@@ -221,10 +221,10 @@ def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
     if os.getuid() == 0 and "user" not in layers.standing:
         layers.attempt("user", _become_nobody, wanted.refuse)
     with contextlib.suppress(OSError):
-        kernel.drop_capabilities()
-        kernel.be_undumpable()
+        syscalls.drop_capabilities()
+        syscalls.be_undumpable()
     layers.attempt("landlock", lambda: _restrict_files(wanted), wanted.refuse)
-    layers.attempt("seccomp", kernel.forbid_system_calls, wanted.refuse)
+    layers.attempt("seccomp", syscalls.forbid_system_calls, wanted.refuse)
 
 
 def _limit(wanted: Confinement, mapped: int) -> None:
@@ -266,10 +266,10 @@ def _become_nobody() -> None:
 
 
 def _restrict_files(wanted: Confinement) -> None:
-    from rlcourse.grading import kernel
+    from rlcourse.grading import syscalls
 
     readable, listable = _without(wanted.readable, wanted.hidden)
-    kernel.restrict_files(readable, listable, [os.getcwd()])
+    syscalls.restrict_files(readable, listable, [os.getcwd()])
 
 
 def _without(readable: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[list[str], list[str]]:
@@ -331,7 +331,7 @@ def probe(refuse: tuple[str, ...] = ()) -> Layers:
 
 def report() -> None:
     """Enter and confine as for a submission, and print what stands; ``probe`` runs this."""
-    from rlcourse.grading import kernel  # noqa: F401  (before the files are out of reach)
+    from rlcourse.grading import syscalls  # noqa: F401  (before the files are out of reach)
 
     layers = Layers()
     package = str(Path(__file__).parents[2])

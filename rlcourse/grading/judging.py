@@ -13,15 +13,15 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from rlcourse.checks.calling import Case, Outcome
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.result import Result
 from rlcourse.errors import UserError
-from rlcourse.exercises import registry
-from rlcourse.exercises.calling import Case, Outcome
-from rlcourse.exercises.exam import Exam
-from rlcourse.exercises.exercise import Exercise
-from rlcourse.exercises.result import Result
-from rlcourse.grading import wire
+from rlcourse.exercises import get as get_exercise
+from rlcourse.grading import protocol
 from rlcourse.grading.answers import ExamAnswer
-from rlcourse.grading.sandbox import DIED, Cell, Incident, Limits, Paper, Transcript
+from rlcourse.grading.sandbox import DIED, Cell, ExamRequest, Incident, Limits, Transcript
 from rlcourse.grading.submission import is_demo
 
 CHECK = "check_"
@@ -48,7 +48,7 @@ class LessonExam:
             grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
             if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
                 try:
-                    self.exercises[grade_id] = registry.get(grade_id.removeprefix(CHECK))
+                    self.exercises[grade_id] = get_exercise(grade_id.removeprefix(CHECK))
                 except UserError:
                     continue  # graded by a person
         self._exams = {
@@ -60,16 +60,16 @@ class LessonExam:
         }
         self.papers = {g: self._paper(g, limits.step) for g in self._exams}
 
-    def _paper(self, grade_id: str, seconds: float) -> Paper:
+    def _paper(self, grade_id: str, seconds: float) -> ExamRequest:
         visible, hidden = self._exams[grade_id]
         cases = [_bare(case) for case in (*visible.cases, *hidden.cases)]
         name = self.exercises[grade_id].name
         order = {"do": "exam", "function": name, "cases": cases, "seconds": seconds}
-        return Paper(grade_id, wire.dumps(order), len(cases))
+        return ExamRequest(grade_id, protocol.dumps(order), len(cases))
 
-    def steps(self, notebook: NotebookNode) -> list[Cell | Paper]:
+    def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
         """What is to be done for a notebook: its code in order, each check where it stands."""
-        steps: list[Cell | Paper] = []
+        steps: list[Cell | ExamRequest] = []
         for cell in notebook.cells:
             if cell.cell_type != "code" or is_demo(cell):
                 continue

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import rlcourse
 from rlcourse.authoring.stubs import blank_functions
-from rlcourse.exercises.exercise import Exercise
+from rlcourse.checks.exercise import Exercise
 
 PACKAGE = Path(rlcourse.__file__).parent
 COPIED = ("__init__.py", "errors.py", "plots.py", "algorithms", "tasks", "policy")
-STUDENTS_SIDE = ("exercises/calling.py", "exercises/specs.py")
-RUNTIME = ("__init__.py", "isolation.py", "kernel.py", "server.py", "wire.py", "worker.py")
+STUDENTS_SIDE = ("checks/calling.py", "checks/specs.py")
+RUNTIME = ("__init__.py", "isolation.py", "protocol.py", "server.py", "syscalls.py", "worker.py")
 
 
 def write_library(directory: Path, absent: Iterable[Exercise]) -> None:
@@ -33,10 +33,11 @@ def write_library(directory: Path, absent: Iterable[Exercise]) -> None:
     for name in STUDENTS_SIDE + tuple(f"grading/{file}" for file in RUNTIME):
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(PACKAGE / name, package / name)
-    (package / "grading" / "__init__.py").write_text('"""The untrusted side of grading."""\n')
-    for name in ("exercises", "training"):
+    for name in ("checks", "grading"):
+        (package / name / "__init__.py").write_text('"""The untrusted side of grading."""\n')
+    for name in ("exercises", "student", "training"):
         (package / name).mkdir(exist_ok=True)
-        shutil.copy(PACKAGE / "grading" / f"quiet_{name}.py", package / name / "__init__.py")
+        shutil.copy(PACKAGE / "grading" / f"noop_{name}.py", package / name / "__init__.py")
     for module, names in _by_module(absent).items():
         path = package.joinpath(*module.split(".")[1:]).with_suffix(".py")
         path.write_text(blank_functions(path.read_text("utf-8"), names), "utf-8")

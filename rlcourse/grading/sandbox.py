@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rlcourse.errors import UserError
-from rlcourse.grading import isolation, wire
+from rlcourse.grading import isolation, protocol
 from rlcourse.grading.answers import (
     CellAnswer,
     ExamAnswer,
@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Paper:
+class ExamRequest:
     """A step: call the function on the cases that `message` holds, ready to send."""
 
     name: str
@@ -211,7 +211,7 @@ class Sandbox:
 
     # A submission
 
-    def run(self, steps: Sequence[Cell | Paper]) -> Transcript:
+    def run(self, steps: Sequence[Cell | ExamRequest]) -> Transcript:
         """Carry out the steps in order; whatever happens ends in the transcript."""
         transcript, left_out = Transcript(), set()
         end = time.monotonic() + self.limits.submission
@@ -240,7 +240,7 @@ class Sandbox:
             with ours:
                 with theirs:
                     self._order({"start": number}, [theirs.fileno()])
-                wire.receive(ours, time.monotonic() + FORK_SECONDS)
+                protocol.receive(ours, time.monotonic() + FORK_SECONDS)
                 try:
                     for where in self._converse(ours, steps, transcript, end):  # noqa: B007
                         pass  # the name of the last step is read below
@@ -249,9 +249,9 @@ class Sandbox:
                         ours.shutdown(socket.SHUT_RDWR)  # ends the thread that sends
         except TimeoutError:
             lost = Lost(TIMED_OUT, "killed")
-        except wire.Closed:
+        except protocol.Closed:
             lost = self._how_it_ended(number)
-        except wire.BrokenMessage as error:
+        except protocol.BrokenMessage as error:
             lost = Lost(DIED, f"answered with something else: {error}")
         except Lost as error:
             lost = error
@@ -278,16 +278,16 @@ class Sandbox:
             if now > end:
                 raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
             deadline = min(now + self.limits.step, end) + self.limits.grace
-            self._note(step, fields_of(wire.receive(channel, deadline)), transcript)
+            self._note(step, fields_of(protocol.receive(channel, deadline)), transcript)
 
-    def _order_of(self, step: Cell | Paper) -> bytes:
-        if isinstance(step, Paper):
+    def _order_of(self, step: Cell | ExamRequest) -> bytes:
+        if isinstance(step, ExamRequest):
             return step.message
         order = {"do": "cell", "name": step.name, "source": step.source}
-        return wire.dumps({**order, "seconds": self.limits.step})
+        return protocol.dumps({**order, "seconds": self.limits.step})
 
     @staticmethod
-    def _note(step: Cell | Paper, answer: dict, transcript: Transcript) -> None:
+    def _note(step: Cell | ExamRequest, answer: dict, transcript: Transcript) -> None:
         if isinstance(step, Cell):
             cell = CellAnswer(text_of(answer, "printed"), failure_of(answer.get("error")))
             transcript.cells[step.name] = cell
@@ -343,6 +343,6 @@ def _is_within(path: str, directory: Path) -> bool:
 
 def _send_all(channel: socket.socket, orders: list[bytes], deadline: float) -> None:
     """Send until the other side is gone, which whoever waits for its answers will notice."""
-    with channel, suppress(wire.Closed, TimeoutError):
+    with channel, suppress(protocol.Closed, TimeoutError):
         for order in orders:
-            wire.send(channel, order, deadline)
+            protocol.send(channel, order, deadline)

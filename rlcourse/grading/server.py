@@ -22,7 +22,7 @@ import socket
 import sys
 import traceback
 
-from rlcourse.grading import isolation, kernel
+from rlcourse.grading import isolation, syscalls
 
 LARGEST_PACKET = 1 << 18
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _keep_from_tracing() -> None:
     with contextlib.suppress(OSError):
-        kernel.be_undumpable()
+        syscalls.be_undumpable()
 
 
 def _layers_of_a_fork(wanted: isolation.Confinement, layers: isolation.Layers) -> dict:
@@ -154,7 +154,7 @@ class Server:
             if sys.platform == "linux":
                 isolation.confine(self.wanted, self.layers, self.mapped)
                 with contextlib.suppress(OSError):
-                    kernel.die_with_parent()
+                    syscalls.die_with_parent()
             from rlcourse.grading import worker
 
             worker.serve(socket.socket(fileno=3))

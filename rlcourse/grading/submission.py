@@ -19,7 +19,7 @@ from pathlib import Path
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from rlcourse.grading.wire import clean
+from rlcourse.grading.protocol import clean
 
 LARGEST_FILE = 20 * 2**20
 MOST_CELLS = 1000

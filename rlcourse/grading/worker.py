@@ -17,7 +17,7 @@ import types
 
 import torch
 
-from rlcourse.exercises.calling import (
+from rlcourse.checks.calling import (
     Case,
     Facts,
     Failure,
@@ -27,7 +27,7 @@ from rlcourse.exercises.calling import (
     call,
     describe,
 )
-from rlcourse.grading import wire
+from rlcourse.grading import protocol
 
 FOREVER = 10**9  # the grader keeps the time
 
@@ -43,7 +43,7 @@ def serve(channel: socket.socket) -> None:
     _say(channel, {"ready": True})
     session = Session()
     while True:
-        order = wire.receive(channel, time.monotonic() + FOREVER)
+        order = protocol.receive(channel, time.monotonic() + FOREVER)
         if order["do"] == "cell":
             _say(channel, session.run_cell(order["name"], order["source"], order["seconds"]))
         else:
@@ -51,7 +51,7 @@ def serve(channel: socket.socket) -> None:
 
 
 def _say(channel: socket.socket, answer: dict) -> None:
-    wire.send(channel, wire.dumps(answer), time.monotonic() + FOREVER)
+    protocol.send(channel, protocol.dumps(answer), time.monotonic() + FOREVER)
 
 
 def _alarm(number, frame):
@@ -174,7 +174,7 @@ def rehearse() -> None:
     case = Case("", {"x": torch.ones(2, dtype=torch.float64)}, ("x",))
     signal.signal(signal.SIGALRM, _alarm)
     answer = session.sit_exam("double", [case], 60)
-    wire.loads(wire.dumps(answer))
+    protocol.loads(protocol.dumps(answer))
     linecache.clearcache()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     sys.modules["__main__"] = main

@@ -119,7 +119,7 @@ class _Speed:
         """A step's sampling."""
         if not self.work.samples:
             return
-        seconds, told = self.writing(self.work.sampled_rows, self.recipe.prompts)
+        seconds, told = self.writing(self.work.sampled_rows, self.recipe.prompts_per_step)
         if METHODS[self.recipe.algorithm].resamples and self.recipe.resample:
             times = 1 + self.recipe.resample
             yield Line("sampling", f"up to {times} draws x {told}", times * seconds)
@@ -130,7 +130,9 @@ class _Speed:
         """A step's updates: passes over its rows, and the optimizer."""
         recipe, work = self.recipe, self.work
         m = self.shape.matrices
-        updates, minibatches = (1, 1) if self.compares else (recipe.updates, recipe.minibatches)
+        updates, minibatches = (
+            (1, 1) if self.compares else (recipe.num_iterations, recipe.minibatches)
+        )
         if recipe.algorithm == "reward_model":
             m -= self.shape.vocabulary * self.shape.hidden
         again = updates * (work.in_pieces + recipe.gradient_checkpointing)
@@ -179,8 +181,10 @@ class _Speed:
         questions = recipe.questions
         if recipe.algorithm == "reward_model":
             questions += recipe.eval_problems  # held-out pairs
-        seconds, told = self.writing(recipe.prompts * recipe.group_size, recipe.prompts)
-        batches = ceil(questions / recipe.prompts)
+        seconds, told = self.writing(
+            recipe.prompts_per_step * recipe.group_size, recipe.prompts_per_step
+        )
+        batches = ceil(questions / recipe.prompts_per_step)
         yield Line("pairs", f"{batches} batches x {told}", batches * seconds)
 
     def evaluation_lines(self, rows: int) -> Iterator[Line]:

@@ -53,7 +53,7 @@ class Work:
     @property
     def sampled_rows(self) -> int:
         """Completions that are written at the same time."""
-        return self.recipe.prompts * self.recipe.group_size
+        return self.recipe.prompts_per_step * self.recipe.group_size
 
     @property
     def piece_tokens(self) -> int:
@@ -77,11 +77,11 @@ def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = 
     """
     method = METHODS[recipe.algorithm]
     if recipe.algorithm == "sft":
-        rows = recipe.prompts
+        rows = recipe.prompts_per_step
     elif method.compares:
-        rows = 2 * recipe.prompts  # chosen and rejected
+        rows = 2 * recipe.prompts_per_step  # chosen and rejected
     else:
-        rows = recipe.prompts * recipe.group_size
+        rows = recipe.prompts_per_step * recipe.group_size
     if not method.compares:
         rows = ceil(rows / recipe.minibatches)
     piece = min(recipe.micro_batch or rows, rows)
@@ -107,7 +107,7 @@ def prompts_of(piece: int, rows: int, recipe: Recipe, method) -> int:
     mixed = recipe.minibatches > 1 and piece == rows  # random rows: any group may be among them
     size = recipe.group_size
     across = piece % size and size % piece  # pieces that begin in the middle of a group
-    prompts = min(piece, recipe.prompts) if mixed else ceil(piece / size) + bool(across)
+    prompts = min(piece, recipe.prompts_per_step) if mixed else ceil(piece / size) + bool(across)
     return prompts if 2 * prompts <= piece else piece
 
 

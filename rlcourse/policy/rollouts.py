@@ -50,7 +50,7 @@ class Rollouts:
         return replace(self, **moved)
 
 
-def cut_off(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
+def truncated(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
     """Which completions have no end token, because they reached `max_tokens`: (N,) bool."""
     eos = torch.tensor(list(eos_ids), device=rollouts.tokens.device)
     return ~(torch.isin(rollouts.tokens, eos) & rollouts.mask).any(1)

@@ -105,7 +105,7 @@ def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interva
         ("length of a sample", "length", "tokens"),
         ("length of right samples", "length_right", "tokens"),
         ("length of wrong samples", "length_wrong", "tokens"),
-        ("samples cut off at max_tokens", "cut_off", "%"),
+        ("samples cut off at max_tokens", "truncated", "%"),
     ]
     found = [
         (what, [getattr(e, name) for e in evaluations.values()], unit) for what, name, unit in rows

@@ -13,7 +13,7 @@ _HOME = {
     "train": "rlcourse.training.run",
     "load_run": "rlcourse.training.outcome",
     "Run": "rlcourse.training.outcome",
-    "RewardModel": "rlcourse.training.scalar_model",
+    "RewardModel": "rlcourse.training.value_head",
     "Pair": "rlcourse.training.preferences",
     "read_pairs": "rlcourse.training.preferences",
     "write_pairs": "rlcourse.training.preferences",

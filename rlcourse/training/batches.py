@@ -34,10 +34,10 @@ def problems_of_step(
 
 
 def minibatches(rollouts: Rollouts, recipe, generator: torch.Generator) -> Iterator[Rollouts]:
-    """`recipe.updates` passes over the rollouts, each in `recipe.minibatches` random pieces."""
+    """`num_iterations` passes over the rollouts, each in `minibatches` random pieces."""
     if len(rollouts) == 0:
         return
-    for _ in range(recipe.updates):
+    for _ in range(recipe.num_iterations):
         if recipe.minibatches == 1:
             yield rollouts
             continue

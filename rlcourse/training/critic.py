@@ -16,7 +16,7 @@ from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.methods import Method, call_by_name, call_for_tensor, call_loss
 from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.scalar_model import token_scores
+from rlcourse.training.value_head import token_scores
 
 
 def state_values(critic: nn.Module, rollouts: Rollouts) -> Tensor:
@@ -25,8 +25,8 @@ def state_values(critic: nn.Module, rollouts: Rollouts) -> Tensor:
 
 
 @torch.no_grad()
-def judged(
-    judging: MicroBatches, rollouts: Rollouts, recipe: Recipe, method: Method
+def with_values(
+    critic: MicroBatches, rollouts: Rollouts, recipe: Recipe, method: Method
 ) -> tuple[Rollouts, dict[str, float]]:
     """The rollouts with the critic's values, whitened advantages and returns, (N, T) each.
 
@@ -35,7 +35,7 @@ def judged(
     """
     mask, shape = rollouts.mask, tuple(rollouts.mask.shape)
     ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
-    values = judging.read(partial(state_values, judging.network), rollouts)
+    values = critic.read(partial(state_values, critic.network), rollouts)
     rewards = call_for_tensor(
         method.functions["kl_shaped_rewards"],
         shape,
@@ -79,7 +79,7 @@ def estimates(
 
 
 def critic_backward(
-    judging: MicroBatches, batch: Rollouts, recipe: Recipe, method: Method
+    critic: MicroBatches, batch: Rollouts, recipe: Recipe, method: Method
 ) -> Tensor:
     """The critic's loss on a minibatch, a scalar, whose gradient is then in the critic."""
     loss_of = partial(
@@ -91,6 +91,6 @@ def critic_backward(
         mask=batch.mask,
         clip=recipe.clip,
     )
-    read = partial(state_values, judging.network)
-    loss, *_ = judging.backward(read, batch, lambda values: loss_of(values=values))
+    read = partial(state_values, critic.network)
+    loss, *_ = critic.backward(read, batch, lambda values: loss_of(values=values))
     return loss

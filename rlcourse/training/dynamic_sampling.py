@@ -19,7 +19,7 @@ from rlcourse.training.recipe import Recipe
 def draw_enough(
     draw: Callable[[int], tuple[Rollouts, dict[str, Tensor]]], recipe: Recipe, method: Method
 ) -> tuple[Rollouts, dict[str, Tensor]]:
-    """All rows of ``draw(0)``, ``draw(1)``, … until ``recipe.prompts`` groups have a signal.
+    """All rows of ``draw(0)``, ``draw(1)``, … until `prompts_per_step` groups have a signal.
 
     After ``recipe.resample`` more draws it is content with what there is.
     """
@@ -29,7 +29,7 @@ def draw_enough(
         batches.append(rollouts)
         parts.append(rewards)
         found += int(informative(rollouts, recipe, method).sum())
-        if found >= recipe.prompts:
+        if found >= recipe.prompts_per_step:
             break
     return joined(batches), {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
@@ -37,14 +37,14 @@ def draw_enough(
 def with_signal(
     rollouts: Rollouts, recipe: Recipe, method: Method
 ) -> tuple[Rollouts, dict[str, float]]:
-    """The first ``recipe.prompts`` groups with a signal, overlong completions penalized.
+    """The first ``recipe.prompts_per_step`` groups with a signal, overlong completions penalized.
 
     Where no group has one, the first groups as they are: their advantages are 0.
     """
     groups = informative(rollouts, recipe, method)
     facts = {"groups_drawn": len(groups)}
     chosen = groups.nonzero().squeeze(1) if groups.any() else torch.arange(len(groups))
-    chosen = chosen[: recipe.prompts].to(rollouts.tokens.device)
+    chosen = chosen[: recipe.prompts_per_step].to(rollouts.tokens.device)
     place = torch.arange(recipe.group_size, device=chosen.device)
     rollouts = rollouts.rows((chosen[:, None] * recipe.group_size + place).flatten())
     if recipe.overlong_buffer:

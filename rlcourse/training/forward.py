@@ -16,7 +16,10 @@ from transformers import DynamicCache
 from rlcourse.policy import Policy
 from rlcourse.policy.decoding import next_token_logits, token_positions
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.training.recompute import recomputes, recomputing
+from rlcourse.training.gradient_checkpointing import (
+    block_inputs_only,
+    uses_gradient_checkpointing,
+)
 
 
 def rows_with_gradient(loss: Callable, batch: Rollouts) -> Tensor:
@@ -40,8 +43,8 @@ def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
     """``policy.logprobs(batch)`` (n, T), reading each prompt once for all of its rows."""
     if getattr(type(policy), "logprobs", None) is not Policy.logprobs:
         return policy.logprobs(batch)
-    if recomputes(policy.model):
-        with recomputing(policy.model):
+    if uses_gradient_checkpointing(policy.model):
+        with block_inputs_only(policy.model):
             return policy.logprobs(batch)
     prompts = shared_prompts(batch)
     if prompts is None:

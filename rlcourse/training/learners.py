@@ -11,10 +11,11 @@ from torch import nn
 from rlcourse.evaluation import Interval
 from rlcourse.policy.lora import WithoutAdapters, has_adapters
 from rlcourse.tasks.problem import Task
-from rlcourse.training.descent import adamw
+from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.loop import training_steps
 from rlcourse.training.methods import Method
 from rlcourse.training.micro_batches import MicroBatches
+from rlcourse.training.optimizer import adamw
 from rlcourse.training.preferences import (
     held_out_pairs,
     learn_dpo,
@@ -24,8 +25,7 @@ from rlcourse.training.preferences import (
     training_pairs,
 )
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.recompute import enable_recomputing
-from rlcourse.training.scalar_model import RewardModel, scalar_model
+from rlcourse.training.value_head import RewardModel, value_head
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ def learner_for(
     """
     if not method.compares:
         reference = reference_for(policy, recipe) if recipe.beta > 0 else None
-        critic = scalar_model(policy) if method.critic else None
+        critic = value_head(policy) if method.critic else None
         if critic and recipe.gradient_checkpointing:
-            enable_recomputing(critic)
+            enable_gradient_checkpointing(critic)
         optimizer = adamw(recipe, policy, critic)
         steps = partial(
             *(training_steps, policy, reference, optimizer, recipe, task, method, reward),
@@ -75,7 +75,7 @@ def learner_for(
         model = RewardModel.from_policy(policy, method.functions["last_token_index"])
         module = model.reader
         if recipe.gradient_checkpointing:
-            enable_recomputing(module.model)
+            enable_gradient_checkpointing(module.model)
         held_out = held_out_pairs(policy, recipe, task, method, reward)
         accuracy = partial(pair_accuracy, model, held_out, recipe, method)
         extras = {"reward_model": model, "pair_accuracy": accuracy}

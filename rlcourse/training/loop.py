@@ -19,13 +19,13 @@ from rlcourse.training.batches import (
     minibatches,
     problems_of_step,
 )
-from rlcourse.training.critic import critic_backward, judged
-from rlcourse.training.descent import arithmetic, descend, set_learning_rate
+from rlcourse.training.critic import critic_backward, with_values
 from rlcourse.training.dynamic_sampling import draw_enough, with_signal
 from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
 from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
 from rlcourse.training.metrics import rollout_metrics, update_metrics
 from rlcourse.training.micro_batches import MicroBatches
+from rlcourse.training.optimizer import autocast, optimizer_step, set_learning_rate
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.scoring import sampled, score
 
@@ -48,8 +48,8 @@ def training_steps(
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
     learning = MicroBatches(policy, recipe.micro_batch)
-    judging = critic and MicroBatches(critic, recipe.micro_batch)
-    precision = partial(arithmetic, policy.device, recipe.dtype)
+    critic = critic and MicroBatches(critic, recipe.micro_batch)
+    precision = partial(autocast, policy.device, recipe.dtype)
     for step in range(first_step, recipe.steps):
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
@@ -76,7 +76,7 @@ def training_steps(
                 read = partial(shared_prompt_logprobs, reference)
                 rollouts = replace(rollouts, ref_logprobs=learning.read(read, rollouts))
             if not method.imitates:
-                rollouts, facts = with_advantages(rollouts, judging, recipe, method)
+                rollouts, facts = with_advantages(rollouts, critic, recipe, method)
                 metrics |= facts
         if method.keeps_rewarded:
             rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
@@ -86,7 +86,7 @@ def training_steps(
             with precision(keep_rounded=False):
                 metrics["loss"] = call_step(method.step, policy, optimizer, rollouts, recipe)
         else:
-            networks = (learning, judging)
+            networks = (learning, critic)
             metrics |= update(networks, optimizer, rollouts, recipe, method, generator, step)
         seconds = time.perf_counter() - started
         metrics |= {
@@ -102,15 +102,15 @@ def training_steps(
 def drawn(policy, recipe, task, reward, generator, step, attempt=0):
     """Completions of this step's problems (or of others, at another attempt), and their rewards."""
     place = step + attempt * recipe.steps
-    problems = problems_of_step(task.train, recipe.prompts, place, recipe.seed)
+    problems = problems_of_step(task.train, recipe.prompts_per_step, place, recipe.seed)
     rollouts = sampled(policy, problems, recipe, generator)
     return score(policy, rollouts, problems, recipe, task, reward)
 
 
-def with_advantages(rollouts, judging, recipe, method) -> tuple[Rollouts, dict[str, float]]:
+def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[str, float]]:
     """The rollouts with their advantages: by the method's estimator, or by the critic."""
-    if judging is not None:
-        return judged(judging, rollouts, recipe, method)
+    if critic is not None:
+        return with_values(critic, rollouts, recipe, method)
     advantages = call_estimator(
         method.advantages, rollouts.rewards, rollouts.mask, group_size=recipe.group_size
     )
@@ -119,18 +119,18 @@ def with_advantages(rollouts, judging, recipe, method) -> tuple[Rollouts, dict[s
 
 def update(networks, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
     """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
-    learning, judging = networks
+    learning, critic = networks
     read = partial(shared_prompt_logprobs, learning.network)
     updates = []
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
         fresh = not updates and not method.imitates  # πθ is still the πold that sampled
         keep = not recipe.gradient_checkpointing  # copies of all weights would undo what it saves
-        with arithmetic(batch.tokens.device, recipe.dtype, keep):
+        with autocast(batch.tokens.device, recipe.dtype, keep):
             rows = rows_with_gradient(loss_of, batch) if fresh else None
             loss, logprobs, clip_fraction = learning.backward(read, batch, loss_of, rows)
-            error = judging and critic_backward(judging, batch, recipe, method)
-        norm = descend([loss] if error is None else [loss, error], optimizer, recipe, step)
+            error = critic and critic_backward(critic, batch, recipe, method)
+        norm = optimizer_step([loss] if error is None else [loss, error], optimizer, recipe, step)
         facts = update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction)
         updates.append(facts | ({} if error is None else {"value_loss": error.item()}))
     if not updates:
@@ -141,7 +141,7 @@ def update(networks, optimizer, rollouts, recipe, method, generator, step) -> di
 def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
     """The demonstrations of this step. Imitation is REINFORCE with a reward of 1 for each."""
     demonstrations = task.train if task.demonstrations is None else task.demonstrations
-    problems = problems_of_step(demonstrations, recipe.prompts, step, recipe.seed)
+    problems = problems_of_step(demonstrations, recipe.prompts_per_step, step, recipe.seed)
     prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
     rollouts = policy.demonstrations(prompts, [p.answer for p in problems])
     ones = torch.ones(len(rollouts), device=rollouts.mask.device)
@@ -157,7 +157,6 @@ def batch_loss(logprobs: torch.Tensor, method: Method, batch: Rollouts, recipe: 
         old_logprobs=batch.old_logprobs,  # as sampled: the μ updates share them
         ref_logprobs=ref_logprobs,  # without a penalty (β = 0) any will do
         advantages=batch.advantages,
-        rewards=batch.advantages,  # REINFORCE's loss calls them so
         mask=batch.mask,
         clip=recipe.clip,
         clip_low=recipe.clip,

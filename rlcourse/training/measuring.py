@@ -12,8 +12,8 @@ from rlcourse.evaluation import (
 from rlcourse.files import write_json
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import format_reward
-from rlcourse.training.descent import arithmetic
 from rlcourse.training.learners import Learner
+from rlcourse.training.optimizer import autocast
 from rlcourse.training.recipe import Recipe
 
 
@@ -24,7 +24,7 @@ def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evalu
     if out and (out / f"evaluation_{when}.json").exists():
         return read_evaluation(out / f"evaluation_{when}.json")
     going_on = out and out / f"evaluation_{when}"  # where it is kept until it is finished
-    with arithmetic(policy.device, recipe.dtype):
+    with autocast(policy.device, recipe.dtype):
         evaluation = evaluate_policy(
             policy,
             task.evaluation[: recipe.eval_problems],

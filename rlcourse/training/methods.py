@@ -85,7 +85,7 @@ METHODS = {
         resamples=True,
         functions=_functions(algorithms.informative_groups, algorithms.overlong_penalty),
     ),
-    "gspo": Method(algorithms.sequence_level_loss, algorithms.group_normalized_advantages),
+    "gspo": Method(algorithms.gspo_loss, algorithms.group_normalized_advantages),
     "dpo": Method(
         algorithms.dpo_loss,
         compares=True,
@@ -107,6 +107,10 @@ METHODS = {
 }
 
 
+# Parameters that earlier versions of the lessons knew by another name.
+RENAMED = {"rewards": "advantages", "updates": "num_iterations"}
+
+
 def call_by_name(function: Callable, what: str, **available):
     """Call `function` with those of `available` that its parameters name.
 
@@ -122,8 +126,10 @@ def call_by_name(function: Callable, what: str, **available):
         if parameter.name in available:
             arguments[parameter.name] = available[parameter.name]
         elif parameter.default is parameter.empty:
+            now = RENAMED.get(parameter.name)
             close = difflib.get_close_matches(parameter.name, available, n=1)
             hint = f": did you mean '{close[0]}'?" if close else f"; it has {', '.join(available)}"
+            hint = f": it is called '{now}' now" if now in available else hint
             raise UserError(
                 f"{what} {name} asks for '{parameter.name}', which the trainer does not have{hint}"
             )
@@ -152,8 +158,8 @@ def call_loss(loss: Callable, of: str = "logprobs", **available) -> tuple[Tensor
 def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> float:
     """Let `step`, such as ``reinforce_step``, make all updates of a batch; its mean loss.
 
-    It may name the batch `batch` or `rollouts`. As in the losses, what REINFORCE calls
-    rewards are the advantages.
+    It may name the batch `batch` or `rollouts`, whose ``rewards`` are the advantages too: what
+    lesson 02's step reads as a reward is whatever the method weighs a completion by.
     """
     ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
     rollouts = replace(rollouts, rewards=rollouts.advantages, ref_logprobs=ref_logprobs)
@@ -165,7 +171,7 @@ def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> 
         optimizer=optimizer,
         batch=rollouts,
         rollouts=rollouts,
-        updates=recipe.updates,
+        num_iterations=recipe.num_iterations,
         clip=recipe.clip,
         beta=recipe.beta,
         max_grad_norm=recipe.max_grad_norm,

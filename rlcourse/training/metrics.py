@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rlcourse.algorithms import kl_estimates, masked_mean
 from rlcourse.files import write_errors_explained, write_text
-from rlcourse.policy.rollouts import Rollouts, cut_off
+from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.reports.record import read_metrics
 
 
@@ -40,7 +40,7 @@ def rollout_metrics(
         if rows.any():
             mean = lengths[rows].float().mean().item()
             metrics[f"completions/mean_length_{name}"] = mean
-    metrics["completions/clipped_ratio"] = cut_off(rollouts, eos_ids).float().mean().item()
+    metrics["completions/clipped_ratio"] = truncated(rollouts, eos_ids).float().mean().item()
     metrics["entropy"] = -masked_mean(rollouts.old_logprobs, rollouts.mask).item()
     return metrics
 
@@ -58,7 +58,7 @@ def update_metrics(
     metrics = {"loss": loss.item(), "grad_norm": norm.item()}
     if recipe.algorithm == "sft":
         return metrics
-    if recipe.updates * recipe.minibatches > 1:
+    if recipe.num_iterations * recipe.minibatches > 1:
         # The tokens were sampled by πold, so it stands in the first place: KL(πold‖πθ).
         moved = kl_estimates(batch.old_logprobs, logprobs, "k3")
         metrics["kl_old"] = masked_mean(moved, batch.mask).item()

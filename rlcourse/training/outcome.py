@@ -8,7 +8,7 @@ from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
 from rlcourse.reports import RunRecord, read_run
 from rlcourse.training.recipe import Recipe, load_recipe
-from rlcourse.training.scalar_model import RewardModel
+from rlcourse.training.value_head import RewardModel
 
 
 @dataclass

@@ -24,13 +24,13 @@ from rlcourse.policy.rollouts import Rollouts
 from rlcourse.seeds import derived_generator, derived_seed
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.training.batches import problems_of_step
-from rlcourse.training.descent import arithmetic, descend, set_learning_rate
 from rlcourse.training.forward import shared_prompt_logprobs
 from rlcourse.training.methods import Method, call_for_tensor, call_loss
 from rlcourse.training.micro_batches import MicroBatches
+from rlcourse.training.optimizer import autocast, optimizer_step, set_learning_rate
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.scalar_model import RewardModel
 from rlcourse.training.scoring import sampled, score
+from rlcourse.training.value_head import RewardModel
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def preference_steps(
     recipe: Recipe,
     first_step: int = 0,
 ) -> Iterator[dict[str, float]]:
-    """Train on ``recipe.prompts`` pairs a step and yield its metrics, from `first_step` on.
+    """Train on `prompts_per_step` pairs a step and yield its metrics, from `first_step` on.
 
     `learn` from a list of pairs leaves the gradient of its loss in the weights, and returns the
     loss and what to report with it.
@@ -59,9 +59,11 @@ def preference_steps(
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
         lr = set_learning_rate(optimizer, recipe, step)
-        with arithmetic(device, recipe.dtype, keep_rounded=not recipe.gradient_checkpointing):
-            loss, metrics = learn(problems_of_step(pairs, recipe.prompts, step, recipe.seed))
-        metrics["grad_norm"] = descend([loss], optimizer, recipe, step).item()
+        with autocast(device, recipe.dtype, keep_rounded=not recipe.gradient_checkpointing):
+            loss, metrics = learn(
+                problems_of_step(pairs, recipe.prompts_per_step, step, recipe.seed)
+            )
+        metrics["grad_norm"] = optimizer_step([loss], optimizer, recipe, step).item()
         seconds = time.perf_counter() - started
         metrics |= {"loss": loss.item(), "step": step + 1, "lr": lr, "seconds": seconds}
         yield metrics | {"tokens_per_second": metrics["tokens"] / seconds}
@@ -163,7 +165,7 @@ def pair_accuracy(
     """Share of `pairs` that the model puts in the right order; None where there are no pairs."""
     if not pairs:
         return None
-    with arithmetic(model.device, recipe.dtype):
+    with autocast(model.device, recipe.dtype):
         chosen, rejected = pair_rewards(model, pairs, recipe.system)
     share = method.call("reward_accuracy", chosen=chosen, rejected=rejected)
     interval = Interval.of((chosen > rejected).float().tolist())
@@ -237,10 +239,10 @@ def sampled_pairs(
     """What ``preference_pairs`` makes of ``recipe.group_size`` completions of each problem."""
     generator = derived_generator(policy.device, recipe.seed, purpose)
     pairs = []
-    starts = range(0, len(problems), recipe.prompts)
+    starts = range(0, len(problems), recipe.prompts_per_step)
     for start in tqdm(starts, purpose, leave=False, disable=not progress):
-        some = list(problems[start : start + recipe.prompts])
-        with arithmetic(policy.device, recipe.dtype):
+        some = list(problems[start : start + recipe.prompts_per_step])
+        with autocast(policy.device, recipe.dtype):
             rollouts = sampled(policy, some, recipe, generator)
             rollouts, _ = score(policy, rollouts, some, recipe, task, reward)
         texts = policy.decode(rollouts)

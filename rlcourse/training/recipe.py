@@ -56,7 +56,7 @@ class Recipe:
     seed: int = _setting(0, "the only source of randomness", low=0)
 
     steps: int = _setting(50, "training steps: one batch of rollouts each", low=1)
-    prompts: int = _setting(
+    prompts_per_step: int = _setting(
         16, "questions in a step (demonstrations for sft, pairs for dpo and reward_model)", low=1
     )
     group_size: int = _setting(8, "completions sampled for each question", low=1)
@@ -75,7 +75,7 @@ class Recipe:
     )
     questions: int = _setting(400, "questions whose completions make these pairs", low=1)
 
-    updates: int = _setting(1, "μ: passes over each batch of rollouts", low=1)
+    num_iterations: int = _setting(1, "μ: passes over each batch of rollouts", low=1)
     minibatches: int = _setting(1, "optimizer steps in each of these passes", low=1)
     lr: float = _setting(3e-4, "learning rate", above=0.0, high=1.0)
     schedule: str = _setting("constant", "lr after warmup", choices=("constant", "linear"))
@@ -143,7 +143,7 @@ class Recipe:
                 f"overlong_buffer must be at most max_tokens, {self.max_tokens}, "
                 f"not {self.overlong_buffer}"
             )
-        rows = self.prompts * (1 if self.algorithm == "sft" else self.group_size)
+        rows = self.prompts_per_step * (1 if self.algorithm == "sft" else self.group_size)
         if self.minibatches > rows:
             raise UserError(
                 f"minibatches must be at most {rows}, the rows of a batch, not {self.minibatches}"
@@ -172,10 +172,12 @@ class Recipe:
         lines = []
         for f in fields(Recipe):
             default = f.default if f.default is not dataclasses.MISSING else f.default_factory()
-            lines.append(f"{f.name:16} {default!s:12} {f.metadata['help']}")
+            lines.append(f"{f.name:22} {default!s:12} {f.metadata['help']}")
         return "\n".join(lines)
 
 
+# Keys of earlier versions, and what they are called now.
+RENAMED = {"prompts": "prompts_per_step", "updates": "num_iterations"}
 _FIELDS = {f.name: f for f in fields(Recipe)}
 _TYPES = typing.get_type_hints(Recipe)
 _DEFAULT_REWARDS = {"correctness": 1.0, "format": 0.0}
@@ -250,6 +252,8 @@ def _recipe_path(name: str) -> Path:
 
 def _known(values: Mapping, where: str) -> dict:
     for key in values:
+        if key in RENAMED:
+            raise UserError(f"{where} has no key '{key}': it is called '{RENAMED[key]}' now")
         if key not in _FIELDS:
             raise UserError(f"{where} has no key '{key}'{_nearest(str(key), _FIELDS)}")
     return dict(values)

@@ -21,15 +21,15 @@ from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
-from rlcourse.training.descent import NonFinite
+from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring import evaluation_of, held_out_metrics
 from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter
 from rlcourse.training.micro_batches import is_out_of_memory
+from rlcourse.training.optimizer import NonFinite
 from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe, load_recipe
-from rlcourse.training.recompute import enable_recomputing
 from rlcourse.training.run_directory import false_start_undone, open_directory
 
 
@@ -95,16 +95,17 @@ def train(
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
             if recipe.gradient_checkpointing:
-                enable_recomputing(policy.model)
+                enable_gradient_checkpointing(policy.model)
         try:
             return _train(recipe, out, policy, task, method, reward, stop, progress)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
             raise UserError(
-                f"{policy.device} has too little memory: lower prompts (now {recipe.prompts}), "
-                f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
-                "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16"
+                f"{policy.device} has too little memory: lower prompts_per_step "
+                f"(now {recipe.prompts_per_step}), group_size ({recipe.group_size}) or max_tokens "
+                f"({recipe.max_tokens}), or set gradient_checkpointing=true, lora.rank=16 or "
+                "dtype=bfloat16"
             ) from None
 
 
@@ -159,7 +160,7 @@ def check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
     """Raise now what a question of rare length would else raise in the middle of the night."""
     if recipe.algorithm == "sft" or not hasattr(policy, "check_context"):
         return
-    asked = min(len(task.train), recipe.prompts * recipe.steps)
+    asked = min(len(task.train), recipe.prompts_per_step * recipe.steps)
     questions = [
         p.question for p in (*task.train[:asked], *task.evaluation[: recipe.eval_problems])
     ]

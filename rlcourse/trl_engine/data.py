@@ -31,7 +31,7 @@ def question_rows(policy, task: Task, recipe: Recipe) -> Rows:
     """A row a question, for trainers that sample: the prompt's text, and what rewards read."""
     rows = []
     for step in range(recipe.steps):
-        for problem in problems_of_step(task.train, recipe.prompts, step, recipe.seed):
+        for problem in problems_of_step(task.train, recipe.prompts_per_step, step, recipe.seed):
             prompt = policy.format_prompt(problem.question, system=recipe.system)
             rows.append({"prompt": prompt, "answer": problem.answer})
     return Rows(rows)
@@ -40,18 +40,18 @@ def question_rows(policy, task: Task, recipe: Recipe) -> Rows:
 def demonstration_rows(policy, task: Task, recipe: Recipe) -> Rows:
     """A row a demonstration, tokenized; the prompt's tokens are ignored by the loss.
 
-    A step's rows come once for each of its passes, ``recipe.updates``.
+    A step's rows come once for each of its passes, ``recipe.num_iterations``.
     """
     demonstrations = task.train if task.demonstrations is None else task.demonstrations
     rows, tokens = [], []
     for step in range(recipe.steps):
-        problems = problems_of_step(demonstrations, recipe.prompts, step, recipe.seed)
+        problems = problems_of_step(demonstrations, recipe.prompts_per_step, step, recipe.seed)
         prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
         batch = policy.demonstrations(prompts, [p.answer for p in problems])
         rows += [
             {"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion}
             for prompt, completion in token_lists(batch)
-        ] * recipe.updates
+        ] * recipe.num_iterations
         tokens.append(int(batch.mask.sum()))
     return Rows(rows, tokens)
 
@@ -60,7 +60,7 @@ def pair_rows(policy, pairs: Sequence[Pair], recipe: Recipe, whole: bool) -> Row
     """A row a pair, tokenized: prompt and completions apart, or `whole` as a reward model reads."""
     rows, tokens = [], []
     for step in range(recipe.steps):
-        some = problems_of_step(pairs, recipe.prompts, step, recipe.seed)
+        some = problems_of_step(pairs, recipe.prompts_per_step, step, recipe.seed)
         prompts = [policy.format_prompt(pair.prompt, system=recipe.system) for pair in some]
         chosen = policy.demonstrations(prompts, [pair.chosen for pair in some])
         rejected = policy.demonstrations(prompts, [pair.rejected for pair in some])

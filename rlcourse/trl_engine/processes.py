@@ -54,7 +54,7 @@ class Processes:
         self._agree(failure)
         return result
 
-    def by_first(self, job: Callable):
+    def on_main(self, job: Callable):
         """`together`, for a job that rank zero does alone; None in the others, which wait."""
         return self.together(job if self.first else lambda: None)
 

@@ -13,8 +13,8 @@ from transformers import TrainerCallback
 
 from rlcourse.signals import StopRequest
 from rlcourse.training import run as local
-from rlcourse.training.descent import require_finite
 from rlcourse.training.metrics import MetricsWriter
+from rlcourse.training.optimizer import require_finite
 from rlcourse.training.recipe import Recipe
 from rlcourse.trl_engine.data import Rows
 from rlcourse.trl_engine.job import Job, updates_of
@@ -140,4 +140,4 @@ class Progress(TrainerCallback):
         if self.rows.tokens is not None:
             return self.rows.tokens[done - 1]
         length = our_metrics(self.logs, self.recipe)["completions/mean_length"]
-        return round(length * self.recipe.prompts * self.recipe.group_size)
+        return round(length * self.recipe.prompts_per_step * self.recipe.group_size)

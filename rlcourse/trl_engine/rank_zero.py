@@ -21,7 +21,7 @@ from rlcourse.training import run as local
 from rlcourse.training.measuring import evaluation_of, held_out_metrics
 from rlcourse.training.outcome import Run
 from rlcourse.training.preferences import Pair, held_out_pairs, pair_accuracy, training_pairs
-from rlcourse.training.scalar_model import RewardModel
+from rlcourse.training.value_head import RewardModel
 from rlcourse.trl_engine.job import Job
 
 

@@ -22,8 +22,8 @@ from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
-from rlcourse.training.descent import NonFinite
 from rlcourse.training.micro_batches import is_out_of_memory
+from rlcourse.training.optimizer import NonFinite
 from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.run_directory import false_start_undone, open_directory
@@ -59,14 +59,14 @@ def train(
         recipe = recipe if isinstance(recipe, Recipe) else processes.together(recipe)
         out = Path(processes.from_first(out)).expanduser()
         values = processes.together(lambda: _checked(recipe, settings, processes))
-        processes.by_first(lambda: _open_directory(out, recipe, values, resume, processes))
+        processes.on_main(lambda: _open_directory(out, recipe, values, resume, processes))
         if processes.from_first((out / "result.json").exists()):
             return load_run(out, device=recipe.device) if processes.first else None
         with StopRequest() as stop:
             with false_start_undone(out), _mark_undone(out):
                 task = processes.together(lambda: _task(recipe))
                 job = Job(recipe, values, out, task, processes, progress)
-                start = processes.by_first(lambda: before_training(job, resume))
+                start = processes.on_main(lambda: before_training(job, resume))
             return _train(job, start, stop)
     finally:
         processes.close()
@@ -152,7 +152,7 @@ def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
         processes.together(partial(_save, trainer, trained))
         del trainer, progress  # and with them the optimizer's memory
         torch.cuda.empty_cache()
-        return processes.by_first(lambda: after_training(job, run, start, trained))
+        return processes.on_main(lambda: after_training(job, run, start, trained))
 
 
 def _ready(job: Job, stop: StopRequest, start: Start | None):

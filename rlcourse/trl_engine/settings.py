@@ -25,7 +25,9 @@ ARGUMENTS = {
     "algorithm": "the trainer; loss_type, scale_rewards, importance_sampling_level",
     "seed": "seed",
     "steps": "max_steps: TRL counts optimizer steps, a recipe counts batches of rollouts",
-    "prompts": "per_device_train_batch_size and gradient_accumulation_steps, by the processes",
+    "prompts_per_step": (
+        "per_device_train_batch_size and gradient_accumulation_steps, by the processes"
+    ),
     "group_size": "num_generations",
     "max_tokens": "max_completion_length",
     "temperature": "temperature",
@@ -33,7 +35,7 @@ ARGUMENTS = {
     "top_p": "top_p, 1.0 for null",
     "rewards": "reward_funcs and reward_weights",
     "overlong_buffer": "one more of the reward_funcs, of weight 1",
-    "updates": "num_iterations",
+    "num_iterations": "num_iterations",
     "minibatches": "steps_per_generation",
     "lr": "learning_rate",
     "betas": "adam_beta1, adam_beta2",
@@ -114,15 +116,15 @@ class Batches:
         """
         paired, sampled = recipe.algorithm in COMPARE_PAIRS, TRAINERS[recipe.algorithm] in SAMPLING
         minibatches = 1 if paired else recipe.minibatches
-        passes = 1 if paired else recipe.updates
-        rows = recipe.prompts * (recipe.group_size if sampled else 1)
+        passes = 1 if paired else recipe.num_iterations
+        rows = recipe.prompts_per_step * (recipe.group_size if sampled else 1)
         share, rest = divmod(rows, processes * minibatches)
         if rest:
             size = f" × {recipe.group_size}" if sampled else ""
             parts = f" × {minibatches} minibatches" if minibatches > 1 else ""
             raise UserError(
-                f"a step of {recipe.prompts}{size} = {rows} rows does not divide by {processes} "
-                f"processes{parts}: choose prompts so that it does"
+                f"a step of {recipe.prompts_per_step}{size} = {rows} rows does not divide by "
+                f"{processes} processes{parts}: choose prompts_per_step so that it does"
             )
         most = recipe.micro_batch or share
         per_device = max(n for n in range(1, share + 1) if share % n == 0 and n <= most)
@@ -149,10 +151,10 @@ def require_possible(recipe: Recipe) -> None:
         raise UserError(
             "TRL divides dapo's loss by the tokens of all minibatches together: set minibatches=1"
         )
-    if name == "rloo" and recipe.updates * recipe.minibatches > 1:
+    if name == "rloo" and recipe.num_iterations * recipe.minibatches > 1:
         raise UserError(
             "TRL's rloo clips a ratio from its second update on, and ours has none: "
-            "set updates=1 and minibatches=1"
+            "set num_iterations=1 and minibatches=1"
         )
     if recipe.beta and name in ("dr_grpo", "dapo", "gspo", "rloo"):
         raise UserError(
@@ -206,7 +208,7 @@ def _sampling(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> 
         "num_generations": recipe.group_size,
         "max_completion_length": recipe.max_tokens,
         "steps_per_generation": batches.accumulation * batches.minibatches,
-        "num_iterations": recipe.updates,
+        "num_iterations": recipe.num_iterations,
         "temperature": recipe.temperature,
         "top_k": recipe.top_k or 0,
         "top_p": 1.0 if recipe.top_p is None else recipe.top_p,

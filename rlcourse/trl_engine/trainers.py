@@ -17,10 +17,10 @@ from torch.optim.lr_scheduler import LambdaLR
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import first_line, no_progress_bars
-from rlcourse.training.descent import set_learning_rate
+from rlcourse.training.optimizer import set_learning_rate
 from rlcourse.training.preferences import training_pairs
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.scalar_model import scalar_model
+from rlcourse.training.value_head import value_head
 from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, question_rows, unpadded
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.rewards import reward_functions
@@ -104,7 +104,7 @@ def reward_model(policy: Policy) -> nn.Module:
             "this tokenizer pads with its end token, where TRL would not read the reward: give it "
             "a padding token, or leave out --engine trl"
         )
-    return scalar_model(policy)
+    return value_head(policy)
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ F64 = torch.float64
 CLIPPED = {
     "dr_grpo_loss": {"max_tokens": 9},
     "dapo_loss": {},
-    "sequence_level_loss": {},
+    "gspo_loss": {},
 }
 
 
@@ -121,7 +121,7 @@ def test_only_sums_leave_lengths_alone_where_the_reward_does_not_depend_on_them(
 def test_on_policy_gradient_is_that_of_its_average(name, batch):
     batch.old_logprobs = batch.logprobs
     _, gradient = loss_and_gradient(name, batch)
-    how = {"dr_grpo_loss": "constant", "dapo_loss": "token", "sequence_level_loss": "sequence"}
+    how = {"dr_grpo_loss": "constant", "dapo_loss": "token", "gspo_loss": "sequence"}
     leaf = batch.logprobs.clone().requires_grad_()
     objective = A.aggregate(leaf * batch.advantages[:, None], batch.mask, how[name], 9)
     (expected,) = torch.autograd.grad(-objective, leaf)
@@ -133,7 +133,7 @@ def test_on_policy_gspo_and_grpo_are_the_same_step(batch):
     leaf = batch.logprobs.clone().requires_grad_()
     loss = A.grpo_loss(leaf, leaf, leaf, batch.advantages, batch.mask, beta=0.0)
     (grpo,) = torch.autograd.grad(loss, leaf)
-    torch.testing.assert_close(loss_and_gradient("sequence_level_loss", batch)[1], grpo)
+    torch.testing.assert_close(loss_and_gradient("gspo_loss", batch)[1], grpo)
 
 
 def test_dr_grpo_is_dapo_with_a_symmetric_band_up_to_the_number_of_tokens(batch):
@@ -155,7 +155,7 @@ def test_dapo_lets_a_praised_token_rise_to_1_28(ratio, flows):
 def test_a_ratio_of_two_and_one_of_a_half_make_one_in_gspo():
     old = tensor(-1.0, -2.0).view(1, 2)
     new = (old + tensor(2.0, 0.5).log()).requires_grad_()
-    loss = A.sequence_level_loss(new, old, tensor(1.0), torch.ones(1, 2))
+    loss = A.gspo_loss(new, old, tensor(1.0), torch.ones(1, 2))
     (gradient,) = torch.autograd.grad(loss, new)
     assert loss.item() == pytest.approx(-1.0)
     torch.testing.assert_close(gradient, tensor(-0.5, -0.5).view(1, 2))
@@ -297,7 +297,7 @@ def test_sequence_level_loss_is_trls(batch, trl_loss):
     """TRL counts an empty row, which it never samples, with ratio 1; we count it as 0."""
     batch.mask[4, 0] = True
     torch.testing.assert_close(
-        ours("sequence_level_loss", batch), trl_loss(batch, "grpo", level="sequence"),
+        ours("gspo_loss", batch), trl_loss(batch, "grpo", level="sequence"),
         rtol=1e-12, atol=1e-14,
     )  # fmt: skip
 

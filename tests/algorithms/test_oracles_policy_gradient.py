@@ -308,7 +308,9 @@ def test_grpo_step_scores_once_per_update_and_keeps_the_old_logprobs():
     )  # fmt: skip
     twin, counting = World(6).policy, CountingPolicy(world.policy)
     step = torch.optim.SGD(counting.parameters(), lr=2.0)
-    losses = grpo_step(counting, step, rollouts, updates=4, clip=0.1, beta=0.3, max_grad_norm=1e9)
+    losses = grpo_step(
+        counting, step, rollouts, num_iterations=4, clip=0.1, beta=0.3, max_grad_norm=1e9
+    )
     assert counting.calls == 4 and len(losses) == 4
 
     expected = []
@@ -332,5 +334,5 @@ def test_grpo_step_clips_the_gradient_norm():
     rollouts = batch_of(world, old_logprobs=old, ref_logprobs=old, advantages=normal(15))
     before = world.policy.logits.detach().clone()
     step = torch.optim.SGD(world.policy.parameters(), lr=1.0)
-    grpo_step(world.policy, step, rollouts, updates=1, max_grad_norm=1e-3)
+    grpo_step(world.policy, step, rollouts, num_iterations=1, max_grad_norm=1e-3)
     assert (world.policy.logits - before).norm().item() == pytest.approx(1e-3, rel=1e-2)

@@ -20,12 +20,12 @@ from rlcourse.algorithms import (
     dr_grpo_loss,
     group_normalized_advantages,
     grpo_loss,
+    gspo_loss,
     kl_estimates,
     leave_one_out_advantages,
     off_policy_loss,
     ppo_clip_loss,
     reinforce_loss,
-    sequence_level_loss,
 )
 
 trl = pytest.importorskip("trl", reason="parity is measured against TRL; pip install rlcourse[trl]")
@@ -187,7 +187,7 @@ def test_sequence_level_loss_is_trls_grpo_at_the_level_of_sequences(batch):
     rows = batch.mask.any(1)
     for name in ("logprobs", "old_logprobs", "ref_logprobs", "advantages", "mask"):
         setattr(batch, name, getattr(batch, name)[rows])
-    result = ours(sequence_level_loss, batch, batch.old_logprobs, batch.advantages, batch.mask)
+    result = ours(gspo_loss, batch, batch.old_logprobs, batch.advantages, batch.mask)
     expected = trl_grpo(batch, "grpo", level="sequence")[:2]
     torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
 

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 
 # A right value with a wrong gradient on some rows: the check gives part of the points.
 HALF_RIGHT = """\
-def reinforce_loss(logprobs, rewards, mask):
-    return -(rewards.detach() * logprobs.masked_fill(~mask.bool(), 0).mean(dim=1)).mean()
+def reinforce_loss(logprobs, advantages, mask):
+    return -(advantages.detach() * logprobs.masked_fill(~mask.bool(), 0).mean(dim=1)).mean()
 """
 
 

@@ -7,7 +7,7 @@ import pytest
 from fixture_course import LESSON, NAME, REPOSITORY, declare
 from torch import Tensor
 
-from rlcourse import exercises
+from rlcourse import check, exercises
 from rlcourse.authoring import build
 from rlcourse.authoring.kernel import error_of, run_cells
 from rlcourse.authoring.lesson import read_lesson
@@ -36,7 +36,7 @@ def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(p
             exec(compile(module, str(path), "exec"), namespace)
         elif cell.kind == "exercise":
             exec(solution(lesson.exercises[cell.name].reference), namespace)
-            assert exercises.check(namespace[cell.name], seed=0).passed, cell.name
+            assert check(namespace[cell.name], seed=0).passed, cell.name
 
 
 def test_every_lesson_is_built_and_committed_as_its_sources_give():

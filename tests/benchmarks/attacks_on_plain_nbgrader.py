@@ -26,7 +26,7 @@ import nbformat
 from attacks import ATTACKS, TOTAL, Attack, Field
 
 from rlcourse.authoring import build
-from rlcourse.exercises import registry
+from rlcourse.exercises import all as all_exercises
 
 KINDS = ("patching", "lying", "spying", "writing", "files", "metadata", "signaling", "honest")
 ENDLESS = ("a device that never ends", "links and pages beside the notebook", "a named pipe")
@@ -52,7 +52,7 @@ def prepare(root: Path) -> Field:
     text = lesson.read_text()  # without what costs every kernel seconds: the trainer, the demos
     text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)
     lesson.write_text(re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL))
-    exercises = [e for e in registry.every() if e.lesson == room.LESSON]
+    exercises = [e for e in all_exercises() if e.lesson == room.LESSON]
     build(root=root / "repository", registry=exercises, progress=False)
     (course / "nbgrader_config.py").write_text(
         "c = get_config()\nc.CourseDirectory.course_id = 'rlcourse'\n"

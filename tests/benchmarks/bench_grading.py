@@ -32,8 +32,8 @@ from traitlets.config import PyFileConfigLoader
 from rlcourse.grading import Options, grade
 
 WRONG = """\
-def reinforce_loss(logprobs, rewards, mask):
-    return (rewards.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
+def reinforce_loss(logprobs, advantages, mask):
+    return (advantages.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
 """
 
 

@@ -38,7 +38,7 @@ def spent_after(run, recipe) -> int:
     """Completions that a finished run has sampled."""
     if recipe.algorithm == "dpo":
         return recipe.questions * recipe.group_size
-    groups = [m.get("groups_drawn", recipe.prompts) for m in run.metrics]
+    groups = [m.get("groups_drawn", recipe.prompts_per_step) for m in run.metrics]
     return int(sum(groups)) * recipe.group_size
 
 
@@ -47,7 +47,7 @@ def within(recipe, budget: int, policy, task):
     if recipe.algorithm == "dpo":
         recipe = recipe.but(questions=budget // recipe.group_size)
         return train(recipe, policy=policy, task=task, progress=False)
-    steps = budget // (recipe.prompts * recipe.group_size)
+    steps = budget // (recipe.prompts_per_step * recipe.group_size)
     while True:
         run = train(recipe.but(steps=steps), policy=policy, task=task, progress=False)
         over = spent_after(run, recipe) - budget

@@ -8,10 +8,12 @@ import sys
 import pytest
 import torch
 
+from rlcourse import check, hint, progress, ready
+from rlcourse.checks.result import MIME_TYPE, CheckFailed
 from rlcourse.errors import UserError
 from rlcourse.exercises import all as every
-from rlcourse.exercises import check, get, hint, progress, ready, record
-from rlcourse.exercises.result import MIME_TYPE, CheckFailed
+from rlcourse.exercises import get
+from rlcourse.student import record
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +23,8 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def reinforce_loss(logprobs, rewards, mask):
-    return -(rewards.detach() * (logprobs * mask).sum(dim=1)).mean()
+def reinforce_loss(logprobs, advantages, mask):
+    return -(advantages.detach() * (logprobs * mask).sum(dim=1)).mean()
 
 
 def summed(logprobs, mask):
@@ -31,7 +33,7 @@ def summed(logprobs, mask):
 
 def loss(body):
     """A wrong reinforce_loss of the given body."""
-    return lambda logprobs, rewards, mask: body(logprobs, rewards.detach(), mask)
+    return lambda logprobs, advantages, mask: body(logprobs, advantages.detach(), mask)
 
 
 def examine(fn, **options):
@@ -46,7 +48,7 @@ def test_right_function_passes_with_full_points():
 
 
 def test_unfinished_function_is_told_how_to_begin_and_scores_nothing():
-    def reinforce_loss(logprobs, rewards, mask):
+    def reinforce_loss(logprobs, advantages, mask):
         raise NotImplementedError()
 
     result = check(reinforce_loss)
@@ -60,13 +62,13 @@ def test_score_is_half_the_share_of_agreeing_cases():
     assert result.score == pytest.approx(0.5 * result.agreeing / result.cases)
 
 
-def test_mistake_is_named_though_padding_also_gives_nan_and_rewards_leak():
-    def token_mean(logprobs, rewards, mask):
-        return -(rewards * summed(logprobs, mask) / mask.sum(1)).mean()
+def test_mistake_is_named_though_padding_also_gives_nan_and_advantages_leak():
+    def token_mean(logprobs, advantages, mask):
+        return -(advantages * summed(logprobs, mask) / mask.sum(1)).mean()
 
     result = examine(token_mean)
     assert result.mistake == "a mean over each completion's tokens in place of the sum"
-    assert "not finite" in result.message and "Gradient flows into `rewards`" in result.message
+    assert "not finite" in result.message and "Gradient flows into `advantages`" in result.message
 
 
 def test_mistake_is_named_under_a_turned_sign():
@@ -90,13 +92,13 @@ def test_mistake_is_named_under_a_turned_sign():
         (loss(lambda lp, r, m: -(r * summed(lp.mul_(m), m)).mean()), "changes its argument"),
         (loss(lambda lp, r, m: torch.rand((), dtype=lp.dtype)), "two different results"),
         (loss(lambda lp, r, m: lp.wrong()), "It raises AttributeError"),
-        (loss(lambda lp, r, m: -(r.clamp(min=0) * summed(lp, m)).mean()), "a reward is negative"),
+        (loss(lambda lp, a, m: -(a.relu() * summed(lp, m)).mean()), "an advantage is negative"),
         (
             loss(lambda lp, r, m: reinforce_loss(lp, r, m) if lp.dtype == r.double().dtype else lp),
             "“float32”",
         ),
         (lambda logprobs, r, m: logprobs.sum(), "your parameters are `logprobs`, `r`, `m`"),
-        (lambda logprobs, rewards, mask: -2.5 * logprobs.sum() * rewards.sum(), "`mask`"),
+        (lambda logprobs, advantages, mask: -2.5 * logprobs.sum() * advantages.sum(), "`mask`"),
     ],
 )
 def test_unknown_fault_is_described(fn, words):
@@ -117,24 +119,24 @@ def test_half_right_answer_says_on_which_case_it_fails():
 
 
 def test_hidden_message_discloses_no_number():
-    def telltale(logprobs, rewards, mask):
-        raise ValueError(f"{rewards.tolist()}")
+    def telltale(logprobs, advantages, mask):
+        raise ValueError(f"{advantages.tolist()}")
 
     result = examine(telltale, hidden=True)
     assert "ValueError" in result.message and "[" not in result.message.partition("`")[0]
     result = examine(loss(lambda lp, r, m: -(r * lp.sum(1)).mean()), hidden=True)
     assert result.mistake and result.example is None and "Smallest case" not in result.message
-    result = examine(lambda logprobs, rewards, mask: print(rewards), hidden=True)
+    result = examine(lambda logprobs, advantages, mask: print(advantages), hidden=True)
     assert "printed" not in result.message
 
 
 def test_nothing_reaches_stdout_or_stderr(capfd):
-    def noisy(logprobs, rewards, mask):
+    def noisy(logprobs, advantages, mask):
         import warnings
 
         warnings.warn("careful", stacklevel=1)
         print("loud", file=sys.stderr)
-        return reinforce_loss(logprobs, rewards, mask)
+        return reinforce_loss(logprobs, advantages, mask)
 
     result = examine(noisy)
     assert result.passed and "careful" in result.message and "loud" in result.message
@@ -157,7 +159,7 @@ def test_unfinished_helper_is_blamed_first():
 
 
 STEP_ON_STUB = """
-def reinforce_loss(logprobs, rewards, mask):
+def reinforce_loss(logprobs, advantages, mask):
     raise NotImplementedError()
 
 def reinforce_step(policy, optimizer, batch, max_grad_norm=1.0):
@@ -206,7 +208,7 @@ def test_prices_in_a_message_are_no_formula_to_jupyterlab():
 
 
 def test_html_escapes_what_the_student_wrote():
-    def sneaky(logprobs, rewards, mask):
+    def sneaky(logprobs, advantages, mask):
         raise ValueError("<script>alert(1)</script>")
 
     assert "<script>" not in examine(sneaky)._repr_html_()
@@ -250,7 +252,7 @@ def test_read_only_home_does_not_break_a_check(monkeypatch):
 
 def test_student_side_loads_without_references():
     code = (
-        "import sys, rlcourse.exercises.calling\n"
+        "import sys, rlcourse.checks.calling\n"
         "sys.exit(any(m.startswith('rlcourse.algorithms') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

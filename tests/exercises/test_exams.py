@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.policy_gradient import reinforce_loss
+from rlcourse.checks.calling import Case, Failure, Opaque, Outcome, call, call_all, describe
+from rlcourse.checks.cases import CaseSampler
+from rlcourse.checks.comparing import compare
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.exercise import Mistake
+from rlcourse.checks.proof import prove
+from rlcourse.checks.specs import Spec
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
-from rlcourse.exercises.calling import Case, Failure, Opaque, Outcome, call, call_all, describe
-from rlcourse.exercises.cases import Draw
-from rlcourse.exercises.comparing import compare
-from rlcourse.exercises.exam import Exam
-from rlcourse.exercises.exercise import Mistake
-from rlcourse.exercises.proof import prove
-from rlcourse.exercises.specs import Spec
 
 NAMES = [exercise.name for exercise in every()]
 
@@ -75,7 +75,7 @@ def test_mistake_that_no_case_tells_from_the_reference_fails_the_proof():
 def test_same_seed_draws_the_same_and_no_seed_draws_fresh_ones():
     def rewards(seed, hidden=False):
         cases = get("reinforce_loss").draw_cases(seed, hidden)
-        return torch.cat([case.arguments["rewards"].double() for case in cases[1:-1]])
+        return torch.cat([case.arguments["advantages"].double() for case in cases[1:-1]])
 
     assert torch.equal(rewards(5), rewards(5))
     fresh = rewards(None), rewards(None)
@@ -85,7 +85,7 @@ def test_same_seed_draws_the_same_and_no_seed_draws_fresh_ones():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_batches_hold_the_corners_that_their_labels_promise(seed):
-    batches = {label: (lp, mask) for label, lp, mask in Draw(seed).batches()}
+    batches = {label: (lp, mask) for label, lp, mask in CaseSampler(seed).batches()}
     logprobs, mask = batches["padded rows"]
     assert mask.all(1).any() and not mask.all() and mask.any(1).all()
     assert logprobs.shape[0] != logprobs.shape[1]
@@ -205,7 +205,7 @@ def test_random_function_is_judged_by_a_statistic():
 
 def test_many_students_share_one_exam():
     exam = Exam(get("reinforce_loss"), seed=2, hidden=True)
-    for fn, passes in ((reinforce_loss, True), (lambda logprobs, rewards, mask: None, False)):
+    for fn, passes in ((reinforce_loss, True), (lambda logprobs, advantages, mask: None, False)):
         assert exam.judge(describe(fn), call_all(fn, exam.cases)).passed is passes
 
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from rlcourse.exercises import check
-from rlcourse.exercises.calling import Case, Failure, Outcome
-from rlcourse.exercises.comparing import compare
-from rlcourse.exercises.show import show
+from rlcourse import check
+from rlcourse.checks.calling import Case, Failure, Outcome
+from rlcourse.checks.comparing import compare
+from rlcourse.checks.show import show
 
 
 @pytest.fixture(autouse=True)

@@ -14,12 +14,13 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from rlcourse.authoring import build, stubs
-from rlcourse.exercises import registry
+from rlcourse.exercises import all as all_exercises
+from rlcourse.exercises import get as get_exercise
 
 REPOSITORY = Path(__file__).parents[2]
 LESSON = "02_policy_gradient"
-NAMES = [e.name for e in registry.every() if e.lesson == LESSON]
-POINTS = {e.name: float(e.points) for e in registry.every() if e.lesson == LESSON}
+NAMES = [e.name for e in all_exercises() if e.lesson == LESSON]
+POINTS = {e.name: float(e.points) for e in all_exercises() if e.lesson == LESSON}
 ANSWER = "Fifteen push up a little, the wrong one does nothing; it should push down."
 
 
@@ -29,7 +30,7 @@ def make_course(root: Path) -> Path:
     (course / "lessons").mkdir(parents=True)
     shutil.copy(REPOSITORY / "course" / "lessons" / f"{LESSON}.md", course / "lessons")
     shutil.copy(REPOSITORY / "course" / "nbgrader_config.py", course)
-    exercises = [e for e in registry.every() if e.lesson == LESSON]
+    exercises = [e for e in all_exercises() if e.lesson == LESSON]
     build(root=root, registry=exercises, progress=False)
     return course
 
@@ -41,7 +42,7 @@ def released(course: Path):
 
 
 def solution(name: str) -> str:
-    return stubs.solution(registry.get(name).reference, marks=False)
+    return stubs.solution(get_exercise(name).reference, marks=False)
 
 
 def solved(course: Path, names=NAMES, answer: str = ANSWER):

@@ -18,8 +18,8 @@ from rlcourse.grading.gradebook import Course
 pytestmark = pytest.mark.slow
 
 SIGN_TURNED = """\
-def reinforce_loss(logprobs, rewards, mask):
-    return (rewards.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
+def reinforce_loss(logprobs, advantages, mask):
+    return (advantages.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 from classroom import REPOSITORY
 
 from rlcourse.authoring import build, stubs
-from rlcourse.exercises import registry
+from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import grade
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def test_a_solved_lesson_gets_all_points_and_a_blank_one_none(lesson, tmp_path):
     text = (REPOSITORY / "course" / "lessons" / f"{lesson}.md").read_text()
     (lessons / f"{lesson}.md").write_text(text)
     (tmp_path / "course" / "nbgrader_config.py").touch()
-    exercises = {e.name: e for e in registry.every() if e.lesson == lesson}
+    exercises = {e.name: e for e in all_exercises() if e.lesson == lesson}
     build(root=tmp_path, registry=exercises.values(), progress=False)
     blank = nbformat.read(tmp_path / "notebooks" / lesson / f"{lesson}.ipynb", as_version=4)
     solved = copy.deepcopy(blank)

@@ -8,7 +8,7 @@ import pytest
 from test_grading import command
 
 from rlcourse.authoring import build
-from rlcourse.exercises import registry
+from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import grade
 
 pytestmark = pytest.mark.slow
@@ -24,9 +24,9 @@ SUBMISSIONS = {
     "unstable": {  # right on most cases, overflows on the extreme ones
         "score_function": "def score_function(logits, action):\n"
         "    e = torch.exp(logits)\n    out = -e / e.sum()\n    out[action] += 1\n    return out",
-        "reinforce_loss": "def reinforce_loss(logprobs, rewards, mask):\n"
+        "reinforce_loss": "def reinforce_loss(logprobs, advantages, mask):\n"
         "    lengths = mask.sum(1).clamp(min=1)\n"
-        "    return -(rewards.detach() * (logprobs * mask).sum(1) / lengths).mean()",
+        "    return -(advantages.detach() * (logprobs * mask).sum(1) / lengths).mean()",
     },
     "typical": {  # gradient lost, rewards not looked up, sign turned
         "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
@@ -34,10 +34,10 @@ SUBMISSIONS = {
         "monte_carlo_policy_gradient": "def monte_carlo_policy_gradient(logits, rewards, actions)"
         ":\n    p = logits.softmax(-1)\n"
         "    return sum(one_hot(a, len(p)) - p for a in actions) * rewards.mean() / len(actions)",
-        "reinforce_loss": "def reinforce_loss(logprobs, rewards, mask):\n"
-        "    total = 0\n    for i in range(len(rewards)):\n"
-        "        total -= rewards[i] * logprobs[i][mask[i].bool()].sum().item()\n"
-        "    return torch.tensor(total / len(rewards))",
+        "reinforce_loss": "def reinforce_loss(logprobs, advantages, mask):\n"
+        "    total = 0\n    for i in range(len(advantages)):\n"
+        "        total -= advantages[i] * logprobs[i][mask[i].bool()].sum().item()\n"
+        "    return torch.tensor(total / len(advantages))",
     },
     "crashing": {
         "score_function": "def score_function(logits, action)\n    return logits",
@@ -68,7 +68,7 @@ def both(tmp_path_factory):
     text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)  # seconds in every kernel
     text = re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL)
     (course / "lessons" / f"{room.LESSON}.md").write_text(text)
-    exercises = [e for e in registry.every() if e.lesson == room.LESSON]
+    exercises = [e for e in all_exercises() if e.lesson == room.LESSON]
     build(root=root / "ours", registry=exercises, progress=False)
     for student, answers in SUBMISSIONS.items():
         notebook = room.with_answers(room.solved(course), **answers)

@@ -86,7 +86,7 @@ def test_rewards_of_the_attempts():
 @pytest.mark.slow
 def test_imitators_resemble_their_teachers():
     recipe = load_recipe(
-        "sft", steps=30, prompts=32, eval_problems=64, device="cpu", policy="tiny", seed=3
+        "sft", steps=30, prompts_per_step=32, eval_problems=64, device="cpu", policy="tiny", seed=3
     )
     base, after = Policy.load("tiny", device="cpu"), {}
     for teacher in ("sloppy", "clean"):

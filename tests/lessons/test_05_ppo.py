@@ -128,7 +128,13 @@ def test_shaped_rewards_and_whitening_of_the_text():
 
 @pytest.mark.slow
 def test_with_the_clip_the_policy_moves_less_from_the_one_that_sampled():
-    options = {"steps": 4, "prompts": 4, "updates": 4, "minibatches": 4, "eval_problems": 0}
+    options = {
+        "steps": 4,
+        "prompts_per_step": 4,
+        "num_iterations": 4,
+        "minibatches": 4,
+        "eval_problems": 0,
+    }
     base, moved = Policy.load("tiny", device="cpu"), {}
     for clip in (0.2, 1e6):
         recipe = load_recipe("grpo", clip=clip, lr=4e-4, warmup=0, device="cpu", **options)

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from rlcourse import algorithms as A
 from rlcourse import check
-from rlcourse.exercises import registry
-from rlcourse.exercises.calling import call_all
+from rlcourse.checks.calling import call_all
+from rlcourse.exercises import get as get_exercise
 from rlcourse.policy import ToyPolicy
 
 
@@ -59,7 +59,7 @@ def test_renewed_old_logprobs_let_the_policy_run_away_on_one_batch():
         for _ in range(100):
             if renew:
                 batch = replace(batch, old_logprobs=toy.logprobs(batch).detach())
-            A.grpo_step(toy, optimizer, batch, updates=1, beta=0.0)
+            A.grpo_step(toy, optimizer, batch, num_iterations=1, beta=0.0)
         distance[renew] = toy.kl(start).item()
     assert distance[False] < 0.4 < 1.5 < distance[True]
 
@@ -78,7 +78,7 @@ def test_four_updates_learn_more_from_the_same_samples_than_one():
 @pytest.mark.parametrize("seed", range(20))
 def test_no_step_of_the_check_blows_up(seed):
     """Where numbers explode, a right step that clips by hand would part from `clip_grad_norm_`."""
-    cases = registry.get("grpo_step").draw_cases(seed, hidden=seed % 2 == 1)
+    cases = get_exercise("grpo_step").draw_cases(seed, hidden=seed % 2 == 1)
     for outcome in call_all(A.grpo_step, cases, repeat=False):
         numbers = [torch.tensor(outcome.value), *outcome.after.values()]
         assert all(n.isfinite().all() and n.abs().max() < 1e5 for n in numbers)

@@ -103,7 +103,7 @@ def test_an_unlikely_token_may_gain_two_or_nearly_three_thousandths():
             assert bool(gradient.any()) == flows
 
 
-def sequence_level_loss(logprobs, old_logprobs, advantages, mask, clip=0.2):
+def gspo_loss(logprobs, old_logprobs, advantages, mask, clip=0.2):
     ratio = ((logprobs - old_logprobs.detach()) * mask).sum(-1).exp()
     a = advantages.detach() * (mask.sum(-1) > 0)
     return -torch.min(ratio * a, ratio.clip(1 - clip, 1 + clip) * a).mean()
@@ -144,7 +144,7 @@ def test_a_list_of_floats_made_a_tensor_is_a_right_penalty(tmp_path, monkeypatch
 def test_a_students_wrong_answers_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
     expected = {
-        sequence_level_loss: "the product of the token ratios, from a *sum* of log-ratios",
+        gspo_loss: "the product of the token ratios, from a *sum* of log-ratios",
         target_logprobs: "a token without advantage treated as good",
         overlong_penalty: "a penalty that starts at the limit",
     }

@@ -66,7 +66,7 @@ def test_the_published_setting_is_the_published_one():
         "extract": "tagged",
         "rewards": {"correctness": 1.0, "format": 1.0},
         "steps": 200,
-        "prompts": 4,
+        "prompts_per_step": 4,
         "group_size": 8,
         "max_tokens": 300,
         "temperature": 0.9,
@@ -78,7 +78,7 @@ def test_the_published_setting_is_the_published_one():
         "beta": 0.04,
         "clip": 0.2,
         "max_grad_norm": 1.0,
-        "updates": 1,
+        "num_iterations": 1,
         "minibatches": 1,
         "lora": {},
         "eval_samples": 8,
@@ -128,7 +128,7 @@ def test_adapters_fit_a_gpu_of_16_gb(name):
 
 # Each of them, from its first line to its report, on real questions with a small random model.
 
-SMALLER = {"steps": 2, "prompts": 2, "group_size": 2, "max_tokens": 6, "questions": 2}
+SMALLER = {"steps": 2, "prompts_per_step": 2, "group_size": 2, "max_tokens": 6, "questions": 2}
 SMALLER |= {"eval_problems": 2, "eval_samples": 2, "overlong_buffer": 0, "device": "cpu"}
 
 

@@ -27,12 +27,12 @@ from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training import Recipe
-from rlcourse.training.descent import adamw, arithmetic
 from rlcourse.training.forward import shared_prompt_logprobs
+from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.learners import reference_for
 from rlcourse.training.micro_batches import MicroBatches
-from rlcourse.training.recompute import enable_recomputing
-from rlcourse.training.scalar_model import scalar_model
+from rlcourse.training.optimizer import adamw, autocast
+from rlcourse.training.value_head import value_head
 
 LORA = {"rank": 4, "alpha": 8}
 KINDS = [("float32", False), ("bfloat16", False), ("float32", True), ("bfloat16", True)]
@@ -51,7 +51,11 @@ def small_policy(dtype="float32", lora=False, architecture="llama", **sizes):
 def small_work(policy, batch, piece=None, **settings):
     """The work of one step of a small policy on `batch`."""
     rows, groups = len(batch), len(batch) // batch.group_size
-    size = {"prompts": groups, "group_size": batch.group_size, "max_tokens": batch.mask.shape[1]}
+    size = {
+        "prompts_per_step": groups,
+        "group_size": batch.group_size,
+        "max_tokens": batch.mask.shape[1],
+    }
     work = work_of(Recipe(policy="tiny", micro_batch=piece, **(size | settings)))
     shape = shape_from_config(policy.model.config, "small")
     width, length = batch.prompt_mask.shape[1], batch.mask.shape[1]
@@ -168,7 +172,7 @@ def test_weights_gradients_and_optimizer_are_exact(dtype, lora, architecture):
     work = small_work(policy, batch, 4, dtype=dtype, beta=0.0 if lora else 0.1, **settings)
     lines = lines_of(work)
     optimizer = adamw(work.recipe, policy)
-    with arithmetic("cpu", dtype):
+    with autocast("cpu", dtype):
         policy.logprobs(batch).sum().backward()
     gradients = [p.grad for p in policy.parameters() if p.grad is not None]
     optimizer.step()
@@ -190,7 +194,7 @@ def test_weights_gradients_and_optimizer_are_exact(dtype, lora, architecture):
 def test_a_critic_and_a_reward_model_are_a_body_with_a_head():
     policy, batch = small_policy(tie_word_embeddings=False), random_batch()
     work = small_work(policy, batch, algorithm="ppo")
-    critic = scalar_model(policy)
+    critic = value_head(policy)
     assert scalar_parameters(work) == sum(p.numel() for p in critic.parameters())
     assert amount(lines_of(work), "critic") == 3 * bytes_of(critic.parameters())
 
@@ -200,7 +204,7 @@ def test_the_cache_is_exact(dtype, lora):
     policy, batch = small_policy(dtype, lora), random_batch(length=60)
     work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
     prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
-    with torch.no_grad(), arithmetic("cpu", dtype):
+    with torch.no_grad(), autocast("cpu", dtype):
         decoder = CopiedPrompts(policy.model, mask, batch.group_size)
         decoder.read_prompts(prompts)
         for _ in range(59):
@@ -222,7 +226,7 @@ def kept_bytes(policy, batch, dtype):
         return tensor
 
     hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
-    with hooks, arithmetic("cpu", dtype):
+    with hooks, autocast("cpu", dtype):
         shared_prompt_logprobs(policy, batch)
     return sum(kept.values())
 
@@ -245,7 +249,7 @@ def test_activations_are_what_autograd_keeps(sizes, dtype, lora, recomputing, gr
     for layers, sign in ((1, -1), (3, 1)):
         policy = small_policy(dtype, lora, num_hidden_layers=layers, **sizes)
         if recomputing:
-            enable_recomputing(policy.model)
+            enable_gradient_checkpointing(policy.model)
         for groups in (2, 4):
             batch = random_batch(groups, group_size, length=6)
             work = small_work(policy, batch, algorithm=algorithm, dtype=dtype, **settings)
@@ -298,12 +302,12 @@ def test_the_peak_of_an_update_is_what_the_lines_of_training_add_up_to(
     sizes = {"num_hidden_layers": 5, "num_key_value_heads": 3, "head_dim": 16} | sizes
     policy = small_policy("bfloat16", lora, **sizes)
     if recomputing:
-        enable_recomputing(policy.model)
+        enable_gradient_checkpointing(policy.model)
     settings = {"gradient_checkpointing": recomputing, "lora": LORA if lora else {}}
     work = small_work(policy, batch, piece, dtype="bfloat16", **settings)
     learning = MicroBatches(policy, piece)
     read = partial(shared_prompt_logprobs, policy)
-    precision = arithmetic("cpu", "bfloat16", keep_rounded=not recomputing)
+    precision = autocast("cpu", "bfloat16", keep_rounded=not recomputing)
     with Alive(policy.parameters()) as alive, precision:
         learning.backward(read, batch, lambda logprobs: (logprobs.sum(),))
     planned = max(m.amount for m in memory_of(work).moments if m.name.startswith("training"))

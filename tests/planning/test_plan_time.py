@@ -28,7 +28,7 @@ from rlcourse.planning.timing import (
 from rlcourse.planning.work import work_of
 from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.training import load_recipe, shipped_recipes
-from rlcourse.training.descent import arithmetic
+from rlcourse.training.optimizer import autocast
 
 
 def kernels(policy):
@@ -47,7 +47,7 @@ def kernels(policy):
             return result
 
     batch = random_batch()
-    with torch.no_grad(), arithmetic("cpu", "bfloat16"):
+    with torch.no_grad(), autocast("cpu", "bfloat16"):
         decoder = CopiedPrompts(policy.model, batch.prompt_mask[::4], 4)
         decoder.read_prompts(batch.prompt_tokens[::4])
         decoder.read(batch.tokens[:, 0])
@@ -97,7 +97,7 @@ def test_what_a_recipe_adds_costs_what_it_adds():
 
     plain = lines()
     assert lines(beta=0.1)["reference"] == plain["forward"]
-    assert lines(updates=3)["backward"] == pytest.approx(3 * plain["backward"])
+    assert lines(num_iterations=3)["backward"] == pytest.approx(3 * plain["backward"])
     assert lines(algorithm="dapo", resample=2)["sampling"] == 3 * plain["sampling"]
     assert "forward again" not in lines(micro_batch=None)
     assert lines(algorithm="dpo", beta=0.1)["pairs"] > 0 and "sampling" not in lines(

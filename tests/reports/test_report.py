@@ -16,7 +16,7 @@ def trained(tmp_path_factory):
     """A run of 30 steps in a directory, with held-out accuracy on the way."""
     from echo import echo_policy, echo_recipe, echo_task
 
-    lesson = echo_recipe("sft", steps=30, prompts=10, lr=1e-2, eval_every=10)
+    lesson = echo_recipe("sft", steps=30, prompts_per_step=10, lr=1e-2, eval_every=10)
     out = tmp_path_factory.mktemp("runs") / "echo"
     return train(lesson, out, policy=echo_policy(), task=echo_task(), progress=False)
 

@@ -10,7 +10,7 @@ from rlcourse.errors import UserError
 from rlcourse.training import train
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint
 from rlcourse.training.critic import state_values
-from rlcourse.training.scalar_model import scalar_model, token_scores
+from rlcourse.training.value_head import token_scores, value_head
 
 
 def quiet(recipe, *out, **options):
@@ -28,18 +28,26 @@ def likes_sevens(completions):
 @pytest.fixture
 def warm(policy, task, recipe):
     """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
     return quiet(lesson, policy=policy, task=task).policy
 
 
 @pytest.fixture
 def ppo(recipe):
-    settings = {"prompts": 10, "group_size": 4, "eval_problems": 0, "lr": 5e-3, "critic_lr": 1e-2}
+    settings = {
+        "prompts_per_step": 10,
+        "group_size": 4,
+        "eval_problems": 0,
+        "lr": 5e-3,
+        "critic_lr": 1e-2,
+    }
     return lambda **changes: recipe("ppo", **settings | changes)
 
 
 def test_ppo_raises_the_reward_and_its_critic_learns(warm, task, ppo):
-    run = quiet(ppo(steps=30, updates=2, beta=0.01), policy=warm, task=task, reward=likes_sevens)
+    run = quiet(
+        ppo(steps=30, num_iterations=2, beta=0.01), policy=warm, task=task, reward=likes_sevens
+    )
     rewards = [m["reward/mean"] for m in run.metrics]
     assert sum(rewards[:3]) / 3 < 0.3
     assert sum(rewards[-3:]) / 3 > 0.8
@@ -51,7 +59,7 @@ def test_ppo_raises_the_reward_and_its_critic_learns(warm, task, ppo):
 
 def test_a_new_critic_values_everything_at_zero_and_is_the_policys_body(warm):
     rollouts = warm.sample(["1?", "2 2?"], group_size=2, max_tokens=6)
-    critic = scalar_model(warm)
+    critic = value_head(warm)
     assert torch.equal(state_values(critic, rollouts), torch.zeros(rollouts.mask.shape))
     body, own = warm.model.base_model.state_dict(), critic.base_model.state_dict()
     assert all(torch.equal(body[name], own[name]) for name in own)
@@ -59,7 +67,7 @@ def test_a_new_critic_values_everything_at_zero_and_is_the_policys_body(warm):
 
 def test_a_value_depends_on_the_text_before_its_token_only(warm):
     rollouts = warm.sample(["1?", "2 2?"], group_size=2, max_tokens=6)
-    critic = scalar_model(warm)
+    critic = value_head(warm)
     torch.nn.init.normal_(critic.score.weight)
     values = state_values(critic, rollouts)
     for t in range(rollouts.tokens.shape[1]):
@@ -72,7 +80,7 @@ def test_a_value_depends_on_the_text_before_its_token_only(warm):
 
 def test_scores_are_those_of_hugging_faces_own_forward(warm):
     rollouts = warm.sample(["1?", "2?"], group_size=2, max_tokens=6)
-    critic = scalar_model(warm)
+    critic = value_head(warm)
     torch.nn.init.normal_(critic.score.weight)
     alone = rollouts.rows(slice(0, 1))
     n = int(alone.mask.sum())
@@ -169,7 +177,7 @@ def test_a_step_cannot_replace_an_update_that_trains_two_networks(warm, task, pp
 def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
     tmp_path, warm, task, ppo
 ):
-    settings = ppo(steps=6, updates=2, minibatches=2, beta=0.05)
+    settings = ppo(steps=6, num_iterations=2, minibatches=2, beta=0.05)
     options = {"policy": warm, "task": task}
     plain = quiet(settings, tmp_path / "plain", **options)
     out = tmp_path / "run"
@@ -186,7 +194,7 @@ def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
         }
 
     def last_weights(run):
-        module = torch.nn.ModuleDict({"policy": warm.clone(), "critic": scalar_model(warm)})
+        module = torch.nn.ModuleDict({"policy": warm.clone(), "critic": value_head(warm)})
         assert load_checkpoint(checkpoints(run / "checkpoints")[-1], module) == 6
         return weights(module["critic"])
 
@@ -196,7 +204,7 @@ def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
 
 def test_prompts_read_once_give_the_same_scores_and_gradients(warm):
     rollouts = warm.sample(["1?", "2 2 2?"], group_size=4, max_tokens=6)
-    critic = scalar_model(warm)
+    critic = value_head(warm)
     torch.nn.init.normal_(critic.score.weight)
     together = token_scores(critic, rollouts)
     rows = [token_scores(critic, rollouts.rows(slice(i, i + 1))) for i in range(8)]

@@ -26,13 +26,19 @@ def likes_sevens(completions):
 @pytest.fixture
 def warm(policy, task, recipe):
     """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
     return quiet(lesson, policy=policy, task=task).policy
 
 
 @pytest.mark.parametrize("algorithm", ["dr_grpo", "dapo", "gspo"])
 def test_every_variant_raises_the_reward_it_is_given(warm, task, recipe, algorithm):
-    changes = {"steps": 25, "prompts": 10, "group_size": 8, "eval_problems": 0, "updates": 2}
+    changes = {
+        "steps": 25,
+        "prompts_per_step": 10,
+        "group_size": 8,
+        "eval_problems": 0,
+        "num_iterations": 2,
+    }
     # The constant that Dr. GRPO divides by is the limit on length, which nothing here reaches.
     changes |= {"lr": 5e-3, "overlong_buffer": 2 if algorithm == "dapo" else 0}
     run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
@@ -68,7 +74,7 @@ def test_it_asks_until_enough_groups_have_a_signal(policy, recipe):
         asked.append(attempt)
         return batch(policy, rewards[attempt], attempt)
 
-    settings = recipe("dapo", prompts=2, group_size=4, resample=9)
+    settings = recipe("dapo", prompts_per_step=2, group_size=4, resample=9)
     rollouts, parts = draw_enough(draw, settings, METHODS["dapo"])
     assert asked == [0, 1, 2]  # one, none, two: three of the two that are wanted
     assert len(rollouts) == len(parts["correctness"]) == 24
@@ -79,7 +85,7 @@ def test_it_asks_until_enough_groups_have_a_signal(policy, recipe):
 
 
 def test_it_stops_asking_after_so_many_attempts(policy, recipe):
-    settings = recipe("dapo", prompts=2, group_size=4, resample=1)
+    settings = recipe("dapo", prompts_per_step=2, group_size=4, resample=1)
     drawn, _ = draw_enough(lambda k: batch(policy, EQUAL * 2, k), settings, METHODS["dapo"])
     kept, _ = with_signal(drawn, settings, METHODS["dapo"])
     assert len(drawn) == 16 and len(kept) == 8
@@ -87,7 +93,7 @@ def test_it_stops_asking_after_so_many_attempts(policy, recipe):
 
 def test_overlong_completions_lose_reward_after_the_groups_are_chosen(policy, recipe):
     rollouts, _ = batch(policy, MIXED + EQUAL, 4)
-    settings = recipe("dapo", prompts=2, group_size=4, max_tokens=8, overlong_buffer=8)
+    settings = recipe("dapo", prompts_per_step=2, group_size=4, max_tokens=8, overlong_buffer=8)
     kept, facts = with_signal(rollouts, settings, METHODS["dapo"])
     lengths = rollouts.mask.sum(1)[:4]
     assert kept.rewards.tolist() == pytest.approx((torch.tensor(MIXED) - lengths / 8).tolist())

@@ -7,7 +7,7 @@ from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import train
 from rlcourse.training.batches import minibatches, problems_of_step
-from rlcourse.training.descent import NonFinite, arithmetic, set_learning_rate
+from rlcourse.training.optimizer import NonFinite, autocast, set_learning_rate
 
 
 def weights(policy):
@@ -21,7 +21,7 @@ def quiet(recipe, **options):
 @pytest.fixture
 def warm(policy, task, recipe):
     """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
     return quiet(lesson, policy=policy, task=task).policy
 
 
@@ -30,7 +30,7 @@ def test_every_algorithm_raises_the_reward_it_is_given(warm, task, recipe, algor
     def likes_sevens(completions):
         return torch.tensor([float("7" in text) for text in completions])
 
-    changes = {"steps": 30, "prompts": 10, "group_size": 8, "lr": 5e-3, "eval_problems": 0}
+    changes = {"steps": 30, "prompts_per_step": 10, "group_size": 8, "lr": 5e-3, "eval_problems": 0}
     run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
     rewards = [m["reward/mean"] for m in run.metrics]
     assert sum(rewards[:3]) / 3 < 0.3
@@ -38,7 +38,7 @@ def test_every_algorithm_raises_the_reward_it_is_given(warm, task, recipe, algor
 
 
 def test_imitation_learns_its_demonstrations(policy, task, recipe):
-    lesson = recipe("sft", steps=150, prompts=10, lr=1e-2)
+    lesson = recipe("sft", steps=150, prompts_per_step=10, lr=1e-2)
     run = quiet(lesson, policy=policy, task=task)
     assert float(run.before.accuracy) == 0.0
     assert float(run.after.accuracy) == 1.0
@@ -79,8 +79,8 @@ def test_a_copy_of_the_librarys_loss_trains_the_same_weights(warm, task, recipe)
         args = (logprobs, old_logprobs, ref_logprobs, advantages, mask, clip, beta)
         return algorithms.grpo_loss(*args)
 
-    plain = quiet(recipe(updates=2), policy=warm, task=task)
-    copied = quiet(recipe(updates=2), policy=warm, task=task, loss=grpo_loss)
+    plain = quiet(recipe(num_iterations=2), policy=warm, task=task)
+    copied = quiet(recipe(num_iterations=2), policy=warm, task=task, loss=grpo_loss)
     assert torch.equal(weights(plain.policy), weights(copied.policy))
 
 
@@ -91,7 +91,7 @@ def test_the_first_update_starts_at_ratio_one_and_the_reference(warm, task, reci
         seen.append((logprobs.detach(), old_logprobs, ref_logprobs))
         return -(logprobs * advantages[:, None] * mask).sum()
 
-    quiet(recipe(steps=1, beta=0.1, updates=3), policy=warm, task=task, loss=spy)
+    quiet(recipe(steps=1, beta=0.1, num_iterations=3), policy=warm, task=task, loss=spy)
     logprobs, old, ref = seen[0]
     torch.testing.assert_close(logprobs, old)
     torch.testing.assert_close(ref, old)
@@ -138,7 +138,7 @@ def test_every_epoch_shows_every_problem_once(task):
 
 def test_minibatches_share_the_rows_out(warm, recipe):
     rollouts = warm.sample(["1?", "2 2?", "3?"], group_size=4, max_tokens=6)
-    settings = recipe(updates=2, minibatches=3)
+    settings = recipe(num_iterations=2, minibatches=3)
     batches = list(minibatches(rollouts, settings, torch.Generator().manual_seed(0)))
     assert [len(batch) for batch in batches] == [4] * 6
     for half in (batches[:3], batches[3:]):
@@ -183,14 +183,14 @@ def test_rejection_sampling_without_a_right_answer_changes_nothing(policy, task,
 
 
 def test_bfloat16_arithmetic_keeps_float32_weights(warm, task, recipe):
-    assert arithmetic(torch.device("cpu"), "bfloat16").fast_dtype == torch.bfloat16
+    assert autocast(torch.device("cpu"), "bfloat16").fast_dtype == torch.bfloat16
     run = quiet(recipe(dtype="bfloat16"), policy=warm, task=task)
     assert {p.dtype for p in run.policy.parameters()} == {torch.float32}
     assert not torch.equal(weights(run.policy), weights(warm))
 
 
 def test_bfloat16_updates_see_the_weights_that_the_last_one_left(warm, task, recipe):
-    settings = {"updates": 2, "steps": 1, "lr": 0.02, "warmup": 0, "eval_problems": 0}
+    settings = {"num_iterations": 2, "steps": 1, "lr": 0.02, "warmup": 0, "eval_problems": 0}
     moved = {}
     for dtype in ("float32", "bfloat16"):
         run = quiet(recipe("rloo", dtype=dtype, **settings), policy=warm, task=task)

@@ -82,7 +82,7 @@ def test_a_run_with_adapters_learns_keeps_little_and_saves_a_whole_model(algorit
 
 def test_imitation_through_adapters_learns_the_task():
     policy, task = echo_policy(), echo_task()
-    recipe = echo_recipe("sft", lora={"rank": 8}, lr=2e-2, steps=150, prompts=10, warmup=5)
+    recipe = echo_recipe("sft", lora={"rank": 8}, lr=2e-2, steps=150, prompts_per_step=10, warmup=5)
     run = train(recipe, policy=policy, task=task, progress=False)
     assert run.metrics[-1]["loss"] < 0.95 * run.metrics[0]["loss"]
 

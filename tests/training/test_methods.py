@@ -139,7 +139,7 @@ def test_a_reward_must_be_one_finite_number_a_completion():
 
 def test_the_steps_of_the_lessons_train_without_a_reference(policy, task, recipe):
     for step in (algorithms.reinforce_step, algorithms.grpo_step):
-        settings = recipe(eval_problems=0, updates=2)
+        settings = recipe(eval_problems=0, num_iterations=2)
         run = train(settings, policy=policy, task=task, step=step, progress=False)
         assert all(torch.isfinite(torch.tensor(m["loss"])) for m in run.metrics)
 

@@ -158,7 +158,7 @@ def by_length(completions):
 @pytest.mark.parametrize("algorithm", sorted(METHODS))
 def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     write_pairs(tmp_path / "pairs.jsonl", PAIRS)
-    settings = {"updates": 2, "beta": 0.1, "eval_problems": 0, "lr": 1e-3, "minibatches": 2}
+    settings = {"num_iterations": 2, "beta": 0.1, "eval_problems": 0, "lr": 1e-3, "minibatches": 2}
     if METHODS[algorithm].compares:
         settings["pairs"] = str(tmp_path / "pairs.jsonl")
     start, ends = echo_policy().double(), []
@@ -200,5 +200,5 @@ def test_without_memory_for_a_single_row_a_sentence_says_what_to_lower(monkeypat
 
     monkeypatch.setattr("rlcourse.training.loop.shared_prompt_logprobs", no_room)
     options = {"policy": echo_policy(), "task": echo_task(), "progress": False}
-    with pytest.raises(UserError, match="lower prompts"):
+    with pytest.raises(UserError, match="lower prompts_per_step"):
         train(echo_recipe(eval_problems=0), **options)

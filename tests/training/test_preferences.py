@@ -36,19 +36,19 @@ def likes_sevens(completions):
 @pytest.fixture
 def warm(policy, task, recipe):
     """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts=10, lr=1e-2, eval_problems=0)
+    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
     return quiet(lesson, policy=policy, task=task).policy
 
 
 @pytest.fixture
 def dpo(recipe):
-    settings = {"beta": 0.1, "group_size": 8, "prompts": 10, "questions": 10}
+    settings = {"beta": 0.1, "group_size": 8, "prompts_per_step": 10, "questions": 10}
     return lambda **changes: recipe("dpo", **settings | changes)
 
 
 @pytest.fixture
 def judge(recipe):
-    settings = {"group_size": 8, "prompts": 10, "questions": 10, "lr": 1e-2}
+    settings = {"group_size": 8, "prompts_per_step": 10, "questions": 10, "lr": 1e-2}
     return lambda **changes: recipe("reward_model", **settings | changes)
 
 
@@ -85,7 +85,7 @@ def test_dpo_raises_what_the_pairs_prefer(warm, task, dpo):
 
 
 def test_dpo_learns_the_pairs_of_a_file(policy, task, dpo, file):
-    settings = dpo(pairs=str(file), steps=80, prompts=30, lr=1e-2, beta=0.5)
+    settings = dpo(pairs=str(file), steps=80, prompts_per_step=30, lr=1e-2, beta=0.5)
     run = quiet(settings, policy=policy, task=task)
     assert run.metrics[-1]["rewards/accuracies"] == 1.0
     assert run.after is not None  # a policy is evaluated, whatever it learned from
@@ -222,7 +222,7 @@ def test_the_pairs_that_were_sampled_are_kept_and_can_be_trained_on_again(
 def test_a_reward_model_learns_who_is_right_and_can_be_saved_and_loaded(
     tmp_path, policy, task, judge, file
 ):
-    settings = judge(pairs=str(file), steps=60, prompts=30, eval_every=30)
+    settings = judge(pairs=str(file), steps=60, prompts_per_step=30, eval_every=30)
     run = quiet(settings, tmp_path / "run", policy=policy, task=task)
     assert run.policy is None and run.before is None
     assert run.metrics[0]["loss"] == pytest.approx(0.693147, abs=1e-4)  # all are worth 0
@@ -256,7 +256,7 @@ def test_held_out_pairs_are_never_trained_on(policy, task, judge, tmp_path, monk
         return batch(self, questions, completions, system)
 
     monkeypatch.setattr(RewardModel, "batch", spy)
-    settings = judge(pairs=str(path), steps=9, prompts=8)
+    settings = judge(pairs=str(path), steps=9, prompts_per_step=8)
     quiet(settings, policy=policy, task=task)
     trained, held_out = set().union(*asked[:9]), set().union(*asked[9:])
     assert held_out and not trained & held_out
@@ -265,7 +265,7 @@ def test_held_out_pairs_are_never_trained_on(policy, task, judge, tmp_path, monk
 
 def test_a_reward_model_is_a_reward_to_train_with(warm, task, judge, recipe):
     model = quiet(judge(steps=60), policy=warm, task=task, reward=likes_sevens).reward_model
-    settings = recipe(steps=30, prompts=10, group_size=8, lr=5e-3, eval_problems=0)
+    settings = recipe(steps=30, prompts_per_step=10, group_size=8, lr=5e-3, eval_problems=0)
     run = quiet(settings, policy=warm, task=task, reward=model)
     first, last = run.metrics[0], run.metrics[-1]
     assert last["rewards/custom/mean"] > first["rewards/custom/mean"]

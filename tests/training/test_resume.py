@@ -65,7 +65,13 @@ def content(run):
 
 @pytest.mark.slow
 def test_killed_at_random_steps_and_resumed_equals_never_killed(tmp_path, policy, task, recipe):
-    settings = {"algorithm": "grpo", "beta": 0.05, "updates": 2, "minibatches": 2, "lr": 5e-3}
+    settings = {
+        "algorithm": "grpo",
+        "beta": 0.05,
+        "num_iterations": 2,
+        "minibatches": 2,
+        "lr": 5e-3,
+    }
     settings |= {"steps": 60, "checkpoint_every": 3, "eval_problems": 4, "eval_every": 7}
     seed = random.randrange(10**6)
     random_step = random.Random(seed)

@@ -15,7 +15,7 @@ def test_killed_and_resumed_equals_never_killed(tmp_path, policy, task, recipe, 
     pairs = [Pair(f"{a}", f"#### {a}", f"#### {b}") for a in range(10) for b in range(10) if a != b]
     write_pairs(tmp_path / "pairs.jsonl", pairs)
     settings = {"algorithm": algorithm, "beta": 0.1, "lr": 5e-3, "steps": 15, "eval_every": 4}
-    settings |= {"checkpoint_every": 3, "eval_problems": 4, "updates": 2, "minibatches": 2}
+    settings |= {"checkpoint_every": 3, "eval_problems": 4, "num_iterations": 2, "minibatches": 2}
     if algorithm in ("dpo", "reward_model"):
         settings["pairs"] = str(tmp_path / "pairs.jsonl")
     killed = tmp_path / "killed"

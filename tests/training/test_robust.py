@@ -109,7 +109,7 @@ def test_a_sampler_without_memory_says_what_to_lower(text, monkeypatch):
         raise RuntimeError(text)
 
     monkeypatch.setattr(type(policy), "sample", sample)
-    with pytest.raises(UserError, match=r"too little memory: lower prompts \(now 5\)"):
+    with pytest.raises(UserError, match=r"too little memory: lower prompts_per_step \(now 5\)"):
         train(echo_recipe(eval_problems=0), policy=policy, task=echo_task(), **OPTIONS)
 
 

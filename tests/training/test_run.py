@@ -138,7 +138,7 @@ def test_too_little_memory_is_explained(policy, task, recipe, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(run, "_train", full)
-    with pytest.raises(UserError, match="too little memory: lower prompts"):
+    with pytest.raises(UserError, match="too little memory: lower prompts_per_step"):
         train(recipe(), policy=policy, task=task, progress=False)
 
 

@@ -31,7 +31,7 @@ def write_echo(directory: Path) -> dict:
 def recipe_of(places: dict, algorithm: str = "grpo", **changes):
     """The echo recipe on these files, with every part of the optimizer doing something."""
     values = {"max_grad_norm": 0.5, "weight_decay": 0.1, "schedule": "linear", "warmup": 1}
-    values |= {"prompts": 4, "eval_problems": 0, "checkpoint_every": 0}
+    values |= {"prompts_per_step": 4, "eval_problems": 0, "checkpoint_every": 0}
     return echo_recipe(algorithm, **(values | places | changes))
 
 
@@ -50,9 +50,9 @@ def local_completions(recipe, task) -> "callable":
     """What TRL is to take for sampling: this process's share of what the local engine draws."""
 
     def generate(self, prompt_ids, *unused):
-        step = self.state.global_step // (recipe.updates * recipe.minibatches)
+        step = self.state.global_step // (recipe.num_iterations * recipe.minibatches)
         policy = Policy(self.accelerator.unwrap_model(self.model), self.processing_class)
-        problems = problems_of_step(task.train, recipe.prompts, step, recipe.seed)
+        problems = problems_of_step(task.train, recipe.prompts_per_step, step, recipe.seed)
         generator = derived_generator(policy.device, recipe.seed, "step", step)
         rollouts = sampled(policy, problems, recipe, generator)
         share = len(prompt_ids) * self.accelerator.process_index

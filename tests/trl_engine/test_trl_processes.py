@@ -25,7 +25,9 @@ SCRIPT = str(Path(__file__).with_name("one_of_several.py"))
 @pytest.fixture
 def recipe(tmp_path):
     """A step of 16 rows in two updates, written where the processes can read it."""
-    recipe = recipe_of(write_echo(tmp_path), updates=2, clip=0.02, beta=0.1, checkpoint_every=2)
+    recipe = recipe_of(
+        write_echo(tmp_path), num_iterations=2, clip=0.02, beta=0.1, checkpoint_every=2
+    )
     (tmp_path / "recipe.yaml").write_text(recipe.to_yaml(), encoding="utf-8")
     return recipe
 
@@ -60,9 +62,9 @@ def test_two_processes_learn_what_the_local_engine_learns(recipe, tmp_path, monk
 
     seen = [json.loads((tmp_path / f"out_seen_{rank}.json").read_text()) for rank in (0, 1)]
     assert seen[0]["weights"] == seen[1]["weights"]  # their sums, after each update, exactly
-    assert len(seen[0]["weights"]) == recipe.steps * recipe.updates
+    assert len(seen[0]["weights"]) == recipe.steps * recipe.num_iterations
     for first, second in zip(seen[0]["prompts"], seen[1]["prompts"], strict=True):
-        assert len(first) == len(second) == recipe.prompts * recipe.group_size // 2
+        assert len(first) == len(second) == recipe.prompts_per_step * recipe.group_size // 2
         assert not {tuple(p) for p in first} & {tuple(p) for p in second}
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["engine"]["processes"] == 2
@@ -95,7 +97,7 @@ def test_sigterm_leaves_a_checkpoint_of_the_last_step(recipe, tmp_path):
 
 @pytest.mark.slow
 def test_a_wrong_recipe_is_refused_once(recipe, tmp_path):
-    train = ["-m", "rlcourse", "train", "recipe.yaml", "prompts=3", "group_size=3"]
+    train = ["-m", "rlcourse", "train", "recipe.yaml", "prompts_per_step=3", "group_size=3"]
     process = start(tmp_path, *train, "--engine", "trl", "--out", "out")
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1

@@ -60,14 +60,20 @@ def assert_same_metrics(ours, theirs, names):
     ("algorithm", "changes"),
     [
         ("grpo", {}),
-        ("grpo", {"beta": 0.2, "updates": 2, "clip": 0.02}),
+        ("grpo", {"beta": 0.2, "num_iterations": 2, "clip": 0.02}),
         ("grpo", {"micro_batch": 4, "temperature": 0.8}),
-        ("dr_grpo", {"updates": 2, "clip": 0.02}),
-        ("gspo", {"updates": 2, "clip": 0.002}),
+        ("dr_grpo", {"num_iterations": 2, "clip": 0.02}),
+        ("gspo", {"num_iterations": 2, "clip": 0.002}),
         ("rloo", {}),
         (
             "dapo",
-            {"resample": 0, "updates": 2, "clip": 0.01, "clip_high": 0.03, "overlong_buffer": 4},
+            {
+                "resample": 0,
+                "num_iterations": 2,
+                "clip": 0.01,
+                "clip_high": 0.03,
+                "overlong_buffer": 4,
+            },
         ),
     ],
 )
@@ -85,7 +91,7 @@ def test_given_the_same_completions_both_engines_learn_the_same(
     names += ["clip_ratio", "loss"] if algorithm in ("grpo", "dr_grpo") else []
     assert_same_metrics(ours, theirs, names)
     assert all(m["grad_norm"] > 0 for m in ours.metrics)
-    if recipe.updates > 1 and algorithm in ("grpo", "dr_grpo"):
+    if recipe.num_iterations > 1 and algorithm in ("grpo", "dr_grpo"):
         assert any(m["clip_ratio"] > 0 for m in ours.metrics)
 
 
@@ -93,7 +99,7 @@ def test_given_the_same_completions_both_engines_learn_the_same(
     ("algorithm", "changes"),
     [
         ("sft", {}),
-        ("sft", {"updates": 2, "micro_batch": 3}),
+        ("sft", {"num_iterations": 2, "micro_batch": 3}),
         ("dpo", {"beta": 0.3}),
         ("reward_model", {}),
     ],
@@ -147,7 +153,8 @@ def test_trl_samples_from_the_policys_own_distribution(temperature, places, tmp_
         "rlcourse.trl_engine.rewards.correctness_reward",
         lambda texts, *unused: (drawn.extend(texts), torch.zeros(len(texts)))[1],
     )
-    changes = {"prompts": 1, "group_size": 4000, "max_tokens": 1, "steps": 1, "micro_batch": 1000}
+    changes = {"prompts_per_step": 1, "group_size": 4000, "micro_batch": 1000}
+    changes |= {"max_tokens": 1, "steps": 1}
     recipe = recipe_of(places | {"policy": str(tmp_path / "peaked")}, **changes)
     trl_engine.train(recipe.but(temperature=temperature), tmp_path / "out", progress=False)
 
@@ -169,7 +176,7 @@ def finished(places, tmp_path_factory):
     out = tmp_path_factory.mktemp("run") / "out"
     recipe = recipe_of(
         places,
-        updates=2,
+        num_iterations=2,
         eval_problems=10,
         eval_every=2,
         checkpoint_every=2,
@@ -233,7 +240,7 @@ def test_the_trained_policy_keeps_the_tokenizer_and_the_settings_of_the_first(fi
 
 def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(places, tmp_path, monkeypatch):
     reward_digits(monkeypatch)
-    recipe = recipe_of(places, updates=2, checkpoint_every=1)
+    recipe = recipe_of(places, num_iterations=2, checkpoint_every=1)
     whole = trl_engine.train(recipe, tmp_path / "whole", progress=False)
 
     calls = []

@@ -31,13 +31,13 @@ CHANGED = {
     "algorithm": ("gspo", "grpo"),
     "seed": (7, "grpo"),
     "steps": (9, "sft"),
-    "prompts": (10, "grpo"),
+    "prompts_per_step": (10, "grpo"),
     "group_size": (6, "grpo"),
     "max_tokens": (5, "grpo"),
     "temperature": (0.7, "rloo"),
     "top_k": (3, "grpo"),
     "top_p": (0.9, "grpo"),
-    "updates": (2, "grpo"),
+    "num_iterations": (2, "grpo"),
     "minibatches": (2, "grpo"),
     "lr": (1e-5, "sft"),
     "betas": ((0.8, 0.9), "grpo"),
@@ -129,7 +129,12 @@ def test_a_step_has_the_recipes_rows_on_any_number_of_processes(
     processes, micro_batch, minibatches, algorithm
 ):
     recipe = echo_recipe(
-        algorithm, prompts=24, micro_batch=micro_batch, minibatches=minibatches, beta=0.1, updates=2
+        algorithm,
+        prompts_per_step=24,
+        micro_batch=micro_batch,
+        minibatches=minibatches,
+        beta=0.1,
+        num_iterations=2,
     )
     arguments, batches = trl_arguments(recipe, processes), Batches.of(recipe, processes)
     a_pass = arguments["per_device_train_batch_size"] * processes
@@ -148,7 +153,7 @@ def test_a_step_has_the_recipes_rows_on_any_number_of_processes(
 
 def test_rows_that_do_not_divide_are_refused():
     with pytest.raises(UserError, match=r"3 × 5 = 15 rows does not divide by 2 processes"):
-        Batches.of(echo_recipe(prompts=3, group_size=5), 2)
+        Batches.of(echo_recipe(prompts_per_step=3, group_size=5), 2)
 
 
 # refusals
@@ -162,7 +167,7 @@ def test_rows_that_do_not_divide_are_refused():
         ("rejection_sampling", {}, "leave out --engine trl"),
         ("dapo", {}, "resample=0"),
         ("dapo", {"resample": 0, "minibatches": 2}, "minibatches=1"),
-        ("rloo", {"updates": 2}, "updates=1"),
+        ("rloo", {"num_iterations": 2}, "num_iterations=1"),
         ("dr_grpo", {"beta": 0.1}, "beta=0"),
         ("dpo", {"beta": 0.1, "label_smoothing": 0.1}, "label_smoothing=0"),
         ("dpo", {"beta": 0.1, "temperature": 0.5}, "temperature=1"),

@@ -1,0 +1,164 @@
+"""Where two outcomes of the same case differ.
+
+The expected side is the reference, or a declared mistake whose numbers are tried on for size.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks.calling import Case, Outcome
+
+# Faults beside the numbers: they may come together with any mistake.
+BESIDES = ("leak", "changed", "dtype")
+RELATIVE = {torch.float64: 1e-6, torch.float32: 1e-4}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One way in which an outcome is not as expected.
+
+    ``kind``: error, type, structure, shape, dtype, value, gradient, leak (a gradient in
+    a constant), changed (an argument), after, unrepeatable.
+    ``name`` is the argument or the place in the result that it concerns.
+    """
+
+    kind: str
+    name: str = ""
+    expected: Any = None
+    actual: Any = None
+
+
+def compare(
+    expected: Outcome, actual: Outcome, case: Case, observe: Callable | None = None
+) -> list[Difference]:
+    """All differences; none when `actual` does what `expected` did.
+
+    `observe(case, value)` turns a random value into the statistic that is compared.
+    """
+    if case.raises:
+        kinds = [outcome.error.type if outcome.error else None for outcome in (expected, actual)]
+        return [] if kinds[0] == kinds[1] else [Difference("error", "", *kinds)]
+    if expected.error or actual.error:
+        return _compare_errors(expected, actual)
+    if not (expected.repeatable and actual.repeatable):
+        return [] if expected.repeatable == actual.repeatable else [Difference("unrepeatable")]
+    rule = Tolerance.of(case)
+    found = list(_compare_values(expected.value, actual.value, rule, "", observe is not None))
+    if observe and not found:
+        seen = observe(case, expected.value), observe(case, actual.value)
+        found = list(_compare_values(*seen, rule, ""))
+    for name in case.track:
+        wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
+        if not rule.close(wanted, got):
+            kind = "leak" if name in case.constants else "gradient"
+            found.append(Difference(kind, name, wanted, got))
+    found += [
+        Difference("changed", name) for name in sorted({*expected.changed} ^ {*actual.changed})
+    ]
+    for name, wanted in expected.after.items():
+        found += [
+            Difference("after", name, d.expected, d.actual)
+            for d in _compare_values(wanted, actual.after.get(name), rule, name)
+        ]
+    return found
+
+
+def _compare_errors(expected: Outcome, actual: Outcome) -> list[Difference]:
+    """Two crashes are the same when type and message are, sizes left aside."""
+    texts = [
+        o.error and f"{o.error.type}: {re.sub(r'[0-9]+', '#', o.error.message)}"
+        for o in (expected, actual)
+    ]
+    return [] if texts[0] == texts[1] else [Difference("error", "", *texts)]
+
+
+def _gradient(outcome: Outcome, name: str, case: Case) -> Tensor:
+    gradient = outcome.gradients.get(name)
+    return torch.zeros_like(case.arguments[name]) if gradient is None else gradient
+
+
+def _compare_values(expected, actual, rule, name, types_only=False):
+    if type(expected) is float and type(actual) is int:
+        actual = float(actual)
+    if type(expected) is not type(actual):
+        # Where a text may be missing, None is an answer: worth showing as one.
+        optional = {type(expected), type(actual)} == {str, type(None)}
+        yield Difference("value" if optional else "type", name, expected, actual)
+    elif isinstance(expected, list | tuple):
+        if len(expected) != len(actual):
+            yield Difference("structure", name, expected, actual)
+        else:
+            for i, pair in enumerate(zip(expected, actual, strict=True)):
+                yield from _compare_values(*pair, rule, f"{name}[{i}]", types_only)
+    elif isinstance(expected, Tensor):
+        yield from _compare_tensors(expected, actual, rule, name, types_only)
+    elif isinstance(expected, float):
+        pair = (torch.tensor(number, dtype=torch.float64) for number in (expected, actual))
+        if not types_only and not rule.close(*pair):
+            yield Difference("value", name, expected, actual)
+    elif not types_only and expected != actual:
+        yield Difference("value", name, expected, actual)
+
+
+def _compare_tensors(expected, actual, rule, name, types_only):
+    if expected.shape != actual.shape:
+        yield Difference("shape", name, expected, actual)
+        return
+    if expected.dtype != actual.dtype:
+        if not (rule.any_float and expected.is_floating_point() and actual.is_floating_point()):
+            yield Difference("dtype", name, expected, actual)
+        rule = rule.loosened()
+    if not types_only and not rule.close(expected, actual):
+        yield Difference("value", name, expected, actual)
+
+
+def negative(outcome: Outcome) -> Outcome:
+    """The outcome with the sign of its value and gradients turned, where they have one."""
+    value = outcome.value
+    return replace(
+        outcome,
+        value=-value if isinstance(value, Tensor) and value.is_floating_point() else value,
+        gradients={k: None if g is None else -g for k, g in outcome.gradients.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """|a − b| ≤ relative · |a| + absolute, elementwise; NaN equals NaN."""
+
+    relative: float
+    absolute: float
+    any_float: bool = False  # float32 for float64 will do: nothing here is differentiated
+
+    @classmethod
+    def of(cls, case: Case) -> "Tolerance":
+        """1e-6 relative in float64; looser where the case holds float32 or says so itself."""
+        if case.atol is not None:
+            return cls(0.0, case.atol, not case.track)
+        floats = [
+            t
+            for name, t in case.arguments.items()
+            if name != "mask" and isinstance(t, Tensor) and t.is_floating_point() and t.numel()
+        ]
+        single = any(t.dtype == torch.float32 for t in floats)
+        relative = RELATIVE[torch.float32 if single else torch.float64]
+        finite = [t.double().nan_to_num(0, 0, 0).abs().max().item() for t in floats]
+        absolute = relative**2 * max([1.0, *finite]) * (100 if single else 1)
+        return cls(relative, absolute, not case.track)
+
+    def loosened(self) -> "Tolerance":
+        """For a result in the wrong precision, so that only the precision is held against it."""
+        return replace(self, relative=max(self.relative, 1e-3), absolute=max(self.absolute, 1e-5))
+
+    def close(self, expected: Tensor, actual: Tensor) -> bool:
+        if expected.shape != actual.shape:
+            return False
+        a, b = expected.double(), actual.double()
+        same = (a == b) | (a.isnan() & b.isnan())
+        near = (a - b).abs() <= self.relative * a.abs() + self.absolute
+        return bool((same | (near & a.isfinite())).all())

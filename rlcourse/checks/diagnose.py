@@ -1,0 +1,367 @@
+"""What is wrong with an answer that no declared mistake explains.
+
+Each question below looks at all failing cases and gives one sentence, or None. The first answer is
+the diagnosis; where the failure is confined to some cases, a second sentence says to which.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks import patterns
+from rlcourse.checks.calling import Case, Facts, Opaque, Outcome, describe
+from rlcourse.checks.comparing import BESIDES, Difference
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.specs import Spec
+
+Answer = str | tuple[str, int] | None  # a sentence, and which case it speaks of
+
+
+@dataclass(frozen=True)
+class FailedCheck:
+    """A failed check: what was asked, expected and answered, and how they differ."""
+
+    exercise: Exercise
+    facts: Facts
+    cases: tuple[Case, ...]
+    expected: list[Outcome]
+    outcomes: list[Outcome]
+    differences: list[list[Difference]]
+    hidden: bool = False
+
+    @property
+    def failing(self) -> list[int]:
+        return [i for i, found in enumerate(self.differences) if found]
+
+    @property
+    def wrong(self) -> list[int]:
+        """Failing cases whose numbers differ, whatever else may be wrong."""
+        return [i for i in self.failing if any(d.kind not in BESIDES for d in self.differences[i])]
+
+    @property
+    def smallest(self) -> int:
+        """The failing case to show: with a result, known from the lesson, with few numbers."""
+        telling = [i for i in self.wrong if not self.is_broken(i)]
+        candidates = telling or self.wrong or self.failing
+        return min(candidates, key=lambda i: _familiarity(self.cases[i]))
+
+    def is_broken(self, i: int) -> bool:
+        """Whether the call raised (or should have), or gave NaN where a number is expected."""
+        if self.outcomes[i].error or self.cases[i].raises:
+            return True
+        return any(
+            isinstance(d.actual, Tensor | float) and _is_unexpectedly_infinite(d)
+            for d in self.differences[i]
+            if d.kind in ("value", "gradient")
+        )
+
+    def without(self, aside: frozenset[int]) -> "FailedCheck":
+        """The same check, in which the cases `aside` have not failed."""
+        kept = [[] if i in aside else found for i, found in enumerate(self.differences)]
+        return replace(self, differences=kept)
+
+    def found(self, *kinds: str) -> list[tuple[int, Difference]]:
+        """(case index, difference) for every difference of these kinds."""
+        return [
+            (i, d) for i, found in enumerate(self.differences) for d in found if d.kind in kinds
+        ]
+
+    def pairs(self, kind: str, name: str | None = None) -> list[patterns.Pair]:
+        """Expected and actual tensors of the failing cases, one per difference of this kind."""
+        return [
+            patterns.Pair(self.cases[i], *map(_as_tensor, (d.expected, d.actual)))
+            for i, d in self.found(kind)
+            if name in (None, d.name) and _is_numeric(d.expected) and _is_numeric(d.actual)
+        ]
+
+
+def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
+    """The sentences a student reads, and the case they speak of where it is a certain one.
+
+    Where most failing cases have a result, they speak first, and a crash on an extreme one after.
+    """
+    broken = frozenset(i for i in failed.wrong if failed.is_broken(i))
+    aside = broken if 2 * len(broken) < len(failed.wrong) else frozenset()
+    sentences, at = [], None
+    for question in QUESTIONS:
+        if failed.wrong and (answer := question(failed.without(aside))):
+            first, at = answer if isinstance(answer, tuple) else (answer, None)
+            sentences.append(first)
+            break
+    sentences += [*diagnose_broken(failed, aside), *besides(failed)]
+    where = patterns.where(failed.cases, failed.wrong or failed.failing)
+    if where and not _is_said(where, failed, sentences, at):
+        sentences.append(where)
+    return [*sentences, *_unread(failed)], at
+
+
+def _is_said(where: str, failed: FailedCheck, sentences: list[str], at: int | None) -> bool:
+    """Whether an earlier sentence has named the same place."""
+    label = None if at is None else failed.cases[at].label
+    twice = "padding" in where and any("padding" in sentence for sentence in sentences)
+    return twice or (label is not None and label in where)
+
+
+def besides(failed: FailedCheck) -> list[str]:
+    """Faults that any function can have besides its numbers."""
+    return [sentence for fault in (_leaks, _changed, _dtype) if (sentence := fault(failed))]
+
+
+def diagnose_broken(failed: FailedCheck, indices: frozenset[int]) -> Iterator[str]:
+    """A sentence on cases that crash or give NaN besides being wrong otherwise."""
+    for i in sorted(indices)[:1]:
+        error, where = failed.outcomes[i].error, f"on the case “{failed.cases[i].label}”"
+        if failed.cases[i].raises:
+            yield f"Besides, {_not_raised(failed, i)} {where}."
+        else:
+            what = f"it raises {error.type}" if error else "the result is not finite"
+            yield f"Besides, {what} {where}."
+
+
+def _unread(s: FailedCheck) -> Iterator[str]:
+    wanted = describe(s.exercise.reference).unused
+    idle = [name for name in s.facts.unused if name not in wanted]
+    if idle:
+        yield f"Your function never reads {_code_list(idle)}."
+
+
+def _signature(s: FailedCheck) -> str | None:
+    wanted = describe(s.exercise.reference).parameters
+    errors = [s.outcomes[i].error for i in s.failing]
+    if s.facts.parameters and all(e and e.type == "TypeError" and not e.line for e in errors):
+        return (
+            f"It is called by name with {_code_list(wanted)}, "
+            f"and your parameters are {_code_list(s.facts.parameters)}."
+        )
+    return None
+
+
+def _should_raise(s: FailedCheck) -> Answer:
+    if not all(s.cases[i].raises for i in s.failing):
+        return None
+    i = s.failing[0]
+    return f"On the case “{s.cases[i].label}” {_not_raised(s, i)}.", i
+
+
+def _not_raised(s: FailedCheck, i: int) -> str:
+    error, wanted = s.outcomes[i].error, s.expected[i].error
+    what = f"it raises {error.type}" if error else "it returns a result"
+    return f"{what} where {wanted.type if wanted else 'a result'} is asked for"
+
+
+def _raises(s: FailedCheck) -> Answer:
+    errors = [
+        (i, s.outcomes[i].error) for i in s.failing if s.outcomes[i].error and not s.cases[i].raises
+    ]
+    if not errors:
+        return None
+    i, error = errors[0]
+    said = "" if s.hidden or not error.message else f": {error.message.rstrip('.')}"
+    line = error.line if len(error.line) <= 100 else error.line[:99] + "…"
+    at = f" In line {error.line_number} of {error.function}: `{line}`." if line else ""
+    where = f" on the case “{s.cases[i].label}”" if len(errors) < len(s.cases) else ""
+    return f"It raises {error.type}{where}{said}.{at}", i
+
+
+def _type(s: FailedCheck) -> str | None:
+    found = s.found("type", "structure")
+    if not found:
+        return None
+    _, d = found[0]
+    if d.actual is None:
+        return f"It returns nothing where {_kind(d.expected)} is expected: does it end in `return`?"
+    place = f" in place {d.name}" if d.name else ""
+    return f"It returns {_kind(d.actual)}{place} where {_kind(d.expected)} is expected."
+
+
+def _shape(s: FailedCheck) -> Answer:
+    found = s.found("shape")
+    if not found:
+        return None
+    i, d = next((item for item in found if item[0] == s.smallest), found[0])
+    given = ", ".join(
+        f"`{name}` {_shape_of(value)}"
+        for name, value in s.cases[i].arguments.items()
+        if isinstance(value, Tensor)
+    )
+    if s.hidden:
+        return "The result has another shape than expected."
+    given = f" for {given}" if given else ""
+    if d.actual.ndim == 2 and d.expected.shape == d.actual.shape[::-1]:
+        return f"The result is transposed: its rows should be its columns{given}."
+    return (
+        f"It returns shape {_shape_of(d.actual)} where {_shape_of(d.expected)} is expected{given}."
+    )
+
+
+def _unrepeatable(s: FailedCheck) -> str | None:
+    if not s.found("unrepeatable"):
+        return None
+    return "Called twice with the same arguments it gives two different results."
+
+
+def _changed(s: FailedCheck) -> str | None:
+    names = list(dict.fromkeys(d.name for _, d in s.found("changed")))
+    if not names:
+        return None
+    return (
+        f"It changes its argument {_code_list(names)} in place. "
+        "Work on a new tensor: the caller still needs the old one."
+    )
+
+
+def _dtype(s: FailedCheck) -> str | None:
+    found = s.found("dtype")
+    if not found:
+        return None
+    _, d = found[0]
+    got, wanted = (str(t.dtype).removeprefix("torch.") for t in (d.actual, d.expected))
+    why = ": a result takes the dtype of the arguments it is computed from"
+    computed = d.expected.is_floating_point()
+    return f"The result is {got} where {wanted} is expected{why if computed else ''}."
+
+
+def _not_a_number(s: FailedCheck) -> Answer:
+    for kind, what in (("value", "The result"), ("gradient", "The gradient")):
+        for i, d in s.found(kind):
+            if s.is_broken(i) and _is_numeric(d.actual):
+                actual = _as_tensor(d.actual)
+                if not actual.isfinite().all():
+                    name = "NaN" if actual.isnan().any() else "infinite"
+                    return f"{what} is {name}, first on the case “{s.cases[i].label}”.", i
+    return None
+
+
+def _leaks(s: FailedCheck) -> str | None:
+    names = sorted({d.name for _, d in s.found("leak")})
+    if not names:
+        return None
+    it = "it" if len(names) == 1 else "them"
+    return f"Gradient flows into {_code_list(names)}, which must count as constant: detach {it}."
+
+
+def _no_gradient(s: FailedCheck) -> str | None:
+    found = s.found("gradient")
+    if not found or s.found("value", "shape", "type"):
+        return None
+    if all(not d.actual.any() for _, d in found):
+        return (
+            f"The value is right but no gradient reaches `{found[0][1].name}`: "
+            "something on the way is detached, or turned into a number."
+        )
+    return None
+
+
+def _same_everywhere(s: FailedCheck) -> str | None:
+    values = [o.value for o in s.outcomes]
+    if len(values) < 3 or not all(_is_numeric(v) and _as_tensor(v).numel() == 1 for v in values):
+        return None
+    numbers = {float(_as_tensor(v)) for v in values}
+    if len(numbers) == 1 and len({float(_as_tensor(o.value)) for o in s.expected}) > 1:
+        return f"It returns {numbers.pop():g} whatever the arguments."
+    return None
+
+
+def _pattern(s: FailedCheck) -> str | None:
+    if pairs := s.pairs("value"):
+        return patterns.explain(pairs, "Your result", "the expected one")
+    for name in s.exercise.differentiable:
+        pairs = s.pairs("gradient", name)
+        if pairs and (found := patterns.explain(pairs, "your gradient", "the expected one")):
+            return f"The value is right, but {found}"
+    return None
+
+
+def _after(s: FailedCheck) -> str | None:
+    found = s.found("after")
+    if not found or s.found("value"):
+        return None
+    pairs = s.pairs("after")
+    if all(d.name.endswith("drawn from") for _, d in found):
+        return (
+            "The value is right, but the call did not draw from the generator that it was given "
+            "(without one, from torch's own)."
+        )
+    if pairs and all(torch.isnan(p.actual).any() for p in pairs):
+        return "After the call the parameters are NaN."
+    if all(d.name.endswith(".grad") for _, d in found):
+        return "The value is right, but the call leaves gradients behind in `.grad`."
+    return "The value is right, but the parameters are not what they should be after the step."
+
+
+def _values(s: FailedCheck) -> str | None:
+    if s.found("value"):
+        return "The values differ from the expected ones."
+    if s.found("gradient"):
+        return "The value is right, but its gradient is not."
+    return "The result differs from the expected one."
+
+
+QUESTIONS = (
+    _signature,
+    _should_raise,
+    _raises,
+    _type,
+    _shape,
+    _unrepeatable,
+    _not_a_number,
+    _no_gradient,
+    _same_everywhere,
+    _pattern,
+    _after,
+    _values,
+)
+
+
+def _is_unexpectedly_infinite(d: Difference) -> bool:
+    """NaN where none is expected, or infinity where numbers are."""
+    actual, expected = torch.as_tensor(d.actual), torch.as_tensor(d.expected)
+    if expected.isfinite().all():
+        return not actual.isfinite().all()
+    return bool(actual.isnan().any() and not expected.isnan().any())
+
+
+def _familiarity(case: Case) -> tuple[bool, int]:
+    return not case.label.startswith("worked"), size_of(case.arguments)
+
+
+def size_of(value: Any) -> int:
+    """How many numbers and letters a reader of `value` would see."""
+    if isinstance(value, Tensor):
+        return value.numel()
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(size_of, value))
+    if isinstance(value, Spec):
+        return size_of(value.options)
+    return len(value) if isinstance(value, str) else 1
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, Tensor | float | int) and not isinstance(value, bool)
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return torch.as_tensor(value).double()
+
+
+def _shape_of(value: Tensor) -> str:
+    return str(tuple(value.shape)) if value.ndim else "() (a single number)"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return "a tensor"
+    if isinstance(value, Opaque):
+        return f"a {value.type}"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "None" if value is None else f"a Python {type(value).__name__}"
+
+
+def _code_list(names) -> str:
+    return ", ".join(f"`{name}`" for name in names)

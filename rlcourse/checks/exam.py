@@ -1,0 +1,190 @@
+"""The judge's side of a check: the cases, the right answers, and which mistake was made.
+
+An ``Exam`` hands out its cases, takes outcomes back and returns a result. It never calls the
+student's function, and it can judge many students: references and mistakes run once.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rlcourse.checks.calling import Case, Facts, Outcome, call_all, one_thread
+from rlcourse.checks.comparing import BESIDES, Difference, compare, negative
+from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken
+from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.result import Example, Result
+
+PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
+
+
+def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
+    """Where one outcome differs from the expected one; the list is empty when it agrees."""
+    return compare(expected, outcome, case, exercise.observe)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to look for the mistake: on which cases, and what to leave out of account."""
+
+    failing: list[int]  # cases that the mistake must reproduce
+    aside: frozenset[int] = frozenset()  # cases that it need not
+    numbers_only: bool = False  # faults beside the numbers are told apart
+    negated: bool = False  # the sign may be turned as well
+    without_derived: bool = False  # what follows from the rest of the result may differ
+
+
+@dataclass(frozen=True)
+class Named:
+    """A mistake that was recognized, and how well."""
+
+    mistake: Mistake
+    everywhere: bool  # it also agrees where the answer is right
+    attempt: Attempt
+
+    def sentences(self) -> tuple[str, str]:
+        """What was done, and why it is wrong."""
+        subject = "Your numbers" if self.everywhere else "Where they differ, your numbers"
+        if self.attempt.without_derived:
+            return (
+                f"Your first result is that of {self.mistake.name}.",
+                f"{self.mistake.diagnosis} (Look at the second once the first is right.)",
+            )
+        turned = ", with the sign turned as well" if self.attempt.negated else ""
+        return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
+
+
+class Exam:
+    """One drawing of an exercise's cases, with everything needed to judge outcomes on them."""
+
+    def __init__(self, exercise: Exercise, seed: int | None = None, hidden: bool = False):
+        self.exercise = exercise
+        self.hidden = hidden
+        with one_thread():
+            self.cases = exercise.draw_cases(seed, hidden)
+        self._of_mistake: dict[tuple[str, int, bool], Outcome] = {}
+
+    @cached_property
+    def expected(self) -> list[Outcome]:
+        """What the reference does."""
+        return call_all(self.exercise.reference, self.cases, repeat=False)
+
+    def outcome_of(self, mistake: Mistake, i: int, repeat: bool = False) -> Outcome:
+        """What a declared mistake does on case i; computed once."""
+        key = mistake.name, i, repeat
+        if key not in self._of_mistake:
+            only = call_all(mistake.implementation, self.cases[i : i + 1], repeat)
+            self._of_mistake[key] = only[0]
+        return self._of_mistake[key]
+
+    @one_thread()
+    def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
+        """The verdict on a function from its outcomes on all the cases, in order."""
+        differences = [
+            judge(self.exercise, *triple)
+            for triple in zip(self.cases, self.expected, outcomes, strict=True)
+        ]
+        failing = [i for i, found in enumerate(differences) if found]
+        if not failing:
+            return self._result(outcomes, failing, passed=True)
+        if _is_unwritten(facts, outcomes):
+            return self._result(outcomes, failing, unwritten=True)
+        failed = FailedCheck(
+            self.exercise, facts, self.cases, self.expected, outcomes, differences, self.hidden
+        )
+        named, at = self._mistake_made(failed), None
+        if named:
+            sentences = [*named.sentences(), *diagnose_broken(failed, named.attempt.aside)]
+            if named.attempt.numbers_only:
+                sentences += besides(failed)
+        else:
+            sentences, at = diagnose(failed)
+        return self._result(
+            outcomes,
+            failing,
+            mistake=named.mistake.name if named else None,
+            sentences=tuple(sentences),
+            example=None if self.hidden else Example.of(failed, at),
+        )
+
+    def _mistake_made(self, failed: FailedCheck) -> "Named | None":
+        """The declared mistake that reproduces the answer, best everywhere, else where it is wrong.
+
+        Cases that crash or give NaN may stand aside: a wrong mean is one fault, the division by
+        zero in its empty row is another.
+        """
+        broken = {i for i in failed.wrong if failed.is_broken(i)}
+        telling = [i for i in failed.wrong if i not in broken]
+        attempts = [Attempt(failed.failing)]
+        if len(telling) > 1:
+            attempts += [
+                Attempt(telling, frozenset(broken), numbers_only=True),
+                Attempt(telling, frozenset(broken), numbers_only=True, negated=True),
+            ]
+        first_wrong = [i for i in telling if any(map(self._is_first, failed.differences[i]))]
+        if self.exercise.derived and first_wrong:
+            attempts.append(
+                Attempt(first_wrong, frozenset(broken), numbers_only=True, without_derived=True)
+            )
+        for attempt in attempts:
+            crashes = any(failed.outcomes[i].error for i in attempt.failing)
+            found = [
+                Named(mistake, self._agrees_elsewhere(mistake, failed, attempt), attempt)
+                for mistake in self.exercise.mistakes
+                if all(self._reproduces(mistake, failed, i, attempt) for i in attempt.failing)
+            ]
+            for named in sorted(found, key=lambda named: not named.everywhere):
+                few = crashes or attempt.negated or len(attempt.failing) < 2
+                if named.everywhere or not few:
+                    return named
+        return None
+
+    def _agrees_elsewhere(self, mistake, failed, attempt) -> bool:
+        explained = attempt.aside.union(attempt.failing)
+        return all(
+            i in explained or self._reproduces(mistake, failed, i, attempt)
+            for i in range(len(self.cases))
+        )
+
+    def _reproduces(self, mistake, failed, i, attempt) -> bool:
+        repeat = not all(outcome.repeatable for outcome in failed.outcomes)
+        theirs = self.outcome_of(mistake, i, repeat)
+        theirs = negative(theirs) if attempt.negated else theirs
+        case = self.cases[i]
+        case = replace(case, atol=mistake.atol) if mistake.atol is not None else case
+        found = judge(self.exercise, case, theirs, failed.outcomes[i])
+        if attempt.without_derived:
+            found = [d for d in found if self._is_first(d)]
+        return all(attempt.numbers_only and d.kind in BESIDES for d in found)
+
+    def _is_first(self, difference: Difference) -> bool:
+        """Whether a difference is in a part of the result that does not follow from another."""
+        return difference.kind not in BESIDES and difference.name not in self.exercise.derived
+
+    def _result(self, outcomes, failing, passed=False, unwritten=False, **found) -> Result:
+        agreeing = len(outcomes) - len(failing)
+        share = agreeing / len(outcomes)
+        spoken = next((o.printed for o in outcomes if o.printed), "")
+        warned = next((o.warnings[0] for o in outcomes if o.warnings), "")
+        return Result(
+            exercise=self.exercise.name,
+            lesson=self.exercise.lesson,
+            section=self.exercise.section,
+            passed=passed,
+            unwritten=unwritten,
+            score=1.0 if passed else 0.0 if unwritten else PARTIAL_CREDIT * share,
+            max_points=float(self.exercise.points),
+            agreeing=agreeing,
+            cases=len(outcomes),
+            minutes=self.exercise.minutes,
+            first_hint=self.exercise.hints[0],
+            printed="" if self.hidden else spoken,
+            warning="" if self.hidden else warned,
+            **found,
+        )
+
+
+def _is_unwritten(facts: Facts, outcomes: list[Outcome]) -> bool:
+    """Every call ends in NotImplementedError, raised by the function itself."""
+    return all(
+        o.error and o.error.type == "NotImplementedError" and o.error.function in ("", facts.name)
+        for o in outcomes
+    )

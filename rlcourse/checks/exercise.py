@@ -1,0 +1,115 @@
+"""What an exercise is, and how to declare one.
+
+An exercise is declared in a file of its own, ``rlcourse/exercises/LESSON/FUNCTION.py``, which is
+listed in ``rlcourse.exercises.LESSONS``. It needs no right numbers: they come from the reference,
+which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that the trainer runs.
+
+    def total_mistake(x, mask):          # a mistake has the reference's parameter names
+        return x.mean()
+
+    def _cases(draw):
+        yield Case("worked in the lesson", {"x": tensor([1.0, 2.0]), "mask": tensor([1, 0])})
+        for label, logprobs, mask in draw.batches():     # padding, empty rows, N = T, float32 …
+            yield Case(label, {"x": logprobs, "mask": mask})
+
+    EXERCISE = Exercise(
+        reference=masked_mean,
+        lesson="01_policies",
+        section="Averages over real tokens",
+        points=2, difficulty=1, minutes=10,
+        differentiable=("x",),
+        cases=_cases,
+        mistakes=(
+            Mistake(
+                "a mean over the padding too",
+                total_mistake,
+                "Padding is no token: divide by how many entries of the mask are 1.",
+            ),
+        ),
+        alternatives=(loop_version, einsum_version),
+        hints=("a nudge", "the idea", "nearly the code"),
+    )
+
+Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and
+named as itself*, every alternative passes and the stub fails, on fresh seeds.
+
+Rules of thumb
+- A mistake's name completes "Your numbers are those of …"; its diagnosis is one sentence that
+  teaches why, not what to type. Take mistakes from real code; the creative wrong student gets the
+  gradient wrong and the value right, is right on square shapes, on 0/1 rewards, without padding.
+- A mistake that no case tells from the reference, or two that no case tells apart, fail the proof:
+  add the case that does, with a label that says what is special about it.
+- An argument that is an object (policy, optimizer, generator) stands in a case as a ``Spec``; what
+  the call leaves in it (parameters) is compared like a result.
+- A random function names a statistic of its result in ``observe`` and gives its cases an ``atol``.
+- Implementations stay small: the reference with one thing wrong.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor
+
+from rlcourse.checks.calling import Case
+from rlcourse.checks.cases import CaseSampler
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A known wrong implementation: how it is called, what it computes, why it is wrong.
+
+    ``atol`` is how near an answer must come to be taken for it, where students' versions of the
+    mistake differ in a small constant, such as the ε in a denominator.
+    """
+
+    name: str
+    implementation: Callable
+    diagnosis: str
+    atol: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """One function that students write, and everything that is known about right and wrong."""
+
+    reference: Callable
+    lesson: str  # "02_policy_gradient"
+    section: str  # heading in the lesson that explains it
+    points: float
+    cases: Callable[[CaseSampler], Iterable[Case]]
+    mistakes: tuple[Mistake, ...]
+    alternatives: tuple[Callable, ...]
+    hints: tuple[str, str, str]  # a nudge, the idea, nearly the code
+    difficulty: int  # 1 to 5
+    minutes: int
+    differentiable: tuple[str, ...] = ()  # arguments whose gradient is compared, where finite
+    constants: tuple[str, ...] = ()  # float arguments that must get no gradient
+    derived: tuple[str, ...] = ()  # places of the result, "[1]", that are judged after the others
+    observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result
+    oracle: Callable | None = None  # same value by an independent exact route, for the proof
+    name: str = field(default="")
+
+    def __post_init__(self):
+        if not self.name:
+            object.__setattr__(self, "name", self.reference.__name__)
+
+    def draw_cases(self, seed: int | None = None, hidden: bool = False) -> tuple[Case, ...]:
+        """The worked cases and random ones: fresh with no seed, the same for the same seed.
+
+        The first case comes once more with constants that require gradient and must get none.
+        """
+        drawn = [
+            replace(case, differentiable=_present(self.differentiable, case))
+            for case in self.cases(CaseSampler(seed, hidden))
+        ]
+        if constants := _present(self.constants, drawn[0]):
+            names = " and ".join(constants)
+            drawn.append(replace(drawn[0], label=f"{names} with a graph", constants=constants))
+        return tuple(drawn)
+
+
+def _present(names: tuple[str, ...], case: Case) -> tuple[str, ...]:
+    """Those that the case has. At infinity right functions may well differ in their gradients."""
+    given = {n: case.arguments[n] for n in names if isinstance(case.arguments.get(n), Tensor)}
+    return () if any(t.isinf().any() for t in given.values()) else tuple(given)

@@ -1,0 +1,68 @@
+"""Values in few characters, for people."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks.calling import Opaque
+from rlcourse.checks.specs import Spec
+
+LARGEST = 30  # elements of a tensor that is printed in full
+ROUNDING = 1e-15  # what is left of a sum that is 0 on paper; no check tells it from 0
+
+
+def show(value: Any, digits: int = 4) -> str:
+    """`value` as one line; a large tensor by its shape only."""
+    if isinstance(value, Tensor):
+        return _show_tensor(value, digits)
+    if isinstance(value, Spec):
+        options = ", ".join(
+            f"{name}={show(option, digits)}"
+            for name, option in value.options.items()
+            if not isinstance(option, Tensor) or option.numel() <= LARGEST
+        )
+        return f"{value.kind}({options})"
+    if isinstance(value, Opaque):
+        return f"<{value.type}>"
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, float):
+        return _show_float(value, digits)
+    if isinstance(value, str):
+        return repr(value if len(value) <= 160 else value[:157] + "…")
+    if isinstance(value, tuple):
+        return "(" + ", ".join(show(item, digits) for item in value) + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(show(item, digits) for item in value) + "]"
+    return str(value)
+
+
+def show_pair(expected: Any, actual: Any) -> tuple[str, str]:
+    """Both with as many digits as it takes to see that they differ."""
+    for digits in (4, 8, 17):
+        pair = show(expected, digits), show(actual, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
+def _show_tensor(value: Tensor, digits: int) -> str:
+    if value.numel() > LARGEST:
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"<{kind} tensor of shape {tuple(value.shape)}>"
+    if value.dtype == torch.bool:
+        value = value.int()
+    return _show_nested(value.tolist(), digits)
+
+
+def _show_nested(value: Any, digits: int) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_show_nested(item, digits) for item in value) + "]"
+    return _show_float(value, digits) if isinstance(value, float) else str(value)
+
+
+def _show_float(value: float, digits: int) -> str:
+    if abs(value) < ROUNDING:
+        return "0"  # minus zero, too
+    return f"{value:.{digits}g}"

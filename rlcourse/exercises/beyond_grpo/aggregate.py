@@ -1,0 +1,272 @@
+"""One number from a number per token, in three ways."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from rlcourse.algorithms.beyond_grpo import aggregate
+from rlcourse.algorithms.policies import masked_mean
+from rlcourse.checks.calling import Case
+from rlcourse.checks.cases import CaseSampler, tensor
+from rlcourse.checks.exercise import Exercise, Mistake
+
+WAYS = ("sequence", "token", "constant")
+
+
+def _cases(draw: CaseSampler) -> Iterator[Case]:
+    def case(label, per_token, mask, how, max_tokens=None) -> Case:
+        arguments = {"per_token": per_token, "mask": mask}
+        if how:
+            arguments["how"] = how
+        if max_tokens:
+            arguments["max_tokens"] = max_tokens
+        return Case(label, arguments)
+
+    worked = tensor([[1.0, 0, 0, 0], [2, 2, 2, 2]])
+    mask = torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1]]) > 0
+    for how in WAYS:
+        yield case(f"worked: “{how}”", worked * mask, mask, how, 8 if how == "constant" else None)
+    for label, logprobs, mask in draw.batches():
+        if label in ("one row", "N equals T"):
+            continue
+        per_token = draw.normal(*logprobs.shape).to(logprobs.dtype)
+        for how in WAYS:
+            limit = logprobs.shape[1] + draw.integer(1, 9)
+            yield case(f"{label}, “{how}”", per_token, mask, how, limit)
+    rows, tokens = draw.shape()
+    yield case("how is not given", draw.normal(rows, tokens), draw.mask(rows, tokens), None)
+    for label, how in (
+        ("max_tokens is missing", "constant"),
+        ("a how that is none of the three", "median"),
+    ):
+        drawn = case(label, draw.normal(rows, tokens), draw.mask(rows, tokens), how)
+        yield replace(drawn, raises=True)
+
+
+def _with(sequence=None, token=None, constant=None):
+    """`aggregate` with one of its averages replaced."""
+    others = {"sequence": sequence, "token": token, "constant": constant}
+
+    def wrong(per_token, mask, how="sequence", max_tokens=None):
+        if other := others.get(how):
+            return other(per_token, mask, max_tokens)
+        return aggregate(per_token, mask, how, max_tokens)
+
+    return wrong
+
+
+def _sum(x, mask):
+    return x.masked_fill(~mask.bool(), 0).sum()
+
+
+def _nonempty(x, mask, limit):
+    rows = masked_mean(x, mask, dim=1)
+    return rows.sum() / _rows_with_tokens(mask)
+
+
+def _rows_with_tokens(mask):
+    return mask.bool().any(1).sum().clamp(min=1)
+
+
+def _longest_for_max_tokens(per_token, mask, how="sequence", max_tokens=None):
+    if how == "constant" and max_tokens is None:
+        max_tokens = per_token.shape[1]
+    return aggregate(per_token, mask, how, max_tokens)
+
+
+def _one_of_them_otherwise(per_token, mask, how="sequence", max_tokens=None):
+    return aggregate(per_token, mask, how if how in WAYS else "token", max_tokens)
+
+
+def _always(which):
+    return lambda per_token, mask, how="sequence", max_tokens=None: aggregate(
+        per_token, mask, which
+    )
+
+
+def _exchanged(per_token, mask, how="sequence", max_tokens=None):
+    other = {"sequence": "token", "token": "sequence", "constant": "constant"}.get(how, how)
+    return aggregate(per_token, mask, other, max_tokens)
+
+
+def _constant_by_default(per_token, mask, how="token", max_tokens=None):
+    return aggregate(per_token, mask, how, max_tokens)
+
+
+def _padding_counted(per_token, mask, how="sequence", max_tokens=None):
+    return aggregate(per_token, torch.ones_like(mask), how, max_tokens)
+
+
+def by_loop(per_token, mask, how="sequence", max_tokens=None):
+    total, count, rows = per_token.new_zeros(()), 0, []
+    for row, real in zip(per_token, mask, strict=True):
+        length = int(real.sum())
+        total, count = total + row[:length].sum(), count + length
+        rows.append(row[:length].sum() / max(length, 1))
+    if how == "sequence":
+        return torch.stack(rows).mean()
+    if how == "token":
+        return total / max(count, 1)
+    if how != "constant" or max_tokens is None:
+        raise ValueError("none of the three averages")
+    return total / (len(rows) * max_tokens)
+
+
+def by_weights(per_token, mask, how="sequence", max_tokens=None):
+    """All three are one weighted sum: what differs is the weight of a token."""
+    if how not in WAYS or (how == "constant" and not max_tokens):
+        raise ValueError(how)
+    real = mask.to(per_token.dtype)
+    lengths = real.sum(1, keepdim=True).clamp(min=1)
+    divisor = {
+        "sequence": len(real) * lengths,
+        "token": real.sum().clamp(min=1),
+        "constant": len(real) * (max_tokens or 1),
+    }[how]
+    return torch.einsum("nt,nt->", per_token, real / divisor)
+
+
+EXERCISE = Exercise(
+    reference=aggregate,
+    lesson="07_beyond_grpo",
+    section="Three averages",
+    points=3,
+    difficulty=2,
+    minutes=10,
+    differentiable=("per_token",),
+    cases=_cases,
+    mistakes=(
+        Mistake(
+            "a mean over the completions that are not empty, for “sequence”",
+            _with(sequence=_nonempty),
+            "An empty completion counts as 0, and it counts: divide by N.",
+        ),
+        Mistake(
+            "a mean in which empty rows are 0/0, for “sequence”",
+            _with(sequence=lambda x, m, limit: ((x * m).sum(1) / m.sum(1)).mean()),
+            "One NaN spoils the batch: `masked_mean` gives 0 for an empty row.",
+        ),
+        Mistake(
+            "sums of rows in place of their means, for “sequence”",
+            _with(sequence=lambda x, m, limit: (x * m).sum(1).mean()),
+            "GRPO divides each completion's sum by its own length.",
+        ),
+        Mistake(
+            "a sum over the row means, for “sequence”",
+            _with(sequence=lambda x, m, limit: masked_mean(x, m, dim=1).sum()),
+            "Then twice the batch would mean twice the step: take the mean over rows.",
+        ),
+        Mistake(
+            "a division by T in place of each completion's length, for “sequence”",
+            _with(sequence=lambda x, m, limit: (x * m).mean()),
+            "T is the length of the batch's longest completion, padding included; GRPO divides "
+            "each completion's sum by its own number of tokens.",
+        ),
+        Mistake(
+            "a mean over all N·T positions, for “token”",
+            _with(token=lambda x, m, limit: (x * m).mean()),
+            "Divide by the number of *real* tokens.",
+        ),
+        Mistake(
+            "a division by N, for “token”",
+            _with(token=lambda x, m, limit: _sum(x, m) / len(x)),
+            "DAPO divides by the number of real tokens in the batch, not of completions.",
+        ),
+        Mistake(
+            "a division by the batch's longest T, for “constant”",
+            _with(constant=lambda x, m, limit: _sum(x, m) / x.numel()),
+            "T depends on which completion happens to be longest; the constant is `max_tokens`.",
+        ),
+        Mistake(
+            "a division by the number of completions that are not empty, for “constant”",
+            _with(constant=lambda x, m, limit: _sum(x, m) / (_rows_with_tokens(m) * limit)),
+            "An empty completion adds 0, and it counts: N is the number of rows.",
+        ),
+        Mistake(
+            "a division by max_tokens alone, for “constant”",
+            _with(constant=lambda x, m, limit: _sum(x, m) / limit),
+            "The mean over completions is still there: divide by N · max_tokens.",
+        ),
+        Mistake(
+            "a division by N alone, for “constant”",
+            _with(constant=lambda x, m, limit: _sum(x, m) / len(x)),
+            "That is REINFORCE's average; Dr. GRPO's constant is N · max_tokens.",
+        ),
+        Mistake(
+            "each row's mean over max_tokens, for “constant”",
+            _with(constant=lambda x, m, limit: masked_mean(x, m, dim=1).mean() / limit),
+            "Dividing by the row's length is the very thing that this average avoids.",
+        ),
+        Mistake(
+            "T in place of `max_tokens` where none is given, for “constant”",
+            _longest_for_max_tokens,
+            "T is no constant: without `max_tokens` there is nothing to divide by, and the "
+            "function says so (ValueError).",
+        ),
+        Mistake(
+            "an average where ValueError is asked for, both times",
+            lambda per_token, mask, how="sequence", max_tokens=None: _one_of_them_otherwise(
+                per_token, mask, how, max_tokens or per_token.shape[1]
+            ),
+            "Another `how`, or “constant” without `max_tokens`, is a slip of the caller: say so, "
+            "or a run trains on another loss in silence.",
+        ),
+        Mistake(
+            "an average for a `how` that is none of the three",
+            _one_of_them_otherwise,
+            "A name that is misspelled must not train something else in silence: ValueError.",
+        ),
+        Mistake(
+            "padding that takes part",
+            _padding_counted,
+            "Only entries with mask 1 are tokens; the rest neither adds nor counts.",
+        ),
+        Mistake(
+            "“sequence” and “token” exchanged",
+            _exchanged,
+            "“sequence” averages within each completion first; “token” treats all tokens of the "
+            "batch alike.",
+        ),
+        Mistake(
+            "the mean of row means, whatever `how` says",
+            _always("sequence"),
+            "Three averages, three branches: read `how`.",
+        ),
+        Mistake(
+            "the mean over all tokens, whatever `how` says",
+            _always("token"),
+            "Three averages, three branches: read `how`.",
+        ),
+        Mistake(
+            "the mean over all N·T positions, whatever `how` says",
+            lambda per_token, mask, how="sequence", max_tokens=None: (per_token * mask).mean(),
+            "That counts padding as tokens, and it is none of the three: read `how`.",
+        ),
+        Mistake(
+            "“token” as the default",
+            _constant_by_default,
+            "Where `how` is not given it is “sequence”, as in the signature.",
+        ),
+        Mistake(
+            "an average without gradient",
+            lambda per_token, mask, how="sequence", max_tokens=None: aggregate(
+                per_token.detach(), mask, how, max_tokens
+            ),
+            "Losses go through this function: `per_token` keeps its graph.",
+        ),
+    ),
+    alternatives=(by_loop, by_weights),
+    hints=(
+        "All three add up the same real tokens. They differ in what they divide by.",
+        "`masked_mean(x, mask, dim=1)` gives a mean per row, `masked_mean(x, mask)` one over all "
+        "real tokens. For “constant”, sum the real tokens and divide by N · max_tokens.",
+        "Three branches:\n\n"
+        '    if how == "sequence":\n'
+        "        return masked_mean(per_token, mask, dim=...).mean()\n"
+        '    if how == "token":\n'
+        "        return ...\n"
+        "    total = per_token.masked_fill(~mask.bool(), 0).sum()\n"
+        "    return total / ...",
+    ),
+)

@@ -1,0 +1,142 @@
+"""What the losses of this lesson share: batches, and the ways to get a clip wrong."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks.calling import Case
+from rlcourse.checks.cases import CaseSampler, tensor
+from rlcourse.checks.exercise import Mistake
+
+
+def columns(advantages: Tensor) -> Tensor:
+    """(N,) as a column, (N, T) as it is."""
+    return advantages[:, None] if advantages.dim() == 1 else advantages
+
+
+def ratio_of(logprobs, old_logprobs):
+    return (logprobs - old_logprobs.detach()).exp()
+
+
+def surrogate(ratio, advantages, low, high):
+    a = columns(advantages).detach()
+    return torch.minimum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
+
+
+def clip_alone(ratio, advantages, low, high):
+    return ratio.clamp(1 - low, 1 + high) * columns(advantages).detach()
+
+
+def unclipped(ratio, advantages, low, high):
+    return ratio * columns(advantages).detach()
+
+
+def larger(ratio, advantages, low, high):
+    a = columns(advantages).detach()
+    return torch.maximum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
+
+
+def factored(ratio, advantages, low, high):
+    return torch.minimum(ratio, ratio.clamp(1 - low, 1 + high)) * columns(advantages).detach()
+
+
+def along_tokens(ratio, advantages, low, high):
+    a = advantages.detach()
+    return torch.minimum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
+
+
+def with_graph(ratio, advantages, low, high):
+    a = columns(advantages)
+    return torch.minimum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
+
+
+def case_of(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
+    """A call on a batch that a neighboring policy sampled."""
+    old = (logprobs + 0.4 * draw.normal(*logprobs.shape)).to(logprobs.dtype)
+    arguments = {
+        "logprobs": logprobs,
+        "old_logprobs": old,
+        "advantages": draw.rewards(len(logprobs), logprobs.dtype),
+        "mask": mask,
+    }
+    return Case(label, {**arguments, **given})
+
+
+def one_token(label: str, ratio: float, advantage: float, **given) -> Case:
+    """A single token with this ratio."""
+    old = tensor([[-2.0]])
+    return Case(
+        label,
+        {
+            "logprobs": old + tensor([[ratio]]).log(),
+            "old_logprobs": old,
+            "advantages": tensor([advantage]),
+            "mask": torch.ones(1, 1) > 0,
+            **given,
+        },
+    )
+
+
+def batches(draw: CaseSampler, **given) -> Iterator[Case]:
+    """All the shapes of `CaseSampler.batches`; a batch of different lengths comes first."""
+    rows, tokens = draw.size(3, 4), draw.size(5, 6)
+    logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
+    yield case_of(draw, "different lengths", logprobs, mask, **given)
+    for label, other, other_mask in draw.batches():
+        yield case_of(draw, label, other, other_mask, **given)
+
+
+def of_the_clip(variant) -> tuple[Mistake, ...]:
+    """Lesson 05's mistakes, for a loss that `variant(ratio=…, objective=…, sign=…)` builds."""
+    return (
+        Mistake(
+            "the larger of the two terms",
+            variant(objective=larger),
+            "The min keeps the pessimistic one, so that a step in the wrong direction can be "
+            "undone (lesson 05).",
+        ),
+        Mistake(
+            "the clipped term alone",
+            variant(objective=clip_alone),
+            "What lies outside the band on the *bad* side would get no gradient back: take the "
+            "min with the unclipped term.",
+        ),
+        Mistake(
+            "A · min(ratio, clip(ratio))",
+            variant(objective=factored),
+            "For a negative advantage the smaller product has the larger ratio: multiply by A "
+            "first, then take the min.",
+        ),
+        Mistake(
+            "a loss without the clip",
+            variant(objective=unclipped),
+            "Without it nothing stops what has already moved far (lesson 05).",
+        ),
+        Mistake(
+            "a ratio upside down",
+            variant(ratio=lambda new, old: (old.detach() - new).exp()),
+            "The new policy stands on top: logprobs − old_logprobs.",
+        ),
+        Mistake(
+            "a ratio that no gradient passes through",
+            variant(ratio=lambda new, old: ratio_of(new, old).detach()),
+            "The ratio *is* where the gradient comes from: detach the old log-probs, not the "
+            "ratio.",
+        ),
+        Mistake(
+            "a loss through which gradient flows into the old log-probs",
+            variant(ratio=lambda new, old: (new - old).exp()),
+            "They are numbers from the time of sampling: `old_logprobs.detach()`.",
+        ),
+        Mistake(
+            "a loss through which gradient flows into the advantages",
+            variant(objective=with_graph),
+            "An advantage is a number computed from rewards, a constant: `advantages.detach()`.",
+        ),
+        Mistake(
+            "the objective, not the loss: the sign is missing",
+            variant(sign=-1.0),
+            "Optimizers minimize: what is returned is minus the objective.",
+        ),
+    )

@@ -1,0 +1,127 @@
+"""GRPO's loss: the cases it must survive, and other ways to write it."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.grpo import grpo_loss
+from rlcourse.checks.calling import Case
+from rlcourse.checks.cases import CaseSampler, tensor
+from rlcourse.checks.exercise import Exercise
+from rlcourse.exercises.grpo.grpo_loss_mistakes import MISTAKES
+
+
+def _near(draw: CaseSampler, logprobs: Tensor, spread: float) -> Tensor:
+    """Log-probs of another policy, not far from these."""
+    return (logprobs + spread * draw.normal(*logprobs.shape)).to(logprobs.dtype)
+
+
+def _case(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
+    arguments = {
+        "logprobs": logprobs,
+        "old_logprobs": _near(draw, logprobs, 0.4),
+        "ref_logprobs": _near(draw, logprobs, 0.6),
+        "advantages": draw.rewards(len(logprobs), logprobs.dtype),
+        "mask": mask,
+    }
+    return Case(label, {**arguments, **given})
+
+
+def _worked(label: str, probability: float, reference: float, advantage: float, **options) -> Case:
+    """One token whose old probability was ½."""
+    names = ("logprobs", "old_logprobs", "ref_logprobs")
+    of_token = {n: tensor([[p]]).log() for n, p in zip(names, (probability, 0.5, reference))}  # noqa: B905
+    mask = torch.ones(1, 1) > 0
+    return Case(label, {**of_token, "advantages": tensor([advantage]), "mask": mask, **options})
+
+
+def _cases(draw: CaseSampler) -> Iterator[Case]:
+    rows, tokens = draw.size(3, 4), draw.size(5, 6)
+    yield _case(draw, "different lengths", draw.logprobs(rows, tokens), draw.mask(rows, tokens))
+    boundary = {"clip": 0.2, "beta": 0.02}
+    yield _worked("worked: just inside the band", 0.5999, 0.1, 0.01, **boundary)
+    yield _worked("worked: outside, and praised", 0.75, 0.5, 1.0, clip=0.2, beta=0.0)
+    yield _worked("worked: outside, and blamed", 0.75, 0.5, -1.0, clip=0.2, beta=0.0)
+    yield _worked("worked: below the band, and blamed", 0.278, 0.5, -1.0, clip=0.2, beta=0.0)
+    for label, logprobs, mask in draw.batches():
+        yield _case(draw, label, logprobs, mask)
+    rows, tokens = draw.shape()
+    logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
+    on_policy = {"old_logprobs": logprobs, "ref_logprobs": logprobs}
+    yield _case(draw, "the first update", logprobs, mask, **on_policy)
+    yield _case(draw, "another clip", logprobs, mask, clip=0.05)
+    yield _case(draw, "a strong leash", logprobs, mask, beta=1.5)
+    yield _case(draw, "no leash", logprobs, mask, beta=0.0)
+    per_token = draw.rewards(rows * tokens).reshape(rows, tokens)
+    yield _case(draw, "an advantage for every token", logprobs, mask, advantages=per_token)
+    yield _case(draw, "no advantage", logprobs, mask, advantages=torch.zeros(rows).double())
+
+
+def _columns(advantages: Tensor) -> Tensor:
+    return advantages.detach()[:, None] if advantages.dim() == 1 else advantages.detach()
+
+
+def by_loop(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
+    total = logprobs.new_zeros(())
+    for i in range(len(logprobs)):
+        row, length = logprobs.new_zeros(()), int(mask[i].sum())
+        for t in range(length):
+            a = float(advantages[i] if advantages.dim() == 1 else advantages[i, t])
+            ratio = (logprobs[i, t] - float(old_logprobs[i, t])).exp()
+            objective = torch.min(a * ratio, a * ratio.clamp(1 - clip, 1 + clip))
+            x = float(ref_logprobs[i, t]) - logprobs[i, t]
+            row = row + objective - beta * (x.exp() - 1 - x)
+        total = total - row / max(length, 1)
+    return total / len(logprobs)
+
+
+def by_cases(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
+    """The clip as a question: does the gradient flow?"""
+    real = mask.to(logprobs.dtype)
+    ratio, a = torch.exp(logprobs - old_logprobs.detach()), _columns(advantages)
+    objective = torch.where(a >= 0, ratio.clamp(max=1 + clip) * a, ratio.clamp(min=1 - clip) * a)
+    x = torch.exp(ref_logprobs.detach() - logprobs)
+    kl = x - x.log() - 1
+    rows = ((objective - beta * kl) * real).sum(-1) / real.sum(-1).clamp(min=1)
+    return -rows.mean()
+
+
+def by_weights(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
+    """Every token's weight first, in float64; penalty and objective averaged apart."""
+    weights = mask.double() / mask.double().sum(1, keepdim=True).clamp(min=1) / len(mask)
+    ratio, a = (logprobs.double() - old_logprobs.detach().double()).exp(), _columns(advantages)
+    objective = torch.stack([ratio * a, ratio.clip(1 - clip, 1 + clip) * a]).amin(0)
+    x = ref_logprobs.detach().double() - logprobs.double()
+    loss = beta * (weights * (torch.expm1(x) - x)).sum() - (weights * objective).sum()
+    return loss.to(logprobs.dtype)
+
+
+EXERCISE = Exercise(
+    reference=grpo_loss,
+    lesson="06_grpo",
+    section="The loss",
+    points=6,
+    difficulty=4,
+    minutes=25,
+    differentiable=("logprobs",),
+    constants=("old_logprobs", "ref_logprobs", "advantages"),
+    cases=_cases,
+    mistakes=MISTAKES,
+    alternatives=(by_loop, by_cases, by_weights),
+    hints=(
+        "Build it per token, in the shape (N, T): the clipped objective of lesson 05, then the "
+        "penalty. Averages come last.",
+        "Per token: min(ratio · A, clip(ratio) · A) − β k3. Then the mean over each row's real "
+        "tokens, then the mean over rows, then the minus. Old and reference log-probs, and the "
+        "advantages, are constants.",
+        "Tools from lessons 01 and 04:\n\n"
+        "    ratio = importance_weights(logprobs, old_logprobs, mask)\n"
+        "    advantages = advantages.detach()\n"
+        "    if advantages.dim() == 1:\n"
+        "        advantages = advantages[:, None]\n"
+        "    objective = torch.minimum(..., ...)\n"
+        '    per_token = objective - beta * kl_estimates(logprobs, ref_logprobs, "k3")\n'
+        "    return -masked_mean(per_token, mask, dim=...).mean()",
+    ),
+)

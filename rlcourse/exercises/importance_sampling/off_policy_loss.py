@@ -1,0 +1,273 @@
+"""REINFORCE on the completions of an older policy."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.importance_sampling import importance_weights, off_policy_loss
+from rlcourse.checks.calling import Case
+from rlcourse.checks.cases import CaseSampler, tensor
+from rlcourse.checks.exercise import Exercise, Mistake
+
+
+def _cases(draw: CaseSampler) -> Iterator[Case]:
+    def case(label: str, logprobs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> Case:
+        named = {"logprobs": logprobs, "old_logprobs": old, "advantages": advantages, "mask": mask}
+        return Case(label, named)
+
+    new, old = tensor([[0.7, 0.1]]).log(), tensor([[0.5, 0.3]]).log()
+    yield case("worked: ratios 1.4 and 1/3", new, old, tensor([1.0]), torch.ones(1, 2) > 0)
+    for label, logprobs, mask in draw.batches():
+        old = draw.logprobs(*logprobs.shape).to(logprobs.dtype)
+        yield case(label, logprobs, old, draw.rewards(len(logprobs), logprobs.dtype), mask)
+    rows, tokens = draw.shape()
+    logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
+    yield case("the first step: πθ = πold", logprobs, logprobs.clone(), draw.rewards(rows), mask)
+    for rows, tokens in (draw.shape(), (draw.size(3, 4),) * 2):
+        advantages = draw.normal(rows, tokens)
+        label = "an advantage for each token" + ", N equals T" * (rows == tokens)
+        logprobs, old = draw.logprobs(rows, tokens), draw.logprobs(rows, tokens)
+        yield case(label, logprobs, old, advantages, draw.mask(rows, tokens))
+
+
+def _per_token(advantages: Tensor) -> Tensor:
+    return advantages.detach()[:, None] if advantages.dim() == 1 else advantages.detach()
+
+
+def _with(weights_of=importance_weights, advantage_of=_per_token, reduce=None):
+    """`off_policy_loss` with one part exchanged."""
+
+    def implementation(logprobs, old_logprobs, advantages, mask):
+        terms = weights_of(logprobs, old_logprobs, mask) * advantage_of(advantages)
+        return -(reduce(terms, mask) if reduce else terms.sum(1).mean())
+
+    return implementation
+
+
+def _logprob_times_ratio(logprobs, old_logprobs, mask):
+    return importance_weights(logprobs, old_logprobs, mask) * logprobs
+
+
+def _ratio_cut_off(logprobs, old_logprobs, mask):
+    return importance_weights(logprobs, old_logprobs, mask).detach()
+
+
+def _old_not_detached(logprobs, old_logprobs, mask):
+    return (logprobs - old_logprobs).exp() * mask
+
+
+def _upside_down(logprobs, old_logprobs, mask):
+    return importance_weights(-logprobs, -old_logprobs, mask)
+
+
+def _no_ratio(logprobs, old_logprobs, mask):
+    return logprobs * mask
+
+
+def _log_ratio(logprobs, old_logprobs, mask):
+    return (logprobs - old_logprobs.detach()) * mask
+
+
+def _padding_counted(logprobs, old_logprobs, mask):
+    return (logprobs - old_logprobs.detach()).exp()
+
+
+def _padding_weighs_one(logprobs, old_logprobs, mask):
+    return ((logprobs - old_logprobs.detach()) * mask).exp()
+
+
+def _sequence_ratio(logprobs, old_logprobs, mask):
+    ratio = importance_weights(logprobs, old_logprobs, mask, "sequence")
+    return ratio[:, None] * mask
+
+
+def _clipped(logprobs, old_logprobs, mask):
+    return importance_weights(logprobs, old_logprobs, mask).clamp(0.8, 1.2)
+
+
+def _advantage_not_detached(advantages):
+    return advantages[:, None] if advantages.dim() == 1 else advantages
+
+
+def _along_tokens(advantages):
+    return advantages.detach()
+
+
+def _mean_advantage(advantages):
+    advantages = advantages.detach()
+    return advantages[:, None] if advantages.dim() == 1 else advantages.mean(1, keepdim=True)
+
+
+def _token_mean(terms, mask):
+    return terms.sum() / mask.sum().clamp(min=1)
+
+
+def _sequence_mean(terms, mask):
+    return (terms.sum(1) / mask.sum(1).clamp(min=1)).mean()
+
+
+def _without_looking_at_the_shape(logprobs, old_logprobs, advantages, mask):
+    ratio = importance_weights(logprobs, old_logprobs, mask)
+    return -(ratio * advantages.detach()[:, None]).sum(1).mean()
+
+
+def _surrogate(logprobs, old_logprobs, mask):
+    return importance_weights(logprobs, old_logprobs, mask).detach() * logprobs
+
+
+def _loss_by_loop(logprobs, old_logprobs, advantages, mask):
+    total = logprobs.new_zeros(())
+    for i in range(len(logprobs)):
+        for t in range(logprobs.shape[1]):
+            if mask[i, t]:
+                advantage = advantages[i] if advantages.dim() == 1 else advantages[i, t]
+                ratio = (logprobs[i, t] - old_logprobs[i, t].item()).exp()
+                total = total - ratio * advantage.item()
+    return total / len(logprobs)
+
+
+def _loss_by_einsum(logprobs, old_logprobs, advantages, mask):
+    ratio = torch.exp(logprobs - old_logprobs.detach())
+    weights = mask.to(logprobs.dtype) * _per_token(advantages)
+    return -torch.einsum("nt,nt->", ratio, weights) / len(logprobs)
+
+
+def _loss_with_detached_weight(logprobs, old_logprobs, advantages, mask):
+    """ratio = detached ratio · e^(logprob − logprob detached), term by term the same."""
+    weight = importance_weights(logprobs, old_logprobs, mask).detach()
+    one = (logprobs - logprobs.detach()).exp()
+    return -(weight * one * _per_token(advantages)).sum(1).mean()
+
+
+EXERCISE = Exercise(
+    reference=off_policy_loss,
+    lesson="04_importance_sampling",
+    section="A loss for used rollouts",
+    points=3,
+    difficulty=3,
+    minutes=8,
+    differentiable=("logprobs",),
+    constants=("old_logprobs", "advantages"),
+    cases=_cases,
+    mistakes=(
+        Mistake(
+            "log-prob times ratio times advantage",
+            _with(_logprob_times_ratio),
+            "∇ratio = ratio · ∇ log π already: with a log-prob beside a live ratio the product "
+            "rule brings in a second term that does not belong.",
+        ),
+        Mistake(
+            "a constant ratio times the log-prob",
+            _with(_surrogate),
+            "The gradient is the right one, but the value is not that of the objective, the "
+            "reweighted advantage, which lesson 05 clips: let the ratio itself carry the "
+            "gradient.",
+        ),
+        Mistake(
+            "advantages that get one more dimension even where each token has its own",
+            _without_looking_at_the_shape,
+            "Advantages of shape (N, T) fit the ratios as they are; only (N,) needs a column, "
+            "`advantages[:, None]`.",
+        ),
+        Mistake(
+            "a ratio that carries no gradient",
+            _with(_ratio_cut_off),
+            "In this loss the gradient comes from nowhere but the ratio: detach the old log-probs, "
+            "not the ratio.",
+        ),
+        Mistake(
+            "a loss through which gradient flows into the old log-probs",
+            _with(_old_not_detached),
+            "The old policy is a fact of the past: use `old_logprobs.detach()`.",
+        ),
+        Mistake(
+            "a loss through which gradient flows into the advantages",
+            _with(advantage_of=_advantage_not_detached),
+            "An advantage is a verdict, a constant: use `advantages.detach()`.",
+        ),
+        Mistake(
+            "the objective, not the loss: the sign is missing",
+            lambda logprobs, old_logprobs, advantages, mask: (
+                -off_policy_loss(logprobs, old_logprobs, advantages, mask)
+            ),
+            "An optimizer minimizes: without the minus it makes good completions less likely.",
+        ),
+        Mistake(
+            "the ratio upside down, πold/πθ",
+            _with(_upside_down),
+            "The new policy stands above: its gradient must raise what earned an advantage.",
+        ),
+        Mistake(
+            "REINFORCE without any ratio",
+            _with(_no_ratio),
+            "The completions were drawn by an older policy: weigh each token by how much likelier "
+            "it has become.",
+        ),
+        Mistake(
+            "the log-ratio in place of the ratio",
+            _with(_log_ratio),
+            "Its gradient is that of plain REINFORCE: the weight is gone, take exp.",
+        ),
+        Mistake(
+            "a sum that counts padding",
+            _with(_padding_counted),
+            "What stands after the end of a completion was never said: multiply by the mask.",
+        ),
+        Mistake(
+            "a ratio of 1 on padding",
+            _with(_padding_weighs_one),
+            "e⁰ = 1: mask after the exponential, not before it only.",
+        ),
+        Mistake(
+            "the ratio of the whole completion at each of its tokens",
+            _with(_sequence_ratio),
+            "Each token has a ratio of its own here; what the completion's product would do is "
+            "the lesson's topic, too.",
+        ),
+        Mistake(
+            "ratios clipped to [0.8, 1.2]",
+            _with(_clipped),
+            "Clipping is PPO's idea and comes in lesson 05.",
+        ),
+        Mistake(
+            "advantages laid along the tokens in place of the rows",
+            _with(advantage_of=_along_tokens),
+            "(N,) against (N, T) lines up with T: it fails where N ≠ T, and where N = T token t "
+            "gets the advantage of row t; write `advantages[:, None]`.",
+        ),
+        Mistake(
+            "the mean advantage of a row in place of each token's own",
+            _with(advantage_of=_mean_advantage),
+            "Advantages of shape (N, T) belong to tokens: multiply them as they are.",
+        ),
+        Mistake(
+            "a mean over all real tokens of the batch",
+            _with(reduce=_token_mean),
+            "As in `reinforce_loss`: sum over a completion's tokens, mean over completions.",
+        ),
+        Mistake(
+            "a mean over each completion's tokens in place of the sum",
+            _with(reduce=_sequence_mean),
+            "As in `reinforce_loss`: sum over a completion's tokens, mean over completions.",
+        ),
+        Mistake(
+            "a sum over completions in place of the mean",
+            _with(reduce=lambda terms, mask: terms.sum()),
+            "The loss estimates an expectation: as a sum, twice the batch would mean twice the "
+            "step.",
+        ),
+    ),
+    alternatives=(_loss_by_loop, _loss_by_einsum, _loss_with_detached_weight),
+    hints=(
+        "In the expectation under the old policy one factor per token depends on θ. What is its "
+        "gradient?",
+        "The ratio itself takes the place of the log-prob in `reinforce_loss`: ratio times "
+        "advantage, summed over a completion's tokens, mean over completions, minus sign.",
+        "Mind that advantages may be (N,) or (N, T):\n\n"
+        "    ratio = importance_weights(...)  # (N, T), 0 on padding\n"
+        "    if advantages.dim() == 1:\n"
+        "        advantages = advantages[:, None]\n"
+        "    return -(ratio * ...).sum(dim=1).mean()",
+    ),
+)

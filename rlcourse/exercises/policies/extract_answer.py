@@ -1,0 +1,343 @@
+"""Reading the answer out of a text."""
+
+import re
+from collections.abc import Iterator
+
+from rlcourse.checks.calling import Case
+from rlcourse.checks.cases import CaseSampler
+from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.tasks.rewards import extract_answer
+
+
+def _extract_cases(draw: CaseSampler) -> Iterator[Case]:
+    a, b = draw.integer(11, 49), draw.integer(51, 99)
+    texts = {
+        "worked: James": "3 * 6 = 18\n18 - 4 = 14\n#### 14",
+        "no mark": f"{a} + {b} = {a + b}",
+        "a mark and nothing after it": f"{a} + {b} = {a + b}\n####",
+        "a mark and words after it": f"{a} + {b} = {a + b}\n#### I do not know",
+        "an empty text": "",
+        "thousands": "50 * 30 = 1,500\n#### 1,500",
+        "millions": f"#### {draw.integer(1, 9)},234,567",
+        "dollars": f"{a} + {b}\n#### ${a}.00",
+        "a negative number": f"{a} - {b}\n#### -{b - a}",
+        "a fraction": "7 / 2 = 3.5\n#### 3.50",
+        "a fraction below 1": "#### 0.25",
+        "zero": f"{a} - {a} = 0\n#### 0",
+        "a number that ends in zeros": f"#### {draw.integer(1, 9)}00",
+        "two marks": f"#### {a}\nNo, wait.\n#### {b}",
+        "a number after the first of two marks": f"#### {a}\nNo, wait.\n####",
+        "a minus before the dollar sign": f"{a} - {b}\n#### -${b - a}",
+        "a point after the zeros": f"#### ${draw.integer(3, 9)}.50.",
+        "points after the mark": f"{a} + {b}\n#### ...",
+        "words after the number": f"{a} + {b}\n#### {a + b} apples in 3 bags",
+        "a point after the number": f"The total is\n#### {a + b}.",
+        "no space after the mark": f"####{a}",
+        "a line more": f"{b} - {a}\n#### {b - a}\n",
+    }
+    for label, text in texts.items():
+        yield Case(label, {"text": text})
+
+
+_NUMBER = r"-?\$?[0-9][0-9,]*(?:\.[0-9]+)?"
+
+
+def _canonical(number: str) -> str:
+    return extract_answer("####" + number)
+
+
+def _first_mark(text):
+    _, mark, tail = text.partition("####")
+    return extract_answer(mark + tail.partition("####")[0])
+
+
+def _first_number(text):
+    found = re.search(_NUMBER, text)
+    return _canonical(found.group()) if found and "####" in text else None
+
+
+def _last_number(text):
+    found = re.findall(_NUMBER, text)
+    return _canonical(found[-1]) if found else None
+
+
+def _last_number_after_mark(text):
+    found = re.findall(_NUMBER, text.rpartition("####")[2]) if "####" in text else []
+    return _canonical(found[-1]) if found else None
+
+
+def _falls_back(text):
+    found = extract_answer(text)
+    return _last_number(text) if found is None and "####" in text else found
+
+
+def _reads_without_mark(text):
+    return extract_answer(text) if "####" in text else _last_number(text)
+
+
+def _raw(text):
+    found = re.match(rf"\s*({_NUMBER})", text.rpartition("####")[2]) if "####" in text else None
+    return found.group(1) if found else None
+
+
+def _keeps_commas(text):
+    found = _raw(text)
+    return (
+        None if found is None else found.replace("$", "") if "," in found else extract_answer(text)
+    )
+
+
+def _stops_at_comma(text):
+    found = extract_answer(text)
+    return found and (_canonical(_raw(text).partition(",")[0]) if "," in _raw(text) else found)
+
+
+def _no_sign(text):
+    found = extract_answer(text)
+    return found and found.lstrip("-")
+
+
+def _no_decimals(text):
+    found = extract_answer(text)
+    return found and found.partition(".")[0]
+
+
+def _no_dollars(text):
+    return None if "$" in (_raw(text) or "") else extract_answer(text)
+
+
+def _keeps_zeros(text):
+    found = _raw(text)
+    return found and found.replace(",", "").replace("$", "")
+
+
+def _as_float_text(text):
+    found = extract_answer(text)
+    return found and str(float(found))
+
+
+def _as_general_format(text):
+    found = extract_answer(text)
+    return found and f"{float(found):g}"
+
+
+def _strips_every_zero(text):
+    found = _keeps_zeros(text)
+    return found and found.rstrip("0").rstrip(".")
+
+
+def _empty_for_none(text):
+    return extract_answer(text) or ""
+
+
+def _whole_numbers_only(text):
+    found = re.findall(r"#### ?(-?[0-9]+)", text)
+    return found[-1] if found else None
+
+
+def _nothing_around_it(text):
+    tail = text.rpartition("####")[2].strip().replace(",", "").replace("$", "")
+    try:
+        return extract_answer(text) and str(float(tail)) and extract_answer(text)
+    except ValueError:
+        return None
+
+
+def _empty_for_bare_mark(text):
+    return extract_answer(text) or ("" if "####" in text else None)
+
+
+def _last_mark_with_number(text):
+    found = re.findall(rf"####\s*({_NUMBER})", text)
+    return _canonical(found[-1]) if found else None
+
+
+def _sign_only_before_digits(text):
+    found = re.match(r"\s*\$?(-?[0-9][0-9,.]*)", text.rpartition("####")[2].replace("-$", "$"))
+    return _canonical(found.group(1)) if found and "####" in text else None
+
+
+def _point_kept(text):
+    found = re.match(r"\s*([-0-9,.$]+)", text.rpartition("####")[2]) if "####" in text else None
+    if not found:
+        return None
+    number = found.group(1).replace(",", "").replace("$", "")
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+def _whole_tail(text):
+    return text.rpartition("####")[2].strip() if "####" in text else None
+
+
+def _extract_by_float(text):
+    """Through Python's own number types."""
+    found = re.search(
+        r"####\s*(-?)\$?([0-9][0-9,]*(?:\.[0-9]+)?)", "####".join(["", text.split("####")[-1]])
+    )
+    if "####" not in text or not found:
+        return None
+    value = float(found.group(1) + found.group(2).replace(",", ""))
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _extract_by_characters(text):
+    if "####" not in text:
+        return None
+    tail = text.split("####")[-1].strip().replace("$", "").replace(",", "")
+    number = ""
+    for character in tail:
+        if not (character.isdigit() or character == "." or (character == "-" and not number)):
+            break
+        number += character
+    if not any(c.isdigit() for c in number):
+        return None
+    number = number.rstrip(".")
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+EXERCISE = Exercise(
+    reference=extract_answer,
+    lesson="01_policies",
+    section="Reading the answer",
+    points=3,
+    difficulty=3,
+    minutes=12,
+    cases=_extract_cases,
+    mistakes=(
+        Mistake(
+            "a number after the first `####`",
+            _first_mark,
+            "A writer who starts again means the last one: `rpartition` splits there.",
+        ),
+        Mistake(
+            "the last mark that has a number after it",
+            _last_mark_with_number,
+            "The last mark counts, also where nothing follows it: cut the text there first, then "
+            "look for a number.",
+        ),
+        Mistake(
+            "a number without a sign that stands before the dollar",
+            _sign_only_before_digits,
+            "“-$5” is −5: an optional minus comes first, then the optional dollar sign.",
+        ),
+        Mistake(
+            "a run of digits, commas, points and dollar signs, whatever its order",
+            _point_kept,
+            "Such a run takes the point that ends a sentence along, and may hold no digit at all: "
+            "a number is digits and commas, then perhaps a point *and digits*.",
+        ),
+        Mistake(
+            "the first number of the text",
+            _first_number,
+            "The first number comes from the question; the answer stands after the mark.",
+        ),
+        Mistake(
+            "the last number, wherever it stands",
+            _last_number,
+            "Without a mark nothing was declared to be the answer, and a model is soon paid for "
+            "whatever number it happened to write last.",
+        ),
+        Mistake(
+            "the last number after the mark",
+            _last_number_after_mark,
+            "The answer is the number that follows the mark; “#### 14 apples in 3 bags” says 14.",
+        ),
+        Mistake(
+            "a bare `####`, for which an earlier number is taken",
+            _falls_back,
+            "A mark with no number after it answers nothing: None.",
+        ),
+        Mistake(
+            "the last number of a text that has no mark",
+            _reads_without_mark,
+            "No mark, no answer: None. The format is part of the task.",
+        ),
+        Mistake(
+            "a number that keeps its commas",
+            _keeps_commas,
+            "“1,234” and “1234” are one number and must become one string.",
+        ),
+        Mistake(
+            "a number that ends at the first comma",
+            _stops_at_comma,
+            "Commas stand inside numbers: 1,500 is not 1.",
+        ),
+        Mistake(
+            "a number without its sign",
+            _no_sign,
+            "−3 and 3 are different answers.",
+        ),
+        Mistake(
+            "a number without its decimals",
+            _no_decimals,
+            "3.5 and 3 are different answers.",
+        ),
+        Mistake(
+            "an answer that is None when there is a dollar sign",
+            _no_dollars,
+            "“$14” is the number 14: skip the sign.",
+        ),
+        Mistake(
+            "a number that keeps the zeros after its point",
+            _keeps_zeros,
+            "“3.50” and “3.5”, “14.00” and “14” are one number and must become one string.",
+        ),
+        Mistake(
+            "a float printed as it is, 14.0 for 14",
+            _as_float_text,
+            "A whole number is spelled without a point.",
+        ),
+        Mistake(
+            "a float in short format, which rounds from seven digits on",
+            _as_general_format,
+            "`:g` keeps six digits and turns 1234567 into 1.23457e+06.",
+        ),
+        Mistake(
+            "a number that loses zeros in front of the point, too",
+            _strips_every_zero,
+            "`rstrip('0')` makes 3 of 300: only zeros behind a decimal point mean nothing.",
+        ),
+        Mistake(
+            "an empty string where there is no answer",
+            _empty_for_none,
+            "Two texts without an answer would then be equal: return None.",
+        ),
+        Mistake(
+            "an empty string for a mark without a number",
+            _empty_for_bare_mark,
+            "A pattern in which every digit is optional also matches nothing at all: return None.",
+        ),
+        Mistake(
+            "whole numbers only, up to the first other character",
+            _whole_numbers_only,
+            "Commas, a point and a dollar sign belong to numbers as people write them.",
+        ),
+        Mistake(
+            "an answer that is None when anything follows the number",
+            _nothing_around_it,
+            "“#### 14 apples in 3 bags” says 14: read the number with which the rest begins.",
+        ),
+        Mistake(
+            "everything after the mark, as it stands",
+            _whole_tail,
+            "“$1,500 in all” and “1500” would be different answers: take the number out and "
+            "spell it one way.",
+        ),
+    ),
+    alternatives=(_extract_by_float, _extract_by_characters),
+    hints=(
+        "Two steps: cut the text at the last `####`; then read the number with which the rest "
+        "begins, if it does.",
+        "`text.rpartition('####')` returns (before, mark, tail), with an empty mark if there is "
+        "none. For the number, a regular expression with an optional minus, an optional dollar "
+        "sign, digits and commas, and perhaps a point and digits. Then remove commas and "
+        "trailing zeros.",
+        "Mind that only zeros *after a point* may go:\n\n"
+        "    _, mark, tail = text.rpartition('####')\n"
+        "    found = re.match(r'\\s*(-?)\\$?([0-9][0-9,]*)(\\.[0-9]+)?', tail) if mark else None\n"
+        "    if found is None:\n"
+        "        return None\n"
+        "    sign, whole, fraction = found.group(1), found.group(2), found.group(3) or ''\n"
+        "    ...",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lesson 00: one function, to see how a check reads."""

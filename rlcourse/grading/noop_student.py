@@ -1,0 +1,40 @@
+"""What ``rlcourse.student`` is on the untrusted side: no check, no answer.
+
+Lessons and students call these functions in cells of their own. In a graded run they say nothing:
+checks are made by the grader, on the other side of the pipe, and demos are not wanted.
+"""
+
+__all__ = ["check", "hint", "progress", "ready"]
+
+showing = False  # a submission may lean on a name that such a cell defines
+
+
+class Silence:
+    """Stands for a check's result: not passed, no points."""
+
+    passed, score, points, mistake, message = False, 0.0, 0.0, None, ""
+
+    def __repr__(self) -> str:
+        return ""
+
+
+def check(*args, **kwargs) -> Silence:
+    return Silence()
+
+
+def hint(*args, **kwargs) -> Silence:
+    return Silence()
+
+
+def progress() -> Silence:
+    return Silence()
+
+
+def ready(*functions) -> bool:
+    """Cells that show off finished functions are passed over, unless the grader asks for them."""
+    return showing and not any(map(_is_stub, functions))
+
+
+def _is_stub(function) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is None or "NotImplementedError" in code.co_names

@@ -1,0 +1,214 @@
+"""What crosses the pipe between the trusted and the untrusted process: JSON and raw tensor bytes.
+
+A message is a JSON header and the bytes of its tensors. Decoding builds only numbers, strings,
+containers, tensors and the four records of ``exercises.calling`` and ``specs``; no name in a
+message is ever looked up, no code is ever loaded. Everything is bounded: the size of a message
+before it is read, its depth, the number of its parts, the length of every string.
+"""
+
+import json
+import math
+import re
+import socket
+import struct
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks.calling import Case, Facts, Failure, Opaque, Outcome
+from rlcourse.checks.specs import Spec
+
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+        torch.int16, torch.int8, torch.uint8, torch.bool,
+    )
+}  # fmt: skip
+RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)}
+LARGEST_MESSAGE = 16 * 2**20
+LONGEST_STRING = 200_000
+MOST_PARTS = 100_000
+DEEPEST = 32
+MOST_DIMENSIONS = 16
+_LENGTHS = struct.Struct("<II")  # of the header and of the bytes after it
+# Controls would move a terminal's cursor, lone surrogates cannot be written to a file.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class BrokenMessage(Exception):
+    """What came is no message: malformed, too large, or cut off."""
+
+
+class Closed(BrokenMessage):
+    """The other side is gone."""
+
+
+def clean(text: str) -> str:
+    """Text that can be printed and written: control characters and half characters taken out."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def dumps(value: Any) -> bytes:
+    """`value` as one message. Raises ``BrokenMessage`` for anything that is not data."""
+    blobs: list[bytes] = []
+    header = json.dumps(_encode(value, blobs, 0), separators=(",", ":")).encode()
+    body = b"".join(blobs)
+    if len(header) + len(body) > LARGEST_MESSAGE:
+        raise BrokenMessage("the message is too large")
+    return _LENGTHS.pack(len(header), len(body)) + header + body
+
+
+def _encode(value: Any, blobs: list[bytes], depth: int) -> Any:
+    if depth > DEEPEST:
+        raise BrokenMessage("the value is nested too deeply")
+    kind = type(value)
+    if value is None or kind in (bool, float) or (kind is int and abs(value) < 1 << 64):
+        return value
+    if kind is str:
+        return clean(value[:LONGEST_STRING])
+    if isinstance(value, Tensor):
+        return _encode_tensor(value.detach(), blobs)
+    if kind in (list, tuple):
+        return {"list" if kind is list else "tuple": _encode_all(value, blobs, depth)}
+    if kind is dict:
+        items = [[str(key), item] for key, item in value.items()]
+        return {"dict": [[key, _encode(item, blobs, depth + 1)] for key, item in items]}
+    if kind in RECORDS.values():
+        fields = [[name, _encode(item, blobs, depth + 1)] for name, item in vars(value).items()]
+        return {"record": kind.__name__, "fields": fields}
+    return {"record": "Opaque", "fields": [["type", clean(kind.__name__)]]}
+
+
+def _encode_all(values, blobs, depth):
+    return [_encode(item, blobs, depth + 1) for item in values]
+
+
+def _encode_tensor(tensor: Tensor, blobs: list[bytes]) -> Any:
+    name = str(tensor.dtype).removeprefix("torch.")
+    known = name in DTYPES and tensor.layout == torch.strided and tensor.device.type == "cpu"
+    if not known or tensor.dim() > MOST_DIMENSIONS:
+        return {"record": "Opaque", "fields": [["type", f"Tensor of {name}"]]}
+    if tensor.numel() * tensor.element_size() > LARGEST_MESSAGE:
+        raise BrokenMessage("a tensor is too large")
+    flat = tensor.contiguous().reshape(-1)
+    blobs.append(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
+    return {"tensor": name, "shape": list(tensor.shape), "bytes": len(blobs[-1])}
+
+
+def loads(message: bytes) -> Any:
+    """The value of a whole message; ``BrokenMessage`` for whatever is wrong with it."""
+    header_size, body_size = _LENGTHS.unpack_from(message)
+    if len(message) != _LENGTHS.size + header_size + body_size:
+        raise BrokenMessage("the message has another length than it says")
+    body = memoryview(message)[_LENGTHS.size + header_size :]
+    try:
+        header = json.loads(message[_LENGTHS.size : _LENGTHS.size + header_size])
+        decoder = _Decoder(body)
+        value = decoder.decode(header, 0)
+    except BrokenMessage:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+        raise BrokenMessage(f"malformed: {type(error).__name__}") from None
+    if decoder.position != len(body):
+        raise BrokenMessage("there are bytes that no tensor claims")
+    return value
+
+
+class _Decoder:
+    def __init__(self, body: memoryview):
+        self.body = body
+        self.position = 0
+        self.parts = 0
+
+    def decode(self, node: Any, depth: int) -> Any:
+        self.parts += 1
+        if depth > DEEPEST or self.parts > MOST_PARTS:
+            raise BrokenMessage("the value is nested too deeply or has too many parts")
+        if node is None or isinstance(node, bool | float):
+            return node
+        if isinstance(node, int):
+            if abs(node) >= 1 << 64:
+                raise BrokenMessage("an integer is too large")
+            return node
+        if isinstance(node, str):
+            return clean(node[:LONGEST_STRING])
+        if not isinstance(node, dict):
+            raise BrokenMessage("an unknown kind of value")
+        if "tensor" in node:
+            return self.tensor(DTYPES[node["tensor"]], node["shape"], node["bytes"])
+        if "list" in node:
+            return [self.decode(item, depth + 1) for item in node["list"]]
+        if "tuple" in node:
+            return tuple(self.decode(item, depth + 1) for item in node["tuple"])
+        if "dict" in node:
+            return {clean(str(key)): self.decode(item, depth + 1) for key, item in node["dict"]}
+        return self.record(RECORDS[node["record"]], node["fields"], depth)
+
+    def record(self, kind: type, fields: list, depth: int) -> Any:
+        decoded = {str(name): self.decode(item, depth + 1) for name, item in fields}
+        return kind(**decoded)
+
+    def tensor(self, dtype: torch.dtype, shape: list, size: int) -> Tensor:
+        if len(shape) > MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in shape):
+            raise BrokenMessage("a tensor's shape is impossible")
+        expected = math.prod(shape) * dtype.itemsize
+        end = self.position + expected
+        if size != expected or end > len(self.body):
+            raise BrokenMessage("a tensor has another size than its shape says")
+        data, self.position = self.body[self.position : end], end
+        if not data:
+            return torch.empty(shape, dtype=dtype)
+        raw = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        if dtype == torch.bool:
+            return (raw != 0).reshape(shape)  # a byte of 2 would be neither True nor False
+        return raw.view(dtype).reshape(shape)
+
+
+# Over a socket
+
+
+def send(channel: socket.socket, message: bytes, deadline: float) -> None:
+    """Send all of `message` before `deadline` (``time.monotonic``)."""
+    try:
+        channel.settimeout(_left(deadline))
+        channel.sendall(message)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise Closed(str(error)) from None
+
+
+def receive(channel: socket.socket, deadline: float, largest: int = LARGEST_MESSAGE) -> Any:
+    """The next message. ``TimeoutError`` when it is not complete by `deadline`, however it drips;
+    ``Closed`` when the other side is gone, ``BrokenMessage`` when it sent something else."""
+    lengths = _receive_exactly(channel, _LENGTHS.size, deadline)
+    size = sum(_LENGTHS.unpack(lengths))
+    if size > largest:
+        raise BrokenMessage("the message is too large")
+    return loads(lengths + _receive_exactly(channel, size, deadline))
+
+
+def _receive_exactly(channel: socket.socket, size: int, deadline: float) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        channel.settimeout(_left(deadline))
+        try:
+            chunk = channel.recv(min(size - len(received), 1 << 20))
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Closed(str(error)) from None
+        if not chunk:
+            raise Closed("the other side closed the pipe")
+        received += chunk
+    return bytes(received)
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

@@ -1,0 +1,136 @@
+"""What a student has done, over all lessons: one small file per exercise."""
+
+import contextlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from rlcourse import exercises
+from rlcourse.checks.result import Result
+
+
+def home() -> Path:
+    """``$RLCOURSE_HOME``, by default ``~/.rlcourse``."""
+    return Path(os.environ.get("RLCOURSE_HOME") or Path.home() / ".rlcourse")
+
+
+def save(result: Result) -> None:
+    """Remember the best score and count the attempt. A full or read-only disk is no error."""
+    before = load(result.exercise)
+    entry = {
+        "score": max(result.score, before["score"]),
+        "passed": result.passed or before["passed"],
+        "attempts": before["attempts"] + (not result.unwritten),
+    }
+    with contextlib.suppress(OSError):
+        _write(_path(result.exercise), json.dumps(entry))
+
+
+def load(exercise: str) -> dict:
+    """The entry of an exercise; an unreadable one counts as none."""
+    try:
+        entry = json.loads(_path(exercise).read_text("utf-8"))
+        return {
+            "score": float(entry["score"]),
+            "passed": bool(entry["passed"]),
+            "attempts": int(entry["attempts"]),
+        }
+    except (OSError, ValueError, TypeError, KeyError):
+        return {"score": 0.0, "passed": False, "attempts": 0}
+
+
+def _path(exercise: str) -> Path:
+    return home() / "progress" / f"{exercise}.json"
+
+
+def _write(path: Path, text: str) -> None:
+    """All or nothing: a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The panel of ``progress()``: (lesson, [(exercise, entry, points)])."""
+
+    lessons: tuple[tuple[str, tuple[tuple[str, dict, float], ...]], ...]
+
+    @property
+    def done(self) -> int:
+        return sum(entry["passed"] for _, rows in self.lessons for _, entry, _ in rows)
+
+    @property
+    def total(self) -> int:
+        return sum(len(rows) for _, rows in self.lessons)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.done} of {self.total} exercises pass"]
+        for lesson, rows in self.lessons:
+            passed = sum(entry["passed"] for _, entry, _ in rows)
+            lines.append(f"{_title(lesson)}   {passed} of {len(rows)}")
+            lines += [
+                f"  {_sign(entry)} {name}  {_words(entry, points)}" for name, entry, points in rows
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from rlcourse.checks.html import GREEN, GREY, box
+
+        parts = [f"<strong>{self.done} of {self.total} exercises pass</strong>"]
+        for lesson, rows in self.lessons:
+            chips = "".join(
+                f'<span title="{escape(_words(entry, points))}" '
+                f'style="display: inline-block; margin-right: 1.2em; white-space: nowrap">'
+                f'<span style="color: {_color(entry)}">'
+                f"{_sign(entry)}</span> <code>{escape(name)}</code></span>"
+                for name, entry, points in rows
+            )
+            parts.append(
+                f'<div style="margin-top: .4em">{escape(_title(lesson))}</div><div>{chips}</div>'
+            )
+        return box("".join(parts), GREEN if self.done == self.total else GREY)
+
+
+def progress() -> Progress:
+    """What passes and what does not, over all lessons."""
+    lessons = groupby(exercises.all(), key=lambda exercise: exercise.lesson)
+    return Progress(
+        tuple(
+            (lesson, tuple((e.name, load(e.name), float(e.points)) for e in exercises))
+            for lesson, exercises in lessons
+        )
+    )
+
+
+def _title(lesson: str) -> str:
+    number, _, topic = lesson.partition("_")
+    return f"Lesson {number} · {topic.replace('_', ' ')}"
+
+
+def _color(entry: dict) -> str:
+    from rlcourse.checks.html import GREEN, GREY, RED
+
+    return GREEN if entry["passed"] else RED if entry["attempts"] else GREY
+
+
+def _sign(entry: dict) -> str:
+    return "✓" if entry["passed"] else "·" if not entry["attempts"] else "✗"
+
+
+def _words(entry: dict, points: float) -> str:
+    if entry["passed"]:
+        return f"passes, {points:g} points"
+    if entry["attempts"]:
+        return f"{entry['attempts']} attempts, {entry['score'] * points:.2g} of {points:g} points"
+    return f"not begun, {points:g} points"

@@ -1,0 +1,153 @@
+"""What crosses the pipe arrives as it was sent; whatever else arrives is refused."""
+
+import json
+import random
+import socket
+import struct
+import threading
+import time
+
+import pytest
+import torch
+
+from rlcourse.checks.calling import Failure, Opaque, Outcome, identical
+from rlcourse.checks.specs import Spec
+from rlcourse.exercises import all as all_exercises
+from rlcourse.grading import protocol
+
+
+def same(a, b) -> bool:
+    if hasattr(a, "__dataclass_fields__"):
+        return type(a) is type(b) and same(vars(a), vars(b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return identical(a, b)
+
+
+def passed_on(value):
+    return protocol.loads(protocol.dumps(value))
+
+
+@pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
+def test_every_case_of_every_exercise_survives_the_pipe(exercise):
+    for case in exercise.draw_cases(seed=3) + exercise.draw_cases(seed=3, hidden=True):
+        assert same(passed_on(case), case), case.label
+
+
+def test_values_of_every_kind_survive():
+    values = [
+        None,
+        True,
+        3,
+        -0.0,
+        float("nan"),
+        float("inf"),
+        "ü",
+        (1, [2.5, {"a": ()}]),
+        Opaque("x"),
+    ]
+    values += [torch.zeros(0, 3), torch.tensor(True), torch.arange(6).reshape(2, 3)[:, ::2]]
+    values += [torch.randn(2, 3).to(dtype) for dtype in protocol.DTYPES.values()]
+    values += [
+        Outcome(value=1.0, error=Failure("E", "m", 3), gradients={"x": None}),
+        Spec("sgd", {}),
+    ]
+    for value in values:
+        assert same(passed_on(value), value), value
+
+
+def test_what_is_no_data_arrives_as_the_name_of_its_type():
+    assert passed_on({"f": open, "t": torch.ones(1).to(torch.complex64)}) == {
+        "f": Opaque("builtin_function_or_method"),
+        "t": Opaque("Tensor of complex64"),
+    }
+
+
+def test_controls_and_half_characters_are_taken_out_of_text():
+    assert passed_on("a\x1b[2J\ud83d\tb\n") == "a\ufffd[2J\ufffd\tb\n"
+
+
+def message(header, body=b""):
+    header = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<II", len(header), len(body)) + header + body
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        message(b"{"),
+        message(b"\xff"),
+        message(b"[" * 100_000),
+        message([1]),
+        message({"tensor": "float64", "shape": [2], "bytes": 8}, b"12345678"),
+        message({"tensor": "float64", "shape": [-1], "bytes": 8}, b"12345678"),
+        message({"tensor": "float64", "shape": [1 << 62, 1 << 62], "bytes": 8}, b"12345678"),
+        message({"tensor": "object", "shape": [1], "bytes": 8}, b"12345678"),
+        message({"tensor": "float64", "shape": 3, "bytes": 8}, b"12345678"),
+        message({"record": "os.system", "fields": [["command", "true"]]}),
+        message({"record": "Outcome", "fields": [["nonsense", 1]]}),
+        message({"record": "Opaque", "fields": 7}),
+        message({"list": None}),
+        message({}),
+        message(1 << 70),
+        message(None, b"unclaimed"),
+        message(None)[:-1],
+    ],
+    ids=range(17),
+)
+def test_malformed_messages_are_refused(broken):
+    with pytest.raises(protocol.BrokenMessage):
+        protocol.loads(broken)
+
+
+def test_damaged_messages_are_refused_or_are_data():
+    rng, good = (
+        random.Random(0),
+        protocol.dumps({"a": torch.ones(3), "b": [1, "x"], "c": Opaque("y")}),
+    )
+    for _ in range(500):
+        damaged = bytearray(good)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(8, len(damaged))] = rng.randrange(256)
+        try:
+            value = protocol.loads(bytes(damaged))
+        except protocol.BrokenMessage:
+            continue
+        protocol.dumps(value)
+
+
+def test_booleans_are_zero_or_one_whatever_the_bytes():
+    raw = message({"tensor": "bool", "shape": [3], "bytes": 3}, b"\x00\x01\x07")
+    assert protocol.loads(raw).tolist() == [False, True, True]
+
+
+def test_a_message_that_drips_ends_at_the_deadline():
+    ours, theirs = socket.socketpair()
+
+    def drip():
+        try:
+            theirs.sendall(struct.pack("<II", 1000, 0))
+            while True:
+                theirs.sendall(b" ")
+                time.sleep(0.01)
+        except OSError:
+            return
+
+    threading.Thread(target=drip, daemon=True).start()
+    start = time.monotonic()
+    with ours, pytest.raises(TimeoutError):
+        protocol.receive(ours, start + 0.3)
+    assert time.monotonic() - start < 2
+
+
+def test_a_message_is_measured_before_it_is_read():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(struct.pack("<II", 1 << 31, 1 << 31))
+        with pytest.raises(protocol.BrokenMessage, match="too large"):
+            protocol.receive(ours, time.monotonic() + 5)
+        theirs.close()
+        with pytest.raises(protocol.Closed):
+            protocol.receive(ours, time.monotonic() + 5)
