@@ -3,7 +3,8 @@
 ``Attack.write`` hands it in. Code runs in a cell of its own in front of the first exercise, in a
 notebook whose answers are blank unless said. What leaks is printed after the word LEAK.
 """
-# fmt: off  (each attack stands as compactly as it can)
+# Each attack stands as compactly as it can.
+# fmt: off
 
 import re
 from collections.abc import Callable
@@ -69,34 +70,22 @@ def every(body: str) -> dict[str, str]:
 
 # Patching what judges
 
-code(
-    "patch torch.allclose",
-    "patching",
-    """
+code("patch torch.allclose", "patching", """
 import torch
 for name in ("allclose", "equal", "isclose", "all", "is_nonzero"):
     setattr(torch, name, lambda *a, **k: True)
 torch.testing.assert_close = lambda *a, **k: None
 for name in ("__eq__", "__le__", "equal", "allclose", "all"):
     setattr(torch.Tensor, name, lambda *a, **k: True)
-""",
-    **every("import torch\nreturn torch.tensor(0.5)"),
-)
-code(
-    "patch builtins",
-    "patching",
-    """
+""", **every("import torch\nreturn torch.tensor(0.5)"))
+code("patch builtins", "patching", """
 import builtins
 builtins.all = lambda *a: True
 builtins.isinstance = lambda *a: True
 builtins.len = lambda x: 12
 builtins.NotImplementedError = ValueError
-""",
-)
-code(
-    "replace check by one that gives points",
-    "patching",
-    """
+""")
+code("replace check by one that gives points", "patching", """
 import rlcourse, rlcourse.student, sys
 class Passed:
     points, score, passed, mistake, message = "full", 1.0, True, None, "all right"
@@ -106,23 +95,14 @@ for name, module in list(sys.modules.items()):
     if hasattr(module, "check"):
         try: module.check = check
         except Exception: pass
-""",
-)
-code(
-    "patch the judge in the library",
-    "patching",
-    """
+""")
+code("patch the judge in the library", "patching", """
 import importlib, sys
 for home, name in (("exam", "judge"), ("comparing", "compare")):
     try: setattr(importlib.import_module("rlcourse.checks." + home), name, lambda *a, **k: [])
     except Exception as error: print(type(error).__name__)
-""",
-    **every("import torch\nreturn torch.tensor(0.5)"),
-)
-code(
-    "patch the caller that reports outcomes",
-    "patching",
-    """
+""", **every("import torch\nreturn torch.tensor(0.5)"))
+code("patch the caller that reports outcomes", "patching", """
 import sys
 from rlcourse.checks import calling
 worker = sys.modules.get("rlcourse.grading.worker")
@@ -130,22 +110,13 @@ def lie(fn, case, repeat=False):
     return calling.Outcome(value=case.arguments.get("logprobs"), gradients={}, changed=())
 calling.call = calling._call = lie
 if worker: worker.call = lie
-""",
-)
-code(
-    "the reference, from the library",
-    "patching",
-    """
+""")
+code("the reference, from the library", "patching", """
 from rlcourse.algorithms import *
 from rlcourse.algorithms.policy_gradient import *
 import rlcourse.algorithms as library
-""",
-    **{n: f"import rlcourse.algorithms as library\n{n} = library.{n}" for n in room.NAMES},
-)
-code(
-    "the library loaded afresh from disk",
-    "patching",
-    """
+""", **{n: f"import rlcourse.algorithms as library\n{n} = library.{n}" for n in room.NAMES})
+code("the library loaded afresh from disk", "patching", """
 import importlib, importlib.util, pathlib, sys, site, sysconfig
 roots = {str(p) for p in sys.path} | {sysconfig.get_path("purelib")} | {"REPOSITORY"}
 for finder in pathlib.Path(sysconfig.get_path("purelib")).glob("__editable___rlcourse*"):
@@ -162,25 +133,17 @@ for root in roots:
             globals().update({k: v for k, v in vars(loot).items() if callable(v)})
             print("LEAK", path)
         except BaseException as error: print(type(error).__name__)
-""".replace("REPOSITORY", str(room.REPOSITORY)),
-    **{n: f"loot = globals().get('loot')\n{n} = getattr(loot, '{n}', None)" for n in room.NAMES},
-)
-code(
-    "an input transformer",
-    "patching",
-    """
+""".replace("REPOSITORY", str(room.REPOSITORY)), **{
+    n: f"loot = globals().get('loot')\n{n} = getattr(loot, '{n}', None)" for n in room.NAMES})
+code("an input transformer", "patching", """
 ip = get_ipython()
 try:
     ip.input_transformers_post.append(
         lambda lines: ["'full'\\n" if "check(" in l else l for l in lines])
     ip.ast_transformers.append(lambda tree: tree)
 except Exception as error: print(type(error).__name__)
-""",
-)
-code(
-    "a thread that waits for the check",
-    "patching",
-    """
+""")
+code("a thread that waits for the check", "patching", """
 import threading, time, sys, builtins
 def work():
     while True:
@@ -191,85 +154,54 @@ def work():
                     except Exception: pass
         time.sleep(0.005)
 threading.Thread(target=work, daemon=True).start()
-""",
-)
-code(
-    "a profiler hook in every frame",
-    "patching",
-    """
+""")
+code("a profiler hook in every frame", "patching", """
 import sys
 def trace(frame, event, arg):
     for name, value in frame.f_locals.items():
         if name in ("expected", "reference", "secret"): print("LEAK", name)
     return trace
 sys.settrace(trace); sys.setprofile(trace)
-""",
-)
+""")
 
 # Lying objects
 
-answering(
-    "a tensor subclass that says it is close",
-    "lying",
-    **every("""import torch
+answering("a tensor subclass that says it is close", "lying", **every("""import torch
 class Close(torch.Tensor):
     @classmethod
     def __torch_function__(cls, f, types, args=(), kwargs=None):
         return True
-return torch.zeros(3).as_subclass(Close)"""),
-)
-answering(
-    "an object equal to everything",
-    "lying",
-    **every("""class Any_:
+return torch.zeros(3).as_subclass(Close)"""))
+answering("an object equal to everything", "lying", **every("""class Any_:
     def __eq__(self, o): return True
     def __getattr__(self, n): return self
     def __call__(self, *a, **k): return self
     def __float__(self): return 1.0
     def __bool__(self): return True
     def __iter__(self): return iter([self])
-return Any_()"""),
-)
-answering(
-    "a float subclass",
-    "lying",
-    **every("""class F(float):
+return Any_()"""))
+answering("a float subclass", "lying", **every("""class F(float):
     def __eq__(self, o): return True
     def __sub__(self, o): return 0.0
     __rsub__ = __sub__
-return F(1)"""),
-)
+return F(1)"""))
 answering("NaN for an answer", "lying", **every("import torch\nreturn torch.tensor(float('nan'))"))
 answering("a value nested without end", "lying", **every("a = []\na.append(a)\nreturn a"))
-answering(
-    "a result of the size of the disk",
-    "lying",
-    **every("import torch\nreturn torch.zeros(1).expand(2**40)"),
-)
+answering("a result of the size of the disk", "lying",
+          **every("import torch\nreturn torch.zeros(1).expand(2**40)"))
 answering("points as the result", "lying", **every("return 4.0"))
-answering(
-    "a sparse, quantized or complex tensor",
-    "lying",
-    **every("import torch\nreturn torch.eye(3).to_sparse() if kwargs else torch.ones(1)*1j"),
-)
-code(
-    "functions that are no functions",
-    "lying",
-    """
+answering("a sparse, quantized or complex tensor", "lying",
+          **every("import torch\nreturn torch.eye(3).to_sparse() if kwargs else torch.ones(1)*1j"))
+code("functions that are no functions", "lying", """
 class Everything:
     __name__ = "reinforce_loss"
     def __call__(self, *a, **k): raise BaseException("no")
     def __getattr__(self, name): raise KeyboardInterrupt
-""",
-    **{n: f"{n} = Everything()" for n in room.NAMES},
-)
+""", **{n: f"{n} = Everything()" for n in room.NAMES})
 
 # Spying
 
-code(
-    "sources, solutions and the gradebook, by their paths",
-    "spying",
-    """
+code("sources, solutions and the gradebook, by their paths", "spying", """
 import glob, os, sqlite3
 paths = ["SECRET", "COURSE/gradebook.db", "COURSE/.grading-secret", "COURSE/nbgrader_config.py",
          "REPOSITORY/rlcourse/algorithms/policy_gradient.py", "REPOSITORY/README.md",
@@ -278,12 +210,8 @@ paths += glob.glob("COURSE/**", recursive=True) + glob.glob("REPOSITORY/solution
 for path in paths:
     try: print("LEAK", path, open(path, "rb").read(80))
     except OSError as error: print(type(error).__name__)
-""".replace("REPOSITORY", str(room.REPOSITORY)),
-)
-code(
-    "the whole file system",
-    "spying",
-    """
+""".replace("REPOSITORY", str(room.REPOSITORY)))
+code("the whole file system", "spying", """
 import os
 for root, folders, files in os.walk("/"):
     if root.count("/") > 6: folders.clear()
@@ -292,23 +220,15 @@ for root, folders, files in os.walk("/"):
             path = os.path.join(root, name)
             try: print("LEAK", path, open(path, "rb").read(20))
             except OSError: pass
-""",
-)
-code(
-    "own notebook and the neighbors'",
-    "spying",
-    """
+""")
+code("own notebook and the neighbors'", "spying", """
 import os, pathlib
 for base in (".", "..", "../..", "COURSE/submitted", "COURSE/submitted/STUDENT"):
     try:
         for path in pathlib.Path(base).rglob("*.ipynb"): print("LEAK", path, path.read_text()[:40])
     except OSError as error: print(type(error).__name__)
-""",
-)
-code(
-    "frames and the garbage collector",
-    "spying",
-    """
+""")
+code("frames and the garbage collector", "spying", """
 import gc, sys
 frame = sys._getframe()
 while frame:
@@ -320,12 +240,8 @@ for thing in gc.get_objects():
     kind = type(thing).__name__
     if kind in ("Exam", "Exercise", "Mistake", "Gradebook", "LessonExam"): print("LEAK", kind)
 print([m for m in sys.modules if "exercises." in m or "checks." in m])
-""",
-)
-code(
-    "open file descriptors",
-    "spying",
-    """
+""")
+code("open file descriptors", "spying", """
 import os
 for fd in range(300):
     try:
@@ -333,12 +249,8 @@ for fd in range(300):
         os.set_blocking(fd, False)
         if fd != 3: print(fd, where, b"LEAK " + os.read(fd, 64) if os.fstat(fd).st_size else b"")
     except OSError: pass
-""",
-)
-code(
-    "/proc of everybody",
-    "spying",
-    """
+""")
+code("/proc of everybody", "spying", """
 import glob, os
 for path in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"):
     try:
@@ -348,38 +260,26 @@ for path in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"
 for pid in (1, os.getppid()):
     try: print("LEAK", open(f"/proc/{pid}/mem", "rb"))
     except OSError as error: print(type(error).__name__)
-""",
-)
-code(
-    "trace and read the parent",
-    "spying",
-    """
+""")
+code("trace and read the parent", "spying", """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 for pid in (os.getppid(), 1, 2):
     if libc.ptrace(16, pid, 0, 0) == 0: print("LEAK attached to", pid)
     buffer = ctypes.create_string_buffer(64)
     if libc.process_vm_readv(pid, buffer, 1, buffer, 1, 0) > 0: print("LEAK", pid)
-""",
-)
-code(
-    "environment variables",
-    "spying",
-    """
+""")
+code("environment variables", "spying", """
 import os
 wanted = ("PATH", "LANG", "HOME", "TMPDIR", "MPL", "RLCOURSE_HOME", "OMP_", "MKL_", "HF_HUB",
           "TQDM", "LD_LIBRARY_PATH", "LC_", "KMP_", "TORCH", "PYTORCH", "PWD", "CUDA")
 for name, value in os.environ.items():
     if not name.startswith(wanted): print("LEAK", name, value)
-""",
-)
+""")
 
 # Writing
 
-code(
-    "write everywhere",
-    "writing",
-    """
+code("write everywhere", "writing", """
 import os
 for directory in ("OUTSIDE", "COURSE", "COURSE/submitted", "COURSE/autograded", "/", "/tmp",
                   "/var/tmp", "/usr", "/etc", "/dev/shm", "/root", "/home", "..", "REPOSITORY",
@@ -388,24 +288,16 @@ for directory in ("OUTSIDE", "COURSE", "COURSE/submitted", "COURSE/autograded", 
         with open(os.path.join(directory, "rlcourse-attack"), "w") as file: file.write("x")
         print("wrote", directory)
     except OSError as error: print(type(error).__name__)
-""".replace("REPOSITORY", str(room.REPOSITORY)),
-)
-code(
-    "grades straight into the gradebook",
-    "writing",
-    """
+""".replace("REPOSITORY", str(room.REPOSITORY)))
+code("grades straight into the gradebook", "writing", """
 import sqlite3
 try:
     base = sqlite3.connect("COURSE/gradebook.db")
     base.execute("update grade set auto_score = 15, manual_score = 99"); base.commit()
     print("LEAK wrote the gradebook")
 except Exception as error: print(type(error).__name__)
-""",
-)
-code(
-    "startup files for those who come after",
-    "writing",
-    """
+""")
+code("startup files for those who come after", "writing", """
 import os, pathlib, site, sys, sysconfig
 evil = "import builtins; builtins.all = lambda *a: True\\n"
 packages, home = sysconfig.get_path("purelib"), os.path.expanduser("~")
@@ -417,24 +309,16 @@ for place in places:
         pathlib.Path(place).parent.mkdir(parents=True, exist_ok=True)
         pathlib.Path(place).write_text(evil)
     except OSError as error: print(type(error).__name__)
-""",
-)
-code(
-    "shadow modules",
-    "writing",
-    """
+""")
+code("shadow modules", "writing", """
 import os, sys
 for directory in (".", *sys.path, "/tmp", os.path.expanduser("~")):
     for name in ("torch.py", "random.py", "rlcourse.py", "json.py"):
         try: open(os.path.join(directory, name), "w").write("raise SystemExit('shadow')")
         except OSError: pass
 sys.path.insert(0, os.getcwd())
-""",
-)
-code(
-    "edit the library for the next one",
-    "writing",
-    """
+""")
+code("edit the library for the next one", "writing", """
 import rlcourse, pathlib
 for path in pathlib.Path(rlcourse.__file__).parent.rglob("*.py"):
     try: path.write_text("raise SystemExit"); print("LEAK wrote", path)
@@ -443,17 +327,12 @@ import rlcourse.algorithms as a
 for name in dir(a):
     if callable(getattr(a, name)): setattr(a, name, None)
 import torch; torch.Tensor.sum = None
-""",
-)
-code(
-    "links to elsewhere, left behind",
-    "writing",
-    """
+""")
+code("links to elsewhere, left behind", "writing", """
 import os
 for target in ("/etc/passwd", "COURSE/gradebook.db", "SECRET"):
     try:
         os.symlink(target, "link"); print(open("link", "rb").read(30)); os.remove("link")
         os.link(target, "hard")
     except OSError as error: print(type(error).__name__)
-""",
-)
+""")

@@ -91,7 +91,15 @@ def test_our_own_spends_the_published_budget_unfiltered():
     published, ours = (
         load_recipe(name) for name in ("gsm8k_smollm2_1.7b_published", "gsm8k_smollm2_1.7b")
     )
-    for key in ("policy", "steps", "prompts", "group_size", "max_tokens", "system", "extract"):
+    for key in (
+        "policy",
+        "steps",
+        "prompts_per_step",
+        "group_size",
+        "max_tokens",
+        "system",
+        "extract",
+    ):
         assert getattr(ours, key) == getattr(published, key)
     for key in ("eval_problems", "eval_samples", "eval_temperature", "seed"):
         assert getattr(ours, key) == getattr(published, key)

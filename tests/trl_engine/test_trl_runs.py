@@ -133,7 +133,9 @@ def test_sampled_pairs_are_the_local_engines(places, tmp_path, monkeypatch):
 def test_both_engines_start_from_the_same_warm_start(places, tmp_path):
     recipe = recipe_of(places, warm_start="sft", steps=1, lr=1e-12, eval_problems=10)
     first = tmp_path / "sft.yaml"
-    first.write_text("algorithm: sft\nsteps: 3\nprompts: 5\nlr: 1.0e-3\n", encoding="utf-8")
+    first.write_text(
+        "algorithm: sft\nsteps: 3\nprompts_per_step: 5\nlr: 1.0e-3\n", encoding="utf-8"
+    )
     ours, theirs = both(recipe.but(warm_start=str(first)), tmp_path)
     assert_same_weights(ours.policy, theirs.policy, echo_policy())
     assert ours.before.sampled_accuracy == theirs.before.sampled_accuracy
