@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from rlcourse.errors import UserError
 
 TEMPORARY = ".partial-"  # whatever begins so was left by a kill and means nothing
@@ -24,17 +26,59 @@ def write_errors_explained(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        text = str(error)
-        own_kind = type(error).__name__ == "SafetensorError" or "PytorchStreamWriter" in text
-        if not isinstance(error, OSError) and not own_kind:
+        failure = _failure_to_write(error)
+        if failure is None:
             raise
-        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-        if full or "No space left" in text or "os error 28" in text:
+        full = getattr(failure, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        if full or "No space left" in str(failure) or "os error 28" in str(failure):
             raise UserError(
                 f"the disk is full: {path} could not be written; free some space, "
                 "then run the same command with --resume"
             ) from error
-        raise UserError(f"{path} could not be written: {text}") from error
+        raise UserError(f"{path} could not be written: {failure}") from error
+
+
+def _failure_to_write(error: BaseException | None) -> BaseException | None:
+    """What the operating system said, wherever a library has put it; None if it said nothing.
+
+    torch.save ends with a RuntimeError about positions in the file, raised while the OSError was
+    handled; safetensors wraps it in an exception of its own.
+    """
+    while error is not None:
+        if isinstance(error, OSError) or type(error).__name__ == "SafetensorError":
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+@contextlib.contextmanager
+def in_use(directory: Path | None) -> Iterator[None]:
+    """`hold` the directory, if there is one, for as long as something is written to it."""
+    lock = None if directory is None else hold(directory)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def hold(directory: Path) -> FileLock:
+    """A lock on `directory` that keeps other processes out until it is released or forgotten.
+
+    The system lets go of it when the process ends, however it ends.
+
+    Raises:
+        UserError: another process holds it.
+    """
+    lock = FileLock(directory / f"{TEMPORARY}lock", blocking=False)
+    with write_errors_explained(directory):
+        try:
+            lock.acquire()
+        except Timeout:
+            raise UserError(
+                f"{directory} is in use by another process: wait until it ends, or stop it"
+            ) from None
+    return lock
 
 
 def write_text(path: Path, text: str) -> None:
@@ -66,19 +110,22 @@ def write_directory(path: Path, fill: Callable[[Path], None]) -> None:
             temporary.mkdir(parents=True)
             fill(temporary)
             for file in temporary.rglob("*"):
-                _sync(file)
-            _sync(temporary)
+                sync(file)
+            sync(temporary)
             if path.exists():
                 shutil.rmtree(path)
             os.rename(temporary, path)
-            _sync(path.parent)
+            sync(path.parent)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Have what was written to `path` on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no directories
+    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -17,7 +17,7 @@ import yaml
 from rlcourse.errors import UserError
 from rlcourse.evaluation.results import Evaluation, Transcript
 from rlcourse.evaluation.tables import evaluation_table
-from rlcourse.files import TEMPORARY, write_errors_explained, write_json, write_text
+from rlcourse.files import TEMPORARY, hold, write_errors_explained, write_json, write_text
 from rlcourse.machine import hardware, versions
 from rlcourse.tasks import Problem
 
@@ -43,6 +43,9 @@ class Records:
     def finish(self, evaluation: Evaluation, device) -> None:
         """Keep the result."""
 
+    def close(self) -> None:
+        """Nothing more will come."""
+
 
 class EvaluationDirectory(Records):
     """Records that a directory keeps: a new one, or one to `resume`, with the same settings."""
@@ -56,9 +59,15 @@ class EvaluationDirectory(Records):
         self.completions = self.path / "completions.jsonl"
         if (self.path / "settings.json").exists():
             self._check_may_resume(resume)
-            self._read_whole_batches()
+            self.lock = hold(self.path)
+            try:
+                self._read_whole_batches()
+            except UserError:
+                self.close()
+                raise
         else:
             self._create()
+            self.lock = hold(self.path)
 
     def _check_may_resume(self, resume: bool) -> None:
         if not resume:
@@ -132,6 +141,10 @@ class EvaluationDirectory(Records):
         facts = {"settings": self.settings, "versions": versions(), "hardware": hardware(device)}
         write_text(self.path / "table.txt", f"{evaluation_table(evaluation)}\n")
         write_json(self.path / "result.json", evaluation.to_dict(transcripts=False) | facts)
+
+    def close(self) -> None:
+        """Let others use the directory."""
+        self.lock.release()
 
 
 def read_evaluation(path: str | Path) -> Evaluation:

@@ -78,9 +78,12 @@ def evaluate_policy(
     bar = tqdm(
         total=len(problems), initial=done, desc="evaluate", leave=False, disable=not progress
     )
-    _keep(batches, records, len(problems), bar)
-    evaluation = Evaluation.of(records.transcripts, temperature, records.seconds)
-    records.finish(evaluation, policy.device)
+    try:
+        _keep(batches, records, len(problems), bar)
+        evaluation = Evaluation.of(records.transcripts, temperature, records.seconds)
+        records.finish(evaluation, policy.device)
+    finally:
+        records.close()
     return evaluation
 
 

@@ -4,6 +4,7 @@ Random states, data position and learning rate are functions of the recipe and t
 ``batches.py``), so the step is all there is to remember of them.
 """
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from rlcourse.errors import UserError
 from rlcourse.files import TEMPORARY, write_directory
 
 KEPT = 2
+FILES = ("model.safetensors", "optimizer.pt")
 
 
 def save_checkpoint(directory: Path, step: int, policy, optimizer: torch.optim.Optimizer) -> Path:
@@ -30,7 +32,9 @@ def save_checkpoint(directory: Path, step: int, policy, optimizer: torch.optim.O
         save_file(weights, temporary / "model.safetensors")
         with (temporary / "optimizer.pt").open("wb") as file:
             torch.save(optimizer.state_dict(), file)
-        (temporary / "step.json").write_text(json.dumps({"step": step}), encoding="utf-8")
+        checksums = {name: _checksum(temporary / name) for name in FILES}
+        facts = {"step": step, "sha256": checksums}
+        (temporary / "step.json").write_text(json.dumps(facts), encoding="utf-8")
 
     write_directory(path, fill)
     for old in checkpoints(directory)[:-KEPT]:
@@ -52,8 +56,11 @@ def load_checkpoint(path: Path, policy, optimizer: torch.optim.Optimizer | None 
         UserError: it cannot be read or belongs to another model; the sentence says how to go on.
     """
     try:
-        weights = load_file(path / "model.safetensors")
-        step = json.loads((path / "step.json").read_text(encoding="utf-8"))["step"]
+        facts = json.loads((path / "step.json").read_text(encoding="utf-8"))
+        for name, expected in facts.get("sha256", {}).items():
+            if _checksum(path / name) != expected:
+                raise ValueError(f"{name} is not what was written")
+        step, weights = facts["step"], load_file(path / "model.safetensors")
         own = _weights(policy)
         if weights.keys() != own.keys():
             raise ValueError("its weights are those of another model")
@@ -80,6 +87,11 @@ def _weights(policy) -> dict[str, torch.Tensor]:
     """
     tensors = {name: p.data for name, p in policy.named_parameters() if p.requires_grad}
     return tensors | {name: b.data for name, b in policy.named_buffers()}
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _first_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms import kl_estimates, masked_mean
-from rlcourse.files import write_errors_explained, write_text
+from rlcourse.files import sync, write_errors_explained, write_text
 from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.reports.record import read_metrics
 
@@ -117,6 +117,12 @@ class MetricsWriter:
                 for name, value in metrics.items():
                     if name != "step":
                         self.board.add_scalar(name, value, metrics["step"])
+
+    def sync(self) -> None:
+        """Have on disk what is written, before a checkpoint says that these steps are done."""
+        if self.path is not None and self.path.exists():
+            with write_errors_explained(self.path):
+                sync(self.path)
 
     def close(self) -> None:
         """Flush TensorBoard's file."""

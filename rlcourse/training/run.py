@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from rlcourse.errors import UserError
-from rlcourse.files import write_errors_explained, write_json, write_text
+from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
@@ -81,7 +81,7 @@ def train(
     out = open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
-    with StopRequest() as stop:
+    with in_use(out), StopRequest() as stop:
         with false_start_undone(out, stood_there):
             task = task or task_of(recipe)
             if recipe.extract is not None:
@@ -132,6 +132,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
             last = done == recipe.steps
             due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
             if out and (last or due or stop):
+                writer.sync()
                 save_checkpoint(out / "checkpoints", done, learner.module, learner.optimizer)
             if stop and not last:
                 raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)

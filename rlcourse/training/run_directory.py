@@ -1,5 +1,6 @@
 """The directory of a run before there is anything in it: may it be used, and was it begun?"""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,7 @@ def open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
         return out
     with write_errors_explained(out):
         out.mkdir(parents=True, exist_ok=True)
-        if any(not path.name.startswith(TEMPORARY) for path in out.iterdir()):
+        if _contents(out):
             raise UserError(f"{out} is not empty and holds no run: choose another --out")
     write_text(out / "recipe.yaml", recipe.to_yaml())
     return out
@@ -47,8 +48,12 @@ def false_start_undone(out: Path | None, stood_there: bool = True) -> Iterator[N
     try:
         yield
     except UserError:
-        if out is not None and [path.name for path in out.iterdir()] == ["recipe.yaml"]:
+        if out is not None and _contents(out) == ["recipe.yaml"]:
             (out / "recipe.yaml").unlink()
             if not stood_there:
-                out.rmdir()
+                shutil.rmtree(out, ignore_errors=True)  # but for a lock, nothing is in it
         raise
+
+
+def _contents(out: Path) -> list[str]:
+    return [path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)]

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from rlcourse.errors import UserError
-from rlcourse.files import TEMPORARY, write_errors_explained, write_json
+from rlcourse.files import TEMPORARY, in_use, write_errors_explained, write_json
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
@@ -62,7 +62,7 @@ def train(
         processes.on_main(lambda: _open_directory(out, recipe, values, resume, processes))
         if processes.from_first((out / "result.json").exists()):
             return load_run(out, device=recipe.device) if processes.first else None
-        with StopRequest() as stop:
+        with in_use(out if processes.first else None), StopRequest() as stop:
             with false_start_undone(out), _mark_undone(out):
                 task = processes.together(lambda: _task(recipe))
                 job = Job(recipe, values, out, task, processes, progress)

@@ -1,6 +1,7 @@
 """Checkpoints: whole or absent, the last two kept, and a sentence when one cannot be used."""
 
 import errno
+import io
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from rlcourse.errors import UserError
-from rlcourse.files import write_text
+from rlcourse.files import write_errors_explained, write_text
 from rlcourse.training import train
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 
@@ -104,6 +105,30 @@ def test_a_full_disk_leaves_the_earlier_checkpoint_and_says_so(policy, tmp_path,
     assert [p.name for p in tmp_path.iterdir()] == ["step-000001"]  # and nothing half-written
 
 
+def test_what_torch_makes_of_a_full_disk_is_understood(tmp_path):
+    """It raises a RuntimeError about positions, while it handles the OSError."""
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(UserError, match="the disk is full"), write_errors_explained(tmp_path):
+        torch.save({"x": torch.zeros(100)}, Full())
+    with pytest.raises(RuntimeError, match="ours"), write_errors_explained(tmp_path):
+        raise RuntimeError("ours")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt"])
+def test_a_flipped_byte_is_noticed(policy, tmp_path, name):
+    optimizer = fresh_optimizer(policy)
+    path = save_checkpoint(tmp_path, 1, policy, optimizer)
+    content = bytearray((path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (path / name).write_bytes(content)
+    with pytest.raises(UserError, match=f"{name} is not what was written"):
+        load_checkpoint(path, policy, optimizer)
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1 MiB, where this machine lets us mount one."""
@@ -116,7 +141,8 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(disk)], check=True)
 
 
-@pytest.mark.parametrize("free", [2_000, 20_000, 60_000])
+# From no room for the metrics to room for a few checkpoints; in between each file hits the end.
+@pytest.mark.parametrize("free", range(2_000, 120_000, 7_000))
 def test_a_disk_that_is_really_full_ends_the_run_with_a_sentence(
     small_disk, policy, task, recipe, free
 ):

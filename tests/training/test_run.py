@@ -1,6 +1,8 @@
 """A run directory: what is in it, and that nothing in an existing one is overwritten."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ from echo import echo_policy
 
 from rlcourse import training
 from rlcourse.errors import UserError
+from rlcourse.files import TEMPORARY
 from rlcourse.policy import Policy
 from rlcourse.training import load_run, run, train
 from rlcourse.training.metrics import read_metrics
@@ -22,7 +25,7 @@ def finished(tmp_path, policy, task, recipe):
 
 def test_a_finished_run_holds_everything(finished):
     out = finished.directory
-    names = {path.name for path in out.iterdir()}
+    names = {path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)}
     expected = "recipe.yaml metrics.jsonl result.json report.html checkpoints policy tensorboard "
     assert names == {*expected.split(), "evaluation_before.json", "evaluation_after.json"}
     assert yaml.safe_load((out / "recipe.yaml").read_text())["algorithm"] == "sft"
@@ -35,6 +38,29 @@ def test_a_finished_run_holds_everything(finished):
     assert result["tokens"]["training"] == sum(m["tokens"] for m in metrics)
     assert result["seconds"]["training"] > 0 and result["hardware"]["cores"] >= 1
     assert result["versions"]["torch"] == torch.__version__
+
+
+HOLDER = """
+import sys
+from rlcourse.files import in_use
+with in_use(__import__("pathlib").Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_run_that_another_process_goes_on_with_is_left_alone(tmp_path, policy, task, recipe):
+    out = tmp_path / "run"
+    out.mkdir()
+    command = [sys.executable, "-c", HOLDER, str(out)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match="is in use by another process"):
+            train(recipe(), out, policy=policy, task=task, progress=False)
+        other.kill()  # the lock goes with it
+    resumed = train(recipe(), out, policy=policy, task=task, progress=False, resume=True)
+    assert len(resumed.metrics) == 4
 
 
 def test_tensorboard_gets_every_metric_of_every_step(finished):

@@ -190,7 +190,7 @@ def finished(places, tmp_path_factory):
 
 def test_a_run_leaves_what_a_local_run_leaves(finished):
     out = finished.directory
-    names = {path.name for path in out.iterdir()} - {"tensorboard", "evaluations"}
+    names = {path.name for path in out.iterdir()} - {"tensorboard", "evaluations", ".partial-lock"}
     assert {"recipe.yaml", "metrics.jsonl", "result.json", "report.html", "policy"} <= names
     assert not [name for name in names if name.startswith(".partial")]
     assert {path.name for path in (out / "checkpoints").iterdir()} == {
