@@ -19,7 +19,7 @@ from rlcourse.training.recipe import Recipe
 
 def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evaluation | None:
     """The evaluation before or after training; read back where an earlier attempt wrote it."""
-    if recipe.eval_problems == 0 or recipe.algorithm == "reward_model":
+    if recipe.eval_problems == 0 or not recipe.method.trains_policy:
         return None
     if out and (out / f"evaluation_{when}.json").exists():
         return read_evaluation(out / f"evaluation_{when}.json")

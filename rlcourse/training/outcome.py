@@ -79,10 +79,10 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     device = device or recipe.device
     run = Run(recipe, None, record.metrics, record.before, record.after, directory)
     run.pair_accuracy = record.pair_accuracy
-    if recipe.algorithm == "reward_model":
-        run.reward_model = RewardModel.load(directory / "reward_model", device)
-    else:
+    if recipe.method.trains_policy:
         run.policy = Policy.load(str(directory / "policy"), device=device)
+    else:
+        run.reward_model = RewardModel.load(directory / "reward_model", device)
     return run
 
 

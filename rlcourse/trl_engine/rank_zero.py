@@ -40,9 +40,9 @@ def before_training(job: Job, resume: bool) -> Start:
     local.check_prompts_fit(policy, task, recipe)
     before = evaluation_of(policy, recipe, task, job.out, "before", job.progress)
     held_out = []
-    if job.method.compares:
+    if job.method.compares_pairs:
         training_pairs(policy, recipe, task, job.method, None, job.out, job.progress)
-    if recipe.algorithm == "reward_model":
+    if not job.method.trains_policy:
         held_out = held_out_pairs(policy, recipe, task, job.method)
     del policy
     torch.cuda.empty_cache()  # the trainer wants it
@@ -52,7 +52,7 @@ def before_training(job: Job, resume: bool) -> Start:
 def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> dict[str, float]:
     """How good `model`, as it is now, is on held-out problems or pairs; as a metric."""
     accuracy = None
-    if job.recipe.algorithm == "reward_model":
+    if not job.method.trains_policy:
         reward_model, pairs = RewardModel(model, tokenizer), start.held_out
         accuracy = lambda: pair_accuracy(reward_model, pairs, job.recipe, job.method)  # noqa: E731
     model = model.get_base_model() if job.recipe.lora else model
@@ -63,7 +63,7 @@ def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> di
 def after_training(job: Job, run: Run, start: Start, trained: Path) -> Run:
     """Evaluate what TRL left in the directory `trained`; write policy, report and result."""
     recipe = job.recipe
-    if recipe.algorithm == "reward_model":
+    if not job.method.trains_policy:
         model = run.reward_model = RewardModel.load(trained, recipe.device)
         run.pair_accuracy = pair_accuracy(model, start.held_out, recipe, job.method)
     else:

@@ -25,7 +25,6 @@ from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, questi
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
-    SAMPLING,
     TRAINERS,
     housekeeping,
     require_free,
@@ -48,7 +47,7 @@ def make_trainer(job: Job) -> tuple[object, Rows]:
     recipe, kind = job.recipe, TRAINERS[job.recipe.algorithm]
     policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
     rows, weights, extras = rows_of(job, policy), [], {}
-    if kind in SAMPLING:
+    if job.method.samples:
         require_no_sense_of_place(policy)
         extras["reward_funcs"], weights = reward_functions(recipe, job.task)
     if recipe.lora:
@@ -90,10 +89,10 @@ def check_settings(recipe: Recipe, arguments: dict, settings: dict) -> None:
 def rows_of(job: Job, policy: Policy) -> Rows:
     """The rows of all steps."""
     recipe, task = job.recipe, job.task
-    if job.method.compares:
+    if job.method.compares_pairs:
         pairs = training_pairs(policy, recipe, task, job.method, None, job.out)
-        return pair_rows(policy, pairs, recipe, whole=recipe.algorithm == "reward_model")
-    rows = demonstration_rows if recipe.algorithm == "sft" else question_rows
+        return pair_rows(policy, pairs, recipe, whole=not job.method.trains_policy)
+    rows = demonstration_rows if job.method.imitates else question_rows
     return rows(policy, task, recipe)
 
 
