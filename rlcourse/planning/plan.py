@@ -155,13 +155,9 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
 
 def _warm(recipe: Recipe, gpu: GPU) -> float:
     """Seconds of the warm start's training."""
-    if recipe.warm_start is None:
+    first = recipe.warm_start_recipe()
+    if first is None:
         return 0.0
-    shared = ("policy", "task", "data", "task_options", "system", "seed", "dtype", "micro_batch")
-    shared += ("gradient_checkpointing", "lora")
-    first = load_recipe(recipe.warm_start).but(
-        eval_problems=0, **{name: getattr(recipe, name) for name in shared}
-    )
     return duration_of(work_of(first), gpu, gpu.memory * 1e9).seconds
 
 

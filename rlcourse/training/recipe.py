@@ -21,6 +21,11 @@ from rlcourse.errors import UserError
 from rlcourse.training.methods import METHODS, Method
 
 EXTRACTS = ("marked", "tagged", "lenient")
+# What a warm start takes over from the recipe that names it; all else is its own.
+WITH_WARM_START = (
+    *("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype"),
+    *("device", "micro_batch", "gradient_checkpointing", "lora"),
+)
 SHIPPED = Path(__file__).parent / "recipes"
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 
@@ -149,6 +154,13 @@ class Recipe:
     def method(self) -> Method:
         """What the algorithm is made of, and facts about it."""
         return METHODS[self.algorithm]
+
+    def warm_start_recipe(self) -> "Recipe | None":
+        """The recipe that is run first, with this one's policy, task and precision; or None."""
+        if self.warm_start is None:
+            return None
+        shared = {name: getattr(self, name) for name in WITH_WARM_START}
+        return load_recipe(self.warm_start).but(eval_problems=0, **shared)
 
     def but(self, **changes) -> "Recipe":
         """The same recipe with these fields changed (of ``rewards`` and the like, these keys)."""

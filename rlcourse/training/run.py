@@ -124,7 +124,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         for metrics in learner.steps(done):
             done = metrics["step"]
             if recipe.eval_every and done % recipe.eval_every == 0:
-                metrics |= held_out_metrics(learner, policy, recipe, task)
+                metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
             writer.write(metrics)
             bar.set_postfix(shown_in_bar(metrics), refresh=False)
             bar.update()
@@ -172,14 +172,10 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
     """The recipe's policy, trained by its warm start where it names one."""
     from rlcourse.policy import Policy
 
-    if recipe.warm_start is None:
+    first = recipe.warm_start_recipe()
+    if first is None:
         # Weights that learn stay in float32; those that adapters freeze need not.
         return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
-    shared = ("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype")
-    shared += ("device", "micro_batch", "gradient_checkpointing", "lora")
-    first = load_recipe(recipe.warm_start).but(
-        eval_problems=0, **{name: getattr(recipe, name) for name in shared}
-    )
     place = out / "warm_start" if out else None
     return train(first, place, task=task, resume=resume, progress=progress).policy
 

@@ -7,9 +7,9 @@ evaluation, report, result.
 import json
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -53,11 +53,10 @@ def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> di
     """How good `model`, as it is now, is on held-out problems or pairs; as a metric."""
     accuracy = None
     if not job.method.trains_policy:
-        reward_model, pairs = RewardModel(model, tokenizer), start.held_out
-        accuracy = lambda: pair_accuracy(reward_model, pairs, job.recipe, job.method)  # noqa: E731
+        scored = RewardModel(model, tokenizer)
+        accuracy = partial(pair_accuracy, scored, start.held_out, job.recipe, job.method)
     model = model.get_base_model() if job.recipe.lora else model
-    learner = SimpleNamespace(pair_accuracy=accuracy)
-    return held_out_metrics(learner, Policy(model, tokenizer), job.recipe, job.task)
+    return held_out_metrics(Policy(model, tokenizer), job.recipe, job.task, accuracy)
 
 
 def after_training(job: Job, run: Run, start: Start, trained: Path) -> Run:

@@ -8,7 +8,6 @@ import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -17,7 +16,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import first_line, no_progress_bars
-from rlcourse.training.optimizer import set_learning_rate
+from rlcourse.training.optimizer import learning_rate
 from rlcourse.training.preferences import training_pairs
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.value_head import value_head
@@ -199,11 +198,6 @@ def _like_ours(base: type, policy, recipe: Recipe, updates: int) -> type:
 
     Trainer.__name__ = Trainer.__qualname__ = base.__name__
     return Trainer
-
-
-def learning_rate(recipe: Recipe, step: int) -> float:
-    """The learning rate of a step of the recipe, as the local engine sets it."""
-    return set_learning_rate(SimpleNamespace(param_groups=()), recipe, step)
 
 
 def switch_off_dropout(model: nn.Module) -> None:
