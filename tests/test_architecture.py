@@ -151,6 +151,36 @@ def test_lessons_use_only_earlier_lessons():
                 assert name.split(".")[2] in earlier, f"{path.name} imports {name}"
 
 
+def algorithms_compared(tree: ast.AST) -> list[int]:
+    """Lines that compare ``….algorithm`` with anything, or anything with an algorithm's name."""
+    from rlcourse.training.methods import METHODS
+
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            sides += [part for side in sides for part in getattr(side, "elts", [])]
+            names = {side.value for side in sides if isinstance(side, ast.Constant)}
+            asked = any(isinstance(s, ast.Attribute) and s.attr == "algorithm" for s in sides)
+            if asked or names & set(METHODS):
+                found.append(node.lineno)
+    return found
+
+
+def test_only_the_table_of_methods_tells_algorithms_apart():
+    """A comparison elsewhere is a fact that a new method would lack: put it into METHODS."""
+    for path in sources():
+        assert not algorithms_compared(ast.parse(path.read_text("utf-8"))), path
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["recipe.algorithm == 'x'", "'dpo' != name", "name in ('a', 'sft')", "r.algorithm not in OURS"],
+)
+def test_comparisons_of_algorithms_are_seen(code):
+    assert algorithms_compared(ast.parse(code)) == [1]
+
+
 def test_plots_need_only_matplotlib_and_torch():
     allowed = sys.stdlib_module_names | {"torch", "matplotlib"}
     foreign = {name.split(".")[0] for name in imported_modules(PACKAGE / "plots.py")} - allowed

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from math import ceil
 
 from rlcourse.planning.work import Work
-from rlcourse.training.methods import METHODS
 
 # dtype, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
 KEPT = {
@@ -89,7 +88,7 @@ def total(lines: tuple[Line, ...]) -> float:
 def memory_of(work: Work) -> Memory:
     """The memory of a run on one device."""
     moments = list(_training(work))
-    if work.samples or METHODS[work.recipe.algorithm].compares:
+    if work.samples or work.recipe.method.compares_pairs:
         lines = (*_copies(work), *decoding(work, work.sampled_rows))
         moments.insert(0, Moment("sampling", lines))
     return Memory(_always(work), tuple(moments))
@@ -99,8 +98,7 @@ def trained_parameters(work: Work) -> int:
     """Parameters of the policy (or reward model) that learn."""
     if work.recipe.lora:
         return work.shape.adapter_parameters(work.recipe.lora["rank"], work.recipe.lora["targets"])
-    scalar = work.recipe.algorithm == "reward_model"
-    return scalar_parameters(work) if scalar else work.shape.parameters
+    return work.shape.parameters if work.recipe.method.trains_policy else scalar_parameters(work)
 
 
 def scalar_parameters(work: Work) -> int:
@@ -119,10 +117,10 @@ def _always(work: Work) -> tuple[Line, ...]:
     lines = [Line("weights", f"{size} B x {n:,}", n * size)]
     if recipe.lora:
         lines.append(Line("adapters", f"4 B x {trained:,} of rank {_rank(work)}", 4 * trained))
-    if recipe.algorithm == "reward_model":
+    if not recipe.method.trains_policy:
         lines.append(Line("reward model", f"4 B x {trained:,}", 4 * trained))
     lines.append(Line("AdamW", f"2 averages x 4 B x {trained:,}", 8 * trained))
-    if METHODS[recipe.algorithm].critic:
+    if recipe.method.critic:
         m = scalar_parameters(work)
         lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
     if work.reference:
@@ -147,7 +145,7 @@ def _copies(work: Work) -> tuple[Line, ...]:
     shape = work.shape
     n = trained_parameters(work) if work.recipe.lora else shape.matrices + shape.biases
     lines = [Line("bfloat16 copies", f"2 B x {n:,}", 2 * n)]
-    if METHODS[work.recipe.algorithm].critic:  # which reads in the same pass
+    if work.recipe.method.critic:  # which reads in the same pass
         m = shape.matrices + shape.biases - shape.vocabulary * shape.hidden
         lines.append(Line("critic's copies", f"2 B x {m:,}", 2 * m))
     return tuple(lines)
@@ -193,7 +191,7 @@ def _training(work: Work) -> Iterator[Moment]:
     gradients = Line("gradients", f"4 B x {trained:,}", 4 * trained)
     so_far = (gradients,) if work.in_pieces else ()  # of the pieces before this one
     kept = activations(work)
-    logits = () if recipe.algorithm == "reward_model" else (_training_logits(work),)
+    logits = (_training_logits(work),) if recipe.method.trains_policy else ()
     yield Moment("training: after the forward pass", (*copies, *so_far, kept, *logits))
     n = shape.matrices + shape.biases
     # Autograd comes to copies that an earlier piece had made after everything else.
@@ -211,7 +209,7 @@ def _training(work: Work) -> Iterator[Moment]:
         yield Moment(
             "training: end of the backward pass", (*copies, gradients, *rounded, embedding)
         )
-    if METHODS[recipe.algorithm].critic:
+    if recipe.method.critic:
         m = scalar_parameters(work)
         lines = [*copies, gradients, Line("critic's gradients", f"4 B x {m:,}", 4 * m), kept]
         if recipe.gradient_checkpointing:

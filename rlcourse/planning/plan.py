@@ -147,7 +147,7 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
     recomputing = [] if recipe.gradient_checkpointing else [{"gradient_checkpointing": True}]
     savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
     yield from savings
-    if not recipe.lora and recipe.algorithm not in ("ppo", "reward_model"):
+    if not recipe.lora and not recipe.method.trains_head:
         adapters = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
         yield adapters
         yield from (adapters | saving for saving in savings)
@@ -155,13 +155,9 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
 
 def _warm(recipe: Recipe, gpu: GPU) -> float:
     """Seconds of the warm start's training."""
-    if recipe.warm_start is None:
+    first = recipe.warm_start_recipe()
+    if first is None:
         return 0.0
-    shared = ("policy", "task", "data", "task_options", "system", "seed", "dtype", "micro_batch")
-    shared += ("gradient_checkpointing", "lora")
-    first = load_recipe(recipe.warm_start).but(
-        eval_problems=0, **{name: getattr(recipe, name) for name in shared}
-    )
     return duration_of(work_of(first), gpu, gpu.memory * 1e9).seconds
 
 
@@ -185,14 +181,10 @@ def _head(plan: Plan) -> Iterator[str]:
     )
     lengths = work.lengths
     yield (
-        f"{recipe.steps} steps of {work.rows * _minibatches(work)} rows, {work.piece} read at once;"
+        f"{recipe.steps} steps of {work.rows * work.minibatches} rows, {work.piece} read at once;"
         f" prompts of {lengths.prompt} tokens (at most {lengths.longest_prompt}), completions of "
         f"{lengths.completion} (at most {lengths.longest_completion})"
     )
-
-
-def _minibatches(work: Work) -> int:
-    return 1 if work.recipe.algorithm in ("dpo", "reward_model") else work.recipe.minibatches
 
 
 def _memory(plan: Plan) -> Iterator[str]:

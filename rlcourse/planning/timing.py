@@ -19,7 +19,6 @@ from rlcourse.planning.memory import (
     trained_parameters,
 )
 from rlcourse.planning.work import Work
-from rlcourse.training.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ class _Speed:
 
     def __init__(self, work: Work, gpu: GPU):
         self.work, self.recipe, self.shape = work, work.recipe, work.shape
-        self.compares = METHODS[work.recipe.algorithm].compares
-        self.critic = METHODS[work.recipe.algorithm].critic
+        self.method = work.recipe.method
         self.flops = gpu.peak(work.recipe.dtype) * COMPUTE_SHARE
         self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
         kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
@@ -120,7 +118,7 @@ class _Speed:
         if not self.work.samples:
             return
         seconds, told = self.writing(self.work.sampled_rows, self.recipe.prompts_per_step)
-        if METHODS[self.recipe.algorithm].resamples and self.recipe.resample:
+        if self.method.resamples and self.recipe.resample:
             times = 1 + self.recipe.resample
             yield Line("sampling", f"up to {times} draws x {told}", times * seconds)
         else:
@@ -130,13 +128,11 @@ class _Speed:
         """A step's updates: passes over its rows, and the optimizer."""
         recipe, work = self.recipe, self.work
         m = self.shape.matrices
-        updates, minibatches = (
-            (1, 1) if self.compares else (recipe.num_iterations, recipe.minibatches)
-        )
-        if recipe.algorithm == "reward_model":
+        updates = 1 if self.method.compares_pairs else recipe.num_iterations
+        if not self.method.trains_policy:
             m -= self.shape.vocabulary * self.shape.hidden
         again = updates * (work.in_pieces + recipe.gradient_checkpointing)
-        if recipe.beta > 0 and recipe.algorithm != "reward_model":
+        if recipe.beta > 0 and self.method.trains_policy:
             yield self.passing("reference", 2 * m, 1)
         yield self.passing("forward", 2 * m, updates)
         if again:
@@ -146,12 +142,12 @@ class _Speed:
         # Frozen weights need no gradient of their own, only the activations do.
         yield self.passing("backward", 2 * m if recipe.lora else 4 * m, updates, kernels=2)
         trained = trained_parameters(work)
-        if self.critic:
+        if self.method.critic:
             body = m - self.shape.vocabulary * self.shape.hidden
             passes = 1 + updates * (3 + work.in_pieces + recipe.gradient_checkpointing)
             yield self.passing("critic", 2 * body, passes)
             trained += scalar_parameters(work)
-        steps = updates * minibatches
+        steps = updates * work.minibatches
         # AdamW reads weight, gradient and averages and writes all but the gradient: 28 bytes.
         seconds = steps * 28 * trained / self.bytes
         yield Line("optimizer", f"{steps} x 28 B x {trained:,} at {self.rate}", seconds)
@@ -165,7 +161,7 @@ class _Speed:
         """`passes` over all rows of a step, in pieces, each of which launches its kernels."""
         work = self.work
         tokens = work.step_tokens
-        pieces = ceil(work.rows / work.piece) * (1 if self.compares else self.recipe.minibatches)
+        pieces = ceil(work.rows / work.piece) * work.minibatches
         computing, launching = flop * tokens / self.flops, pieces * kernels * self.launching
         told = f"{flop / 1e9:.2f} GFLOP x {tokens:,.0f} tokens at {self.flops / 1e12:.0f} TFLOP/s"
         if launching > computing:
@@ -176,10 +172,10 @@ class _Speed:
     def pair_lines(self) -> Iterator[Line]:
         """Sampling the pairs that dpo and reward_model learn from."""
         recipe = self.recipe
-        if not self.compares or recipe.pairs is not None:
+        if not self.method.compares_pairs or recipe.pairs is not None:
             return
         questions = recipe.questions
-        if recipe.algorithm == "reward_model":
+        if not self.method.trains_policy:
             questions += recipe.eval_problems  # held-out pairs
         seconds, told = self.writing(
             recipe.prompts_per_step * recipe.group_size, recipe.prompts_per_step
@@ -190,7 +186,7 @@ class _Speed:
     def evaluation_lines(self, rows: int) -> Iterator[Line]:
         """The evaluations before and after training, and the greedy ones on the way."""
         recipe = self.recipe
-        if not recipe.eval_problems or recipe.algorithm == "reward_model":
+        if not recipe.eval_problems or not self.method.trains_policy:
             return
         at_once = min(recipe.eval_problems, max(1, rows // recipe.eval_samples))
         batches = ceil(recipe.eval_problems / at_once)

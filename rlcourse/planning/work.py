@@ -10,7 +10,6 @@ from functools import cache
 from math import ceil
 
 from rlcourse.planning.shapes import ModelShape, model_shape
-from rlcourse.training.methods import METHODS
 from rlcourse.training.recipe import Recipe
 
 # GSM8K's 7,473 training problems, counted with Qwen's vocabulary, whose digits are tokens of
@@ -51,6 +50,11 @@ class Work:
         return self.piece < self.rows
 
     @property
+    def minibatches(self) -> int:
+        """Optimizer steps in a pass over a step's rows; pairs are not divided."""
+        return 1 if self.recipe.method.compares_pairs else self.recipe.minibatches
+
+    @property
     def sampled_rows(self) -> int:
         """Completions that are written at the same time."""
         return self.recipe.prompts_per_step * self.recipe.group_size
@@ -65,8 +69,7 @@ class Work:
     def step_tokens(self) -> float:
         """Tokens that reading all rows of a step once takes."""
         share = self.piece_prompts / self.piece
-        compares = METHODS[self.recipe.algorithm].compares
-        rows = self.rows * (1 if compares else self.recipe.minibatches)
+        rows = self.rows * self.minibatches
         return rows * (share * self.lengths.prompt + self.lengths.completion)
 
 
@@ -75,14 +78,9 @@ def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = 
 
     Raises UserError where the policy's shape cannot be found, or the task's data.
     """
-    method = METHODS[recipe.algorithm]
-    if recipe.algorithm == "sft":
-        rows = recipe.prompts_per_step
-    elif method.compares:
-        rows = 2 * recipe.prompts_per_step  # chosen and rejected
-    else:
-        rows = recipe.prompts_per_step * recipe.group_size
-    if not method.compares:
+    method = recipe.method
+    rows = method.rows(recipe.prompts_per_step, recipe.group_size)
+    if not method.compares_pairs:
         rows = ceil(rows / recipe.minibatches)
     piece = min(recipe.micro_batch or rows, rows)
     return Work(
@@ -92,9 +90,9 @@ def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = 
         rows,
         piece,
         prompts_of(piece, rows, recipe, method),
-        samples=not (method.imitates or method.compares),
+        samples=method.samples,
         imitates=method.imitates,
-        reference=(recipe.beta > 0 and recipe.algorithm != "reward_model") and not recipe.lora,
+        reference=(recipe.beta > 0 and method.trains_policy) and not recipe.lora,
     )
 
 
@@ -102,7 +100,7 @@ def prompts_of(piece: int, rows: int, recipe: Recipe, method) -> int:
     """Prompts read for a piece: groups share theirs, where activations are kept (forward.py)."""
     if recipe.gradient_checkpointing or method.imitates:
         return piece
-    if method.compares:
+    if method.compares_pairs:
         return piece // 2 if piece == rows else piece  # a pair's halves share a prompt
     mixed = recipe.minibatches > 1 and piece == rows  # random rows: any group may be among them
     size = recipe.group_size
@@ -121,7 +119,7 @@ def lengths_of(recipe: Recipe, prompt: int | None, completion: int | None) -> Le
     mean, longest = (around + n for n in questions)
     if prompt is not None:
         mean, longest = prompt, max(prompt, longest)
-    if recipe.algorithm == "sft":
+    if recipe.method.imitates:
         written = (completion or answers[0] + 1, max(completion or 0, answers[1] + 1))  # with EOS
     else:
         written = (min(completion or recipe.max_tokens, recipe.max_tokens), recipe.max_tokens)

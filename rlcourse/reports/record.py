@@ -6,6 +6,7 @@ drawn later from the directory are the same page. A run that is still going has 
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,12 +46,12 @@ class RunRecord:
     @property
     def seconds(self) -> float:
         """Seconds spent in training steps, evaluation not counted."""
-        return math.fsum(self.series("seconds").values())
+        return training_seconds(self.metrics)
 
     @property
     def tokens(self) -> int:
         """Tokens sampled (or imitated) in training."""
-        return int(math.fsum(self.series("tokens").values()))
+        return training_tokens(self.metrics)
 
     def series(self, key: str) -> dict[int, float]:
         """{step: value} of a metric, where it is a finite number."""
@@ -67,6 +68,16 @@ class RunRecord:
         if self.steps < planned:
             return f"This run is not finished: it is at step {self.steps} of {planned}."
         return "This run is not finished: its steps are done, what follows them is not."
+
+
+def training_seconds(metrics: Sequence[dict]) -> float:
+    """Seconds that the steps of these metrics took."""
+    return math.fsum(m["seconds"] for m in metrics if is_finite(m.get("seconds")))
+
+
+def training_tokens(metrics: Sequence[dict]) -> int:
+    """Tokens that were sampled (or imitated) in the steps of these metrics."""
+    return int(math.fsum(m["tokens"] for m in metrics if is_finite(m.get("tokens"))))
 
 
 def is_finite(value) -> bool:

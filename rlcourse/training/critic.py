@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from rlcourse.algorithms import returns_to_go
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.training.methods import Method, call_by_name, call_for_tensor, call_loss
+from rlcourse.training.calling import call_by_name, call_for_tensor, call_loss
+from rlcourse.training.methods import Function, Method, name_of
 from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.value_head import token_scores
@@ -37,7 +38,7 @@ def with_values(
     ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
     values = critic.read(partial(state_values, critic.network), rollouts)
     rewards = call_for_tensor(
-        method.functions["kl_shaped_rewards"],
+        method.function("kl_shaped_rewards"),
         shape,
         scores=rollouts.rewards,
         logprobs=rollouts.old_logprobs,
@@ -46,7 +47,7 @@ def with_values(
         beta=recipe.beta,
     )
     advantages, returns = estimates(method.advantages, rewards, values, mask, recipe)
-    advantages = call_for_tensor(method.functions["whiten"], shape, x=advantages, mask=mask)
+    advantages = call_for_tensor(method.function("whiten"), shape, x=advantages, mask=mask)
     earned = returns_to_go(rewards, mask, recipe.gamma)[mask]
     surprise = (earned - values[mask]).var(correction=0)
     explained = 1 - surprise / earned.var(correction=0).clamp(min=1e-8)
@@ -55,7 +56,7 @@ def with_values(
 
 
 def estimates(
-    estimator, rewards: Tensor, values: Tensor, mask: Tensor, recipe: Recipe
+    estimator: Function, rewards: Tensor, values: Tensor, mask: Tensor, recipe: Recipe
 ) -> tuple[Tensor, Tensor]:
     """Advantages and returns (N, T) of an estimator such as ``gae``."""
     pair = call_by_name(
@@ -70,11 +71,11 @@ def estimates(
     fits = isinstance(pair, tuple) and len(pair) == 2
     if not fits or not all(isinstance(x, Tensor) and x.shape == mask.shape for x in pair):
         raise UserError(
-            f"the advantage estimator {estimator.__name__} must return (advantages, returns), "
+            f"the advantage estimator {name_of(estimator)} must return (advantages, returns), "
             f"two tensors of shape {tuple(mask.shape)}"
         )
     if not all(bool(x.isfinite().all()) for x in pair):
-        raise UserError(f"the advantage estimator {estimator.__name__} returned NaN or infinity")
+        raise UserError(f"the advantage estimator {name_of(estimator)} returned NaN or infinity")
     return pair
 
 
@@ -84,7 +85,7 @@ def critic_backward(
     """The critic's loss on a minibatch, a scalar, whose gradient is then in the critic."""
     loss_of = partial(
         call_loss,
-        method.functions["value_loss"],
+        method.function("value_loss"),
         of="values",
         returns=batch.returns,
         old_values=batch.values,

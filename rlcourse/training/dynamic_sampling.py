@@ -12,7 +12,8 @@ from torch import Tensor
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.batches import joined
-from rlcourse.training.methods import Method, call_for_tensor
+from rlcourse.training.calling import call_by_name, call_for_tensor
+from rlcourse.training.methods import Method
 from rlcourse.training.recipe import Recipe
 
 
@@ -37,33 +38,40 @@ def draw_enough(
 def with_signal(
     rollouts: Rollouts, recipe: Recipe, method: Method
 ) -> tuple[Rollouts, dict[str, float]]:
-    """The first ``recipe.prompts_per_step`` groups with a signal, overlong completions penalized.
+    """The first ``recipe.prompts_per_step`` groups with a signal.
 
     Where no group has one, the first groups as they are: their advantages are 0.
     """
     groups = informative(rollouts, recipe, method)
-    facts = {"groups_drawn": len(groups)}
     chosen = groups.nonzero().squeeze(1) if groups.any() else torch.arange(len(groups))
     chosen = chosen[: recipe.prompts_per_step].to(rollouts.tokens.device)
     place = torch.arange(recipe.group_size, device=chosen.device)
     rollouts = rollouts.rows((chosen[:, None] * recipe.group_size + place).flatten())
-    if recipe.overlong_buffer:
-        penalty = call_for_tensor(
-            method.functions["overlong_penalty"],
-            (len(rollouts),),
-            lengths=rollouts.mask.sum(1),
-            max_tokens=recipe.max_tokens,
-            buffer=recipe.overlong_buffer,
-        )
-        rollouts = replace(rollouts, rewards=rollouts.rewards + penalty)
-        facts["rewards/overlong/mean"] = penalty.mean().item()
-    return rollouts, facts
+    return rollouts, {"groups_drawn": len(groups)}
+
+
+def with_overlong_penalty(
+    rollouts: Rollouts, recipe: Recipe, method: Method
+) -> tuple[Rollouts, dict[str, float]]:
+    """The rollouts with ``overlong_penalty`` added to their rewards, where it is asked for."""
+    if not (recipe.overlong_buffer and method.uses("overlong_penalty")):
+        return rollouts, {}
+    penalty = call_for_tensor(
+        method.function("overlong_penalty"),
+        (len(rollouts),),
+        lengths=rollouts.mask.sum(1),
+        max_tokens=recipe.max_tokens,
+        buffer=recipe.overlong_buffer,
+    )
+    rollouts = replace(rollouts, rewards=rollouts.rewards + penalty)
+    return rollouts, {"rewards/overlong/mean": penalty.mean().item()}
 
 
 def informative(rollouts: Rollouts, recipe: Recipe, method: Method) -> Tensor:
     """Which groups have a signal, (groups,) bool, as ``informative_groups`` says."""
     size = recipe.group_size
-    value = method.call("informative_groups", rewards=rollouts.rewards, group_size=size)
+    groups_of = method.function("informative_groups")
+    value = call_by_name(groups_of, "the function", rewards=rollouts.rewards, group_size=size)
     n_groups = len(rollouts) // size
     fits = isinstance(value, Tensor) and value.shape == (n_groups,) and value.dtype == torch.bool
     if not fits:

@@ -52,7 +52,7 @@ def learner_for(
 
     To be called before a checkpoint is loaded: references, pairs and heads come from the start.
     """
-    if not method.compares:
+    if not method.compares_pairs:
         reference = reference_for(policy, recipe) if recipe.beta > 0 else None
         critic = value_head(policy) if method.critic else None
         if critic and recipe.gradient_checkpointing:
@@ -66,13 +66,13 @@ def learner_for(
         return Learner(both, optimizer, steps)
     pairs = training_pairs(policy, recipe, task, method, reward, out, progress)
     shared = {"recipe": recipe, "method": method}
-    if recipe.algorithm == "dpo":
+    if method.trains_policy:
         module, extras = policy, {}
         learning = MicroBatches(policy, recipe.micro_batch)
         reference = reference_for(policy, recipe)
         learn = partial(learn_dpo, learning=learning, reference=reference, **shared)
     else:
-        model = RewardModel.from_policy(policy, method.functions["last_token_index"])
+        model = RewardModel.from_policy(policy, method.function("last_token_index"))
         module = model.reader
         if recipe.gradient_checkpointing:
             enable_gradient_checkpointing(module.model)

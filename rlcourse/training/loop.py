@@ -19,10 +19,15 @@ from rlcourse.training.batches import (
     minibatches,
     problems_of_step,
 )
+from rlcourse.training.calling import call_estimator, call_loss, call_step
 from rlcourse.training.critic import critic_backward, with_values
-from rlcourse.training.dynamic_sampling import draw_enough, with_signal
+from rlcourse.training.dynamic_sampling import (
+    draw_enough,
+    with_overlong_penalty,
+    with_signal,
+)
 from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
-from rlcourse.training.methods import Method, call_estimator, call_loss, call_step
+from rlcourse.training.methods import Method
 from rlcourse.training.metrics import rollout_metrics, update_metrics
 from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.optimizer import autocast, optimizer_step, set_learning_rate
@@ -71,6 +76,8 @@ def training_steps(
         if method.resamples:
             rollouts, facts = with_signal(rollouts, recipe, method)
             metrics |= facts
+        rollouts, facts = with_overlong_penalty(rollouts, recipe, method)
+        metrics |= facts
         with precision():
             if reference is not None:
                 read = partial(shared_prompt_logprobs, reference)

@@ -1,6 +1,7 @@
 """How good what is trained is: before, after, and on the way."""
 
 import shutil
+from collections.abc import Callable
 
 from rlcourse.evaluation import (
     Evaluation,
@@ -12,14 +13,13 @@ from rlcourse.evaluation import (
 from rlcourse.files import write_json
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import format_reward
-from rlcourse.training.learners import Learner
 from rlcourse.training.optimizer import autocast
 from rlcourse.training.recipe import Recipe
 
 
 def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evaluation | None:
     """The evaluation before or after training; read back where an earlier attempt wrote it."""
-    if recipe.eval_problems == 0 or recipe.algorithm == "reward_model":
+    if recipe.eval_problems == 0 or not recipe.method.trains_policy:
         return None
     if out and (out / f"evaluation_{when}.json").exists():
         return read_evaluation(out / f"evaluation_{when}.json")
@@ -45,10 +45,15 @@ def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evalu
     return evaluation
 
 
-def held_out_metrics(learner: Learner, policy, recipe: Recipe, task: Task) -> dict[str, float]:
-    """How good what is trained is by now, as a metric."""
-    if learner.pair_accuracy is not None:
-        name, interval = "eval/pair_accuracy", learner.pair_accuracy()
+def held_out_metrics(
+    policy,
+    recipe: Recipe,
+    task: Task,
+    pair_accuracy: Callable[[], Interval | None] | None = None,
+) -> dict[str, float]:
+    """How good what is trained is by now, as a metric: by `pair_accuracy`, or the task."""
+    if pair_accuracy is not None:
+        name, interval = "eval/pair_accuracy", pair_accuracy()
     else:
         problems = task.evaluation[: recipe.eval_problems or 200]
         share = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)

@@ -56,7 +56,7 @@ def update_metrics(
     reference (nats per token).
     """
     metrics = {"loss": loss.item(), "grad_norm": norm.item()}
-    if recipe.algorithm == "sft":
+    if recipe.method.imitates:
         return metrics
     if recipe.num_iterations * recipe.minibatches > 1:
         # The tokens were sampled by πold, so it stands in the first place: KL(πold‖πθ).
@@ -66,7 +66,7 @@ def update_metrics(
             advantages = batch.advantages
             advantages = advantages if advantages.ndim == 2 else advantages[:, None]
             log_ratio = logprobs - batch.old_logprobs
-            if recipe.algorithm == "gspo":  # one ratio for all tokens of a completion
+            if recipe.method.sequence_ratio:
                 log_ratio = masked_mean(log_ratio, batch.mask, dim=1)[:, None].expand_as(log_ratio)
             ratio = log_ratio.exp()
             above = (advantages > 0) & (ratio > 1 + (recipe.clip_high or recipe.clip))

@@ -28,14 +28,20 @@ def _trained(network: nn.Module) -> list[nn.Parameter]:
     return [p for p in network.parameters() if p.requires_grad]
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, step: int) -> float:
-    """Put this step's learning rate into the optimizer: `warmup` steps of ramp, then the schedule.
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """The learning rate of a step: `warmup` steps of ramp, then the schedule.
 
     It depends on the step alone, so a resumed run needs no scheduler's state.
     """
     lr = recipe.lr * min(1.0, (step + 1) / (recipe.warmup + 1))
     if recipe.schedule == "linear":
         lr *= 1 - max(0, step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    return lr
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, recipe: Recipe, step: int) -> float:
+    """Put this step's learning rate into the optimizer, and return it."""
+    lr = learning_rate(recipe, step)
     for group in optimizer.param_groups:
         group["lr"] = lr * group.get("scale", 1.0)
     return lr

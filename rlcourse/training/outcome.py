@@ -7,6 +7,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
 from rlcourse.reports import RunRecord, read_run
+from rlcourse.reports.record import training_seconds, training_tokens
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.value_head import RewardModel
 
@@ -27,12 +28,12 @@ class Run:
     @property
     def seconds(self) -> float:
         """Seconds spent in training steps, evaluation not counted."""
-        return sum(step["seconds"] for step in self.metrics)
+        return training_seconds(self.metrics)
 
     @property
     def tokens(self) -> int:
         """Tokens sampled (or imitated) in training."""
-        return sum(step["tokens"] for step in self.metrics)
+        return training_tokens(self.metrics)
 
     def record(self) -> RunRecord:
         """What a report is made from; without ``result.json``'s facts until the run is through."""
@@ -79,10 +80,10 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     device = device or recipe.device
     run = Run(recipe, None, record.metrics, record.before, record.after, directory)
     run.pair_accuracy = record.pair_accuracy
-    if recipe.algorithm == "reward_model":
-        run.reward_model = RewardModel.load(directory / "reward_model", device)
-    else:
+    if recipe.method.trains_policy:
         run.policy = Policy.load(str(directory / "policy"), device=device)
+    else:
+        run.reward_model = RewardModel.load(directory / "reward_model", device)
     return run
 
 

@@ -24,8 +24,9 @@ from rlcourse.policy.rollouts import Rollouts
 from rlcourse.seeds import derived_generator, derived_seed
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.training.batches import problems_of_step
+from rlcourse.training.calling import call_by_name, call_for_tensor, call_loss
 from rlcourse.training.forward import shared_prompt_logprobs
-from rlcourse.training.methods import Method, call_for_tensor, call_loss
+from rlcourse.training.methods import Method
 from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.optimizer import autocast, optimizer_step, set_learning_rate
 from rlcourse.training.recipe import Recipe
@@ -79,7 +80,7 @@ def learn_dpo(
     chosen, of rejected, their margin."""
     policy = learning.network
     batch = as_rows(pairs, policy, recipe)
-    total = partial(call_for_tensor, method.functions["sequence_logprobs"], (len(batch),))
+    total = partial(call_for_tensor, method.function("sequence_logprobs"), (len(batch),))
     read_reference = partial(shared_prompt_logprobs, reference)
     ref_logprobs = total(logprobs=learning.read(read_reference, batch), mask=batch.mask)
     ref_chosen, ref_rejected = ref_logprobs.chunk(2)
@@ -101,7 +102,7 @@ def learn_dpo(
     read = partial(shared_prompt_logprobs, policy)
     loss, _, chosen, rejected = learning.backward(read, batch, loss_of)
     reward = partial(
-        call_for_tensor, method.functions["implicit_rewards"], (len(pairs),), beta=recipe.beta
+        call_for_tensor, method.function("implicit_rewards"), (len(pairs),), beta=recipe.beta
     )
     better = reward(logprobs=chosen, ref_logprobs=ref_chosen)
     worse = reward(logprobs=rejected, ref_logprobs=ref_rejected)
@@ -167,7 +168,8 @@ def pair_accuracy(
         return None
     with autocast(model.device, recipe.dtype):
         chosen, rejected = pair_rewards(model, pairs, recipe.system)
-    share = method.call("reward_accuracy", chosen=chosen, rejected=rejected)
+    accuracy = method.function("reward_accuracy")
+    share = call_by_name(accuracy, "the function", chosen=chosen, rejected=rejected)
     interval = Interval.of((chosen > rejected).float().tolist())
     return replace(interval, value=float(share))
 
@@ -191,7 +193,7 @@ def training_pairs(
     """
     if recipe.pairs is not None:
         pairs = read_pairs(recipe.pairs)
-        if recipe.algorithm == "reward_model":
+        if not method.trains_policy:
             pairs = [pair for pair in pairs if not is_held_out(pair)]
         if not pairs:
             raise UserError(f"{recipe.pairs} holds too few pairs: one prompt in eight is held out")
@@ -246,8 +248,11 @@ def sampled_pairs(
             rollouts = sampled(policy, some, recipe, generator)
             rollouts, _ = score(policy, rollouts, some, recipe, task, reward)
         texts = policy.decode(rollouts)
-        indices = method.call(
-            "preference_pairs", rewards=rollouts.rewards, group_size=recipe.group_size
+        indices = call_by_name(
+            method.function("preference_pairs"),
+            "the function",
+            rewards=rollouts.rewards,
+            group_size=recipe.group_size,
         )
         for chosen, rejected in _checked_indices(indices, len(rollouts)):
             question = some[chosen // recipe.group_size].question

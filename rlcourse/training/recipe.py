@@ -18,14 +18,14 @@ from pathlib import Path
 import yaml
 
 from rlcourse.errors import UserError
+from rlcourse.training.methods import METHODS, Method
 
-ALGORITHMS = (
-    *("sft", "rejection_sampling", "reinforce", "rloo", "ppo"),
-    *("grpo", "dr_grpo", "dapo", "gspo", "dpo", "reward_model"),
-)
 EXTRACTS = ("marked", "tagged", "lenient")
-COMPARE_GROUPS = ("rloo", "grpo", "dr_grpo", "dapo", "gspo")
-COMPARE_PAIRS = ("dpo", "reward_model")
+# What a warm start takes over from the recipe that names it; all else is its own.
+WITH_WARM_START = (
+    *("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype"),
+    *("device", "micro_batch", "gradient_checkpointing", "lora"),
+)
 SHIPPED = Path(__file__).parent / "recipes"
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 
@@ -43,7 +43,7 @@ def _setting(default, help, low=None, high=None, choices=None, above=None):
 class Recipe:
     """Everything that decides a run. ``Recipe.help()`` lists the fields; all values are checked."""
 
-    algorithm: str = _setting("grpo", "how the policy learns", choices=ALGORITHMS)
+    algorithm: str = _setting("grpo", "how the policy learns", choices=METHODS)
     policy: str = _setting("tiny", "'tiny' (embedded), or a Hugging Face model's name or path")
     task: str = _setting("word_problems", "'word_problems', 'gsm8k', or a path to JSONL data")
     data: str | None = _setting(None, "directory of the task's data; null: embedded or downloaded")
@@ -124,30 +124,43 @@ class Recipe:
     def __post_init__(self):
         for name in _TYPES:
             object.__setattr__(self, name, _checked(name, getattr(self, name)))
-        if self.algorithm in COMPARE_GROUPS and self.group_size < 2:
+        method = self.method
+        if method.compares_groups and self.group_size < 2:
             raise UserError(
                 f"{self.algorithm} compares the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
             )
-        if self.algorithm == "dpo" and self.beta == 0:
-            raise UserError("dpo needs a beta greater than 0, such as beta=0.1")
-        if self.algorithm in COMPARE_PAIRS and self.pairs is None and self.group_size < 2:
+        if method.needs_beta and self.beta == 0:
+            raise UserError(f"{self.algorithm} needs a beta greater than 0, such as beta=0.1")
+        if method.compares_pairs and self.pairs is None and self.group_size < 2:
             raise UserError(
                 f"{self.algorithm} pairs the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
             )
-        if self.lora and self.algorithm in ("ppo", "reward_model"):
+        if self.lora and method.trains_head:
             raise UserError(f"{self.algorithm} trains a head, which has no adapters: remove lora")
         if self.overlong_buffer > self.max_tokens:
             raise UserError(
                 f"overlong_buffer must be at most max_tokens, {self.max_tokens}, "
                 f"not {self.overlong_buffer}"
             )
-        rows = self.prompts_per_step * (1 if self.algorithm == "sft" else self.group_size)
+        rows = method.rows(self.prompts_per_step, self.group_size)
         if self.minibatches > rows:
             raise UserError(
                 f"minibatches must be at most {rows}, the rows of a batch, not {self.minibatches}"
             )
+
+    @property
+    def method(self) -> Method:
+        """What the algorithm is made of, and facts about it."""
+        return METHODS[self.algorithm]
+
+    def warm_start_recipe(self) -> "Recipe | None":
+        """The recipe that is run first, with this one's policy, task and precision; or None."""
+        if self.warm_start is None:
+            return None
+        shared = {name: getattr(self, name) for name in WITH_WARM_START}
+        return load_recipe(self.warm_start).but(eval_problems=0, **shared)
 
     def but(self, **changes) -> "Recipe":
         """The same recipe with these fields changed (of ``rewards`` and the like, these keys)."""

@@ -24,7 +24,6 @@ from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_chec
 from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring import evaluation_of, held_out_metrics
-from rlcourse.training.methods import METHODS
 from rlcourse.training.metrics import MetricsWriter
 from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.optimizer import NonFinite
@@ -54,7 +53,7 @@ def train(
             recipe's, after its warm start.
         task: in place of the recipe's.
         loss, advantages, reward: functions to use in place of the algorithm's own. They are called
-            by parameter name (see ``methods.py`` and ``scoring.score``).
+            by parameter name (see ``calling.py`` and ``scoring.score``).
         step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
         functions: functions of yours that replace those of the same ``__name__`` that the
             algorithm is made of, such as ``[gae, value_loss]`` for ppo.
@@ -70,9 +69,9 @@ def train(
         recipe = recipe.but(policy="(passed in)", warm_start=None)
     if task is not None:
         recipe = recipe.but(task=task.name)
-    method = METHODS[recipe.algorithm].using(functions, recipe.algorithm)
-    if step is not None and (method.compares or method.critic):
-        reason = "learns from pairs" if method.compares else "also trains a critic"
+    method = recipe.method.using(functions, recipe.algorithm)
+    if step is not None and (method.compares_pairs or method.critic):
+        reason = "learns from pairs" if method.compares_pairs else "also trains a critic"
         raise UserError(f"{recipe.algorithm} {reason}: step= cannot take the place of its update")
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
@@ -125,7 +124,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         for metrics in learner.steps(done):
             done = metrics["step"]
             if recipe.eval_every and done % recipe.eval_every == 0:
-                metrics |= held_out_metrics(learner, policy, recipe, task)
+                metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
             writer.write(metrics)
             bar.set_postfix(shown_in_bar(metrics), refresh=False)
             bar.update()
@@ -159,7 +158,7 @@ def task_of(recipe: Recipe) -> Task:
 
 def check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
     """Raise now what a question of rare length would else raise in the middle of the night."""
-    if recipe.algorithm == "sft" or not hasattr(policy, "check_context"):
+    if recipe.method.imitates or not hasattr(policy, "check_context"):
         return
     asked = min(len(task.train), recipe.prompts_per_step * recipe.steps)
     questions = [
@@ -174,14 +173,10 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
     """The recipe's policy, trained by its warm start where it names one."""
     from rlcourse.policy import Policy
 
-    if recipe.warm_start is None:
+    first = recipe.warm_start_recipe()
+    if first is None:
         # Weights that learn stay in float32; those that adapters freeze need not.
         return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
-    shared = ("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype")
-    shared += ("device", "micro_batch", "gradient_checkpointing", "lora")
-    first = load_recipe(recipe.warm_start).but(
-        eval_problems=0, **{name: getattr(recipe, name) for name in shared}
-    )
     place = out / "warm_start" if out else None
     return train(first, place, task=task, resume=resume, progress=progress).policy
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import correctness_reward, format_reward
-from rlcourse.training.methods import call_reward
+from rlcourse.training.calling import call_reward
 from rlcourse.training.recipe import Recipe
 
 

@@ -22,12 +22,12 @@ from rlcourse.policy import Policy
 from rlcourse.policy.decoding import token_positions
 from rlcourse.policy.loading import choose_device, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training.calling import call_for_tensor
 from rlcourse.training.forward import read_once, shared_prompts
 from rlcourse.training.gradient_checkpointing import (
     block_inputs_only,
     uses_gradient_checkpointing,
 )
-from rlcourse.training.methods import call_for_tensor
 
 ROWS = 256  # completions read at once where no gradient is wanted
 

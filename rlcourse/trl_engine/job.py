@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rlcourse.policy import Policy
 from rlcourse.tasks import Task
-from rlcourse.training.methods import METHODS, Method
+from rlcourse.training.methods import Method
 from rlcourse.training.recipe import Recipe
 from rlcourse.trl_engine.processes import Processes
 from rlcourse.trl_engine.settings import Batches
@@ -25,7 +25,7 @@ class Job:
     @property
     def method(self) -> Method:
         """The local engine's row of this algorithm."""
-        return METHODS[self.recipe.algorithm]
+        return self.recipe.method
 
     @property
     def batches(self) -> Batches:

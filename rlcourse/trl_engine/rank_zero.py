@@ -7,9 +7,9 @@ evaluation, report, result.
 import json
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -40,9 +40,9 @@ def before_training(job: Job, resume: bool) -> Start:
     local.check_prompts_fit(policy, task, recipe)
     before = evaluation_of(policy, recipe, task, job.out, "before", job.progress)
     held_out = []
-    if job.method.compares:
+    if job.method.compares_pairs:
         training_pairs(policy, recipe, task, job.method, None, job.out, job.progress)
-    if recipe.algorithm == "reward_model":
+    if not job.method.trains_policy:
         held_out = held_out_pairs(policy, recipe, task, job.method)
     del policy
     torch.cuda.empty_cache()  # the trainer wants it
@@ -52,18 +52,17 @@ def before_training(job: Job, resume: bool) -> Start:
 def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> dict[str, float]:
     """How good `model`, as it is now, is on held-out problems or pairs; as a metric."""
     accuracy = None
-    if job.recipe.algorithm == "reward_model":
-        reward_model, pairs = RewardModel(model, tokenizer), start.held_out
-        accuracy = lambda: pair_accuracy(reward_model, pairs, job.recipe, job.method)  # noqa: E731
+    if not job.method.trains_policy:
+        scored = RewardModel(model, tokenizer)
+        accuracy = partial(pair_accuracy, scored, start.held_out, job.recipe, job.method)
     model = model.get_base_model() if job.recipe.lora else model
-    learner = SimpleNamespace(pair_accuracy=accuracy)
-    return held_out_metrics(learner, Policy(model, tokenizer), job.recipe, job.task)
+    return held_out_metrics(Policy(model, tokenizer), job.recipe, job.task, accuracy)
 
 
 def after_training(job: Job, run: Run, start: Start, trained: Path) -> Run:
     """Evaluate what TRL left in the directory `trained`; write policy, report and result."""
     recipe = job.recipe
-    if recipe.algorithm == "reward_model":
+    if not job.method.trains_policy:
         model = run.reward_model = RewardModel.load(trained, recipe.device)
         run.pair_accuracy = pair_accuracy(model, start.held_out, recipe, job.method)
     else:

@@ -29,7 +29,7 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
     if recipe.rewards["format"]:
         functions.append(format)
         weights.append(recipe.rewards["format"])
-    if recipe.algorithm == "dapo" and recipe.overlong_buffer:
+    if recipe.overlong_buffer and recipe.method.uses("overlong_penalty"):
         functions.append(overlong)
         weights.append(1.0)
     return functions, weights

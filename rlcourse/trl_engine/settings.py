@@ -10,15 +10,17 @@ them to that, so that a field added later cannot be forgotten here.
 
 import dataclasses
 import difflib
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from rlcourse.errors import UserError
-from rlcourse.training.recipe import COMPARE_PAIRS, Recipe
+from rlcourse.training.methods import resolved
+from rlcourse.training.recipe import Recipe
 
 # recipe → argument of TRL's trainer
 ARGUMENTS = {
@@ -96,6 +98,7 @@ LOSSES = {
     "dapo": {"loss_type": "dapo"},
     "gspo": {"loss_type": "grpo", "importance_sampling_level": "sequence"},
 }
+DIVIDED_BY_ALL_TOKENS = ("dapo",)  # loss types that TRL divides by the tokens of all minibatches
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Batches:
         Raises:
             UserError: the rows do not divide evenly.
         """
-        paired, sampled = recipe.algorithm in COMPARE_PAIRS, TRAINERS[recipe.algorithm] in SAMPLING
+        paired, sampled = recipe.method.compares_pairs, recipe.method.samples
         minibatches = 1 if paired else recipe.minibatches
         passes = 1 if paired else recipe.num_iterations
         rows = recipe.prompts_per_step * (recipe.group_size if sampled else 1)
@@ -131,44 +134,48 @@ class Batches:
         return cls(per_device, share // per_device, minibatches, minibatches * passes)
 
 
-SAMPLING = ("GRPO", "RLOO")
-
-
 def require_possible(recipe: Recipe) -> None:
     """Raise ``UserError`` where TRL cannot do what this recipe says, or would do it otherwise."""
-    name = recipe.algorithm
-    if name in INSTEAD:
-        raise UserError(
-            f"TRL does not do {name} as we do: leave out --engine trl, "
-            f"or set algorithm={INSTEAD[name]}"
-        )
-    if name == "dapo" and recipe.resample:
+    name, method = recipe.algorithm, recipe.method
+    if name not in TRAINERS:
+        other = f", or set algorithm={INSTEAD[name]}" if name in INSTEAD else ""
+        raise UserError(f"TRL does not do {name} as we do: leave out --engine trl{other}")
+    if method.resamples and recipe.resample:
         raise UserError(
             "--engine trl draws one batch a step and keeps groups without a signal in it: "
             "set resample=0 to train so, or leave out --engine trl"
         )
-    if name == "dapo" and recipe.minibatches > 1:
+    loss_type = LOSSES.get(name, {}).get("loss_type")
+    if loss_type in DIVIDED_BY_ALL_TOKENS and recipe.minibatches > 1:
         raise UserError(
-            "TRL divides dapo's loss by the tokens of all minibatches together: set minibatches=1"
+            f"TRL divides {name}'s loss by the tokens of all minibatches together: "
+            "set minibatches=1"
         )
-    if name == "rloo" and recipe.num_iterations * recipe.minibatches > 1:
+    ours = loss_parameters(recipe)
+    several = recipe.num_iterations * recipe.minibatches > 1
+    if method.samples and several and "old_logprobs" not in ours:
         raise UserError(
-            "TRL's rloo clips a ratio from its second update on, and ours has none: "
+            f"TRL's {name} clips a ratio from its second update on, and ours has none: "
             "set num_iterations=1 and minibatches=1"
         )
-    if recipe.beta and name in ("dr_grpo", "dapo", "gspo", "rloo"):
+    if recipe.beta and method.samples and "beta" not in ours:
         raise UserError(
             f"TRL would add beta's penalty to {name}, whose loss has none here: set beta=0"
         )
-    if name == "dpo" and recipe.label_smoothing:
-        raise UserError("TRL's dpo ignores label_smoothing: set label_smoothing=0")
-    if name == "dpo" and recipe.temperature != 1:
-        raise UserError("TRL's dpo scores completions at temperature 1: set temperature=1")
+    if TRAINERS[name] == "DPO" and recipe.label_smoothing:
+        raise UserError(f"TRL's {name} ignores label_smoothing: set label_smoothing=0")
+    if TRAINERS[name] == "DPO" and recipe.temperature != 1:
+        raise UserError(f"TRL's {name} scores completions at temperature 1: set temperature=1")
     if recipe.device is not None and recipe.device not in ("cpu", "cuda", "mps"):
         raise UserError(
             f"with --engine trl each process has a GPU of its own: instead of "
             f"device={recipe.device}, set CUDA_VISIBLE_DEVICES"
         )
+
+
+def loss_parameters(recipe: Recipe) -> Collection[str]:
+    """What the algorithm's loss asks for, in the local engine."""
+    return inspect.signature(resolved(recipe.method.loss)).parameters
 
 
 def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float] = ()) -> dict:
@@ -238,7 +245,7 @@ def _grpo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict
         "use_bias_correction_kl": False,
         "cast_lm_head_to_fp32": False,
     }
-    if recipe.algorithm == "dapo":
+    if "clip_high" in loss_parameters(recipe):
         arguments["epsilon_high"] = recipe.clip_high or recipe.clip
     return arguments | LOSSES[recipe.algorithm]
 

@@ -8,7 +8,6 @@ import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -17,7 +16,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import first_line, no_progress_bars
-from rlcourse.training.optimizer import set_learning_rate
+from rlcourse.training.optimizer import learning_rate
 from rlcourse.training.preferences import training_pairs
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.value_head import value_head
@@ -25,7 +24,6 @@ from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, questi
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
-    SAMPLING,
     TRAINERS,
     housekeeping,
     require_free,
@@ -48,7 +46,7 @@ def make_trainer(job: Job) -> tuple[object, Rows]:
     recipe, kind = job.recipe, TRAINERS[job.recipe.algorithm]
     policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
     rows, weights, extras = rows_of(job, policy), [], {}
-    if kind in SAMPLING:
+    if job.method.samples:
         require_no_sense_of_place(policy)
         extras["reward_funcs"], weights = reward_functions(recipe, job.task)
     if recipe.lora:
@@ -90,10 +88,10 @@ def check_settings(recipe: Recipe, arguments: dict, settings: dict) -> None:
 def rows_of(job: Job, policy: Policy) -> Rows:
     """The rows of all steps."""
     recipe, task = job.recipe, job.task
-    if job.method.compares:
+    if job.method.compares_pairs:
         pairs = training_pairs(policy, recipe, task, job.method, None, job.out)
-        return pair_rows(policy, pairs, recipe, whole=recipe.algorithm == "reward_model")
-    rows = demonstration_rows if recipe.algorithm == "sft" else question_rows
+        return pair_rows(policy, pairs, recipe, whole=not job.method.trains_policy)
+    rows = demonstration_rows if job.method.imitates else question_rows
     return rows(policy, task, recipe)
 
 
@@ -200,11 +198,6 @@ def _like_ours(base: type, policy, recipe: Recipe, updates: int) -> type:
 
     Trainer.__name__ = Trainer.__qualname__ = base.__name__
     return Trainer
-
-
-def learning_rate(recipe: Recipe, step: int) -> float:
-    """The learning rate of a step of the recipe, as the local engine sets it."""
-    return set_learning_rate(SimpleNamespace(param_groups=()), recipe, step)
 
 
 def switch_off_dropout(model: nn.Module) -> None:

@@ -11,14 +11,15 @@ from rlcourse.planning.plan import plan, settings
 from rlcourse.planning.work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.policy import Policy
 from rlcourse.training import load_recipe, shipped_recipes, train
-from rlcourse.training.recipe import ALGORITHMS, SHIPPED, Recipe
+from rlcourse.training.methods import METHODS
+from rlcourse.training.recipe import SHIPPED, Recipe
 
 DATA = Path(
     os.environ.get("RLCOURSE_GSM8K", Path(__file__).resolve().parents[3] / "shared" / "gsm8k")
 )
 RECIPES = [name for name in shipped_recipes() if name.startswith("gsm8k_")]
-METHODS = [name for name in RECIPES if name.removeprefix("gsm8k_") in ALGORITHMS]
-MODELS = [name for name in RECIPES if name not in METHODS]
+OF_METHODS = [name for name in RECIPES if name.removeprefix("gsm8k_") in METHODS]
+MODELS = [name for name in RECIPES if name not in OF_METHODS]
 HUB = {
     "smollm2_135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
     "smollm2_360m": "HuggingFaceTB/SmolLM2-360M-Instruct",
@@ -35,7 +36,7 @@ def model_named(name):
 
 
 def test_every_algorithm_and_every_model_has_a_recipe():
-    assert {name.removeprefix("gsm8k_") for name in METHODS} == set(ALGORITHMS)
+    assert {name.removeprefix("gsm8k_") for name in OF_METHODS} == set(METHODS)
     assert {model_named(name) for name in MODELS} == set(HUB)
 
 
@@ -43,7 +44,7 @@ def test_every_algorithm_and_every_model_has_a_recipe():
 def test_a_recipe_does_what_its_name_says(name):
     recipe = load_recipe(name)
     assert recipe.task == "gsm8k" and recipe.dtype == "bfloat16" and recipe.micro_batch
-    if name in METHODS:
+    if name in OF_METHODS:
         assert recipe.algorithm == name.removeprefix("gsm8k_")
         assert recipe.policy == HUB["qwen2.5_0.5b"] and recipe.extract is None
     else:
@@ -52,7 +53,7 @@ def test_a_recipe_does_what_its_name_says(name):
 
 
 def test_recipes_of_a_kind_ask_in_the_same_words():
-    (marked,) = {load_recipe(name).system for name in METHODS}
+    (marked,) = {load_recipe(name).system for name in OF_METHODS}
     (tagged,) = {load_recipe(name).system for name in MODELS}
     assert "####" in marked
     assert all(tag in tagged for tag in ("<think>", "</think>", "<answer>", "</answer>"))

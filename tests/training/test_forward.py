@@ -9,7 +9,7 @@ import torch
 from rlcourse.algorithms import grpo_loss, ppo_clip_loss, reinforce_loss
 from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
 from rlcourse.training.loop import batch_loss
-from rlcourse.training.methods import METHODS
+from rlcourse.training.methods import METHODS, resolved
 from rlcourse.training.micro_batches import MicroBatches
 
 
@@ -64,7 +64,7 @@ def test_rows_without_gradient_can_be_left_out(policy, rollouts, recipe, algorit
     method = METHODS[algorithm]
     advantages = rollouts.rewards
     if method.advantages:
-        advantages = method.advantages(rollouts.rewards, 4)
+        advantages = resolved(method.advantages)(rollouts.rewards, 4)
     batch = replace(rollouts, advantages=advantages)
 
     def loss_of(logprobs):

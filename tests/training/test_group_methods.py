@@ -7,7 +7,7 @@ from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, train
 from rlcourse.training.batches import joined
-from rlcourse.training.dynamic_sampling import draw_enough, with_signal
+from rlcourse.training.dynamic_sampling import draw_enough, with_overlong_penalty, with_signal
 from rlcourse.training.methods import METHODS
 
 
@@ -94,7 +94,8 @@ def test_it_stops_asking_after_so_many_attempts(policy, recipe):
 def test_overlong_completions_lose_reward_after_the_groups_are_chosen(policy, recipe):
     rollouts, _ = batch(policy, MIXED + EQUAL, 4)
     settings = recipe("dapo", prompts_per_step=2, group_size=4, max_tokens=8, overlong_buffer=8)
-    kept, facts = with_signal(rollouts, settings, METHODS["dapo"])
+    kept, _ = with_signal(rollouts, settings, METHODS["dapo"])
+    kept, facts = with_overlong_penalty(kept, settings, METHODS["dapo"])
     lengths = rollouts.mask.sum(1)[:4]
     assert kept.rewards.tolist() == pytest.approx((torch.tensor(MIXED) - lengths / 8).tolist())
     assert facts["rewards/overlong/mean"] == pytest.approx(-lengths.float().mean().item() / 8)

@@ -6,7 +6,7 @@ import torch
 from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import train
-from rlcourse.training.methods import call_by_name, call_estimator, call_loss, call_reward
+from rlcourse.training.calling import call_by_name, call_estimator, call_loss, call_reward
 
 N, T = 4, 3
 

@@ -159,7 +159,7 @@ def by_length(completions):
 def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     write_pairs(tmp_path / "pairs.jsonl", PAIRS)
     settings = {"num_iterations": 2, "beta": 0.1, "eval_problems": 0, "lr": 1e-3, "minibatches": 2}
-    if METHODS[algorithm].compares:
+    if METHODS[algorithm].compares_pairs:
         settings["pairs"] = str(tmp_path / "pairs.jsonl")
     start, ends = echo_policy().double(), []
     for size in (None, 3):

@@ -1,11 +1,13 @@
 """Recipes: what they accept, and how they refuse the rest."""
 
+from dataclasses import fields
+
 import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.training.methods import METHODS
+from rlcourse.training.optimizer import learning_rate
 from rlcourse.training.recipe import (
-    ALGORITHMS,
     Recipe,
     load_recipe,
     parse_overrides,
@@ -13,10 +15,9 @@ from rlcourse.training.recipe import (
 )
 
 
-def test_every_algorithm_has_a_shipped_recipe_and_a_method():
-    assert set(ALGORITHMS) <= set(shipped_recipes())
-    assert tuple(METHODS) == ALGORITHMS
-    for name in ALGORITHMS:
+def test_every_method_has_a_shipped_recipe():
+    assert set(METHODS) <= set(shipped_recipes())
+    for name in METHODS:
         assert load_recipe(name).algorithm == name
 
 
@@ -106,3 +107,38 @@ def test_help_names_every_field():
     text = Recipe.help()
     for name, value in Recipe().to_dict().items():
         assert f"\n{name}" in f"\n{text}", (name, value)
+
+
+def test_a_warm_start_takes_over_all_that_decides_where_and_on_what_it_runs():
+    recipe = load_recipe(
+        "grpo",
+        warm_start="sft",
+        policy="some/model",
+        task_options={"level": "hard"},
+        extract="lenient",
+        system="Think.",
+        seed=7,
+        device="cpu",
+        dtype="bfloat16",
+        micro_batch=3,
+        lora={"rank": 4},
+        lr=1e-5,
+    )
+    first, plain = recipe.warm_start_recipe(), load_recipe("sft")
+    assert first.method.imitates and first.eval_problems == 0
+    shared = {f.name for f in fields(Recipe) if getattr(first, f.name) != getattr(plain, f.name)}
+    assert shared == {
+        *("policy", "task_options", "extract", "system", "seed", "device", "dtype"),
+        *("micro_batch", "lora", "eval_problems"),
+    }
+    for name in shared - {"eval_problems"}:
+        assert getattr(first, name) == getattr(recipe, name)
+    assert load_recipe("grpo", warm_start=None).warm_start_recipe() is None
+
+
+def test_the_learning_rate_is_a_function_of_the_step_alone():
+    recipe = load_recipe("grpo", lr=0.1, warmup=3, steps=7, schedule="linear")
+    rates = [learning_rate(recipe, step) for step in range(7)]
+    assert rates == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.075, 0.05, 0.025])
+    constant = recipe.but(schedule="constant", warmup=0)
+    assert {learning_rate(constant, step) for step in range(7)} == {0.1}

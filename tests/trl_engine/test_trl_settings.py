@@ -7,7 +7,7 @@ from echo import echo_recipe
 
 from rlcourse.errors import UserError
 from rlcourse.training import Recipe, load_recipe, shipped_recipes
-from rlcourse.training.recipe import ALGORITHMS
+from rlcourse.training.methods import METHODS
 from rlcourse.trl_engine.settings import (
     ARGUMENTS,
     IDLE,
@@ -59,7 +59,7 @@ def test_each_field_of_a_recipe_is_spoken_for_once():
 
 
 def test_each_algorithm_has_a_trainer_or_is_refused():
-    assert set(TRAINERS) | set(INSTEAD) == set(ALGORITHMS)
+    assert set(TRAINERS) | set(INSTEAD) == set(METHODS)
     assert not set(TRAINERS) & set(INSTEAD)
 
 

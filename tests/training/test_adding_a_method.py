@@ -1,0 +1,100 @@
+"""A method is one row of METHODS: with it recipes, both loops and plans know the algorithm."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from rlcourse import algorithms
+from rlcourse.errors import UserError
+from rlcourse.planning.plan import plan
+from rlcourse.training import load_recipe, load_run, train
+from rlcourse.training.methods import METHODS, Method, name_of, resolved
+from rlcourse.training.recipe import Recipe
+from rlcourse.trl_engine.settings import require_possible
+
+ROWS = list(METHODS.items())
+
+
+def squared_loss(logprobs, advantages, mask):
+    """Not a good idea, and nobody's: the squared distance from the advantages."""
+    return ((logprobs.exp() - advantages[:, None]).square() * mask).mean()
+
+
+def best_in_group(rewards, group_size):
+    groups = rewards.reshape(-1, group_size)
+    return (groups == groups.max(1, keepdim=True).values).float().flatten()
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setitem(METHODS, "toy", Method(squared_loss, best_in_group, compares_groups=True))
+
+
+def test_a_new_row_trains(toy, policy, task, recipe, tmp_path):
+    run = train(recipe("toy", steps=2), tmp_path / "run", policy=policy, task=task, progress=False)
+    assert [step["step"] for step in run.metrics] == [1, 2]
+    before, after = policy.model.state_dict(), run.policy.model.state_dict()
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+    assert load_run(tmp_path / "run").recipe.algorithm == "toy"
+
+
+def test_a_new_row_is_a_recipes_algorithm(toy, recipe, tmp_path):
+    path = tmp_path / "toy.yaml"
+    path.write_text("algorithm: toy\n")
+    assert load_recipe(path).method.loss is squared_loss
+    with pytest.raises(UserError, match="toy compares the completions of a question"):
+        recipe("toy", group_size=1)
+    with pytest.raises(UserError, match="algorithm cannot be 'toi': did you mean 'toy'"):
+        Recipe(algorithm="toi")
+
+
+def test_a_new_row_has_a_plan_and_is_refused_by_trl_in_a_sentence(toy, recipe):
+    same = plan(recipe("toy"), "T4").memory.peak
+    assert same == plan(recipe("grpo"), "T4").memory.peak
+    with pytest.raises(UserError, match=r"TRL does not do toy as we do: leave out --engine trl$"):
+        require_possible(recipe("toy"))
+
+
+def test_a_new_row_of_demonstrations_needs_no_other_change(monkeypatch, policy, task, recipe):
+    def louder(logprobs, mask):
+        return 2 * algorithms.sft_loss(logprobs, mask)
+
+    monkeypatch.setitem(METHODS, "louder", Method(louder, imitates=True))
+    settings = {"steps": 2, "eval_problems": 0}
+    loud, plain = (
+        train(recipe(name, **settings), policy=policy, task=task, progress=False)
+        for name in ("louder", "sft")
+    )
+    assert loud.metrics[0]["tokens"] == plain.metrics[0]["tokens"]
+    assert loud.metrics[0]["loss"] == pytest.approx(2 * plain.metrics[0]["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize(("name", "method"), ROWS)
+def test_every_function_of_a_row_is_one_of_the_lessons(name, method):
+    for function in (method.loss, method.advantages, *method.functions):
+        if function is not None:
+            assert resolved(function).__name__ == name_of(function)
+            assert name_of(function) in algorithms.__all__
+
+
+@pytest.mark.parametrize(("name", "method"), ROWS)
+def test_facts_agree_with_the_functions(name, method):
+    """What a signature shows and a fact says must be the same."""
+    if method.advantages is not None:
+        asked = inspect.signature(resolved(method.advantages)).parameters
+        assert method.compares_groups == ("group_size" in asked)
+        assert method.critic == ("values" in asked)
+    if not method.samples:
+        assert not (method.compares_groups or method.resamples or method.keeps_rewarded)
+    assert method.compares_pairs == method.uses("preference_pairs")
+    assert method.resamples == method.uses("informative_groups")
+    assert method.trains_policy or method.compares_pairs
+
+
+def test_a_recipe_is_read_without_torch():
+    code = "import sys; from rlcourse.training import load_recipe; load_recipe('ppo', lr=1e-4)"
+    code += "; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
