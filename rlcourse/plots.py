@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 # Okabe and Ito's palette: distinct for every common form of color blindness, and in print.
@@ -36,20 +37,22 @@ def use_style() -> None:
 
 
 def smooth(values: Sequence[float], span: int = 10) -> Tensor:
-    """Exponential moving average over about `span` values, free of the pull toward its start."""
-    decay = 1 - 2 / (span + 1)
-    average, weight, smoothed = 0.0, 0.0, []
-    for value in values:
-        average = decay * average + (1 - decay) * float(value)
-        weight = decay * weight + (1 - decay)
-        smoothed.append(average / weight)
-    return torch.tensor(smoothed)
+    """Centred moving average over about `span` values; neighbours count less with distance.
+
+    Centred, so that a rise appears where it happens and not some steps later.
+    """
+    values = torch.tensor([float(value) for value in values])
+    place = torch.arange(len(values))
+    distance = (place[:, None] - place).abs()
+    weights = (1 - distance / (span / 2 + 1)).clamp(min=0)
+    return weights @ values / weights.sum(dim=1)
 
 
 def curve(ax, values: Sequence[float], label: str, color: str | None = None, span: int = 10):
     """Draw a noisy series: the raw values faint, their moving average over them."""
     (line,) = ax.plot(smooth(values, span), label=label, color=color)
     ax.plot(values, color=line.get_color(), alpha=0.3, linewidth=1)
+    count_in_integers(ax)
     return line
 
 
@@ -57,10 +60,36 @@ def band(ax, runs: Sequence[Sequence[float]], label: str, color: str | None = No
     """Draw the mean of several runs (seeds × steps) in a band from lowest to highest."""
     runs = torch.as_tensor(runs, dtype=torch.float)
     x = range(runs.shape[1]) if x is None else x
+    count_in_integers(ax)
     (line,) = ax.plot(x, runs.mean(dim=0), label=label, color=color)
     low, high = runs.min(dim=0).values, runs.max(dim=0).values
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     return line
+
+
+def held_out(ax, runs, label: str, color: str | None = None, per_step: int = 1):
+    """Greedy accuracy of training runs on *one fixed set of problems*, at step 0 and on the way.
+
+    `runs` is a run or several (their mean, in a band from lowest to highest), trained with
+    ``eval_every`` and ``eval_problems``; the set is the same before training and at every point.
+    A step counts as `per_step` on the x axis, such as the completions that it samples.
+    """
+    runs = runs if isinstance(runs, Sequence) else [runs]
+    places, series = [], []
+    for run in runs:
+        checked = [m for m in run.metrics if "eval/accuracy" in m]
+        places = [0] + [m["step"] * per_step for m in checked]
+        series.append([run.before.accuracy.value] + [m["eval/accuracy"] for m in checked])
+    line = band(ax, series, label, color, x=places)
+    line.set_marker("o")
+    line.set_markersize(4)
+    return line
+
+
+def count_in_integers(ax) -> None:
+    """No half steps on a linear x axis."""
+    if ax.get_xscale() == "linear":
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def figure(columns: int = 1, xlabel: str = "", ylabel: str = "", title: str = ""):

@@ -69,6 +69,16 @@ def test_table_of_answers(text, answer):
     assert extract_answer(text) == answer
 
 
+def test_the_right_number_occurs_in_texts_that_declare_another_or_none():
+    texts = (
+        "18 - 4 = 14\n14 * 3 = 42\n#### 42",
+        "3 + 6 + 4 = 13, or 14?\n#### 13",
+        "14 apples, so",
+    )
+    assert all("14" in text for text in texts)
+    assert [extract_answer(text) for text in texts] == ["42", "13", None]
+
+
 def test_rewards_of_the_attempts():
     reference = "3 * 6 = 18\n18 - 4 = 14\n#### 14"
     attempts = [reference, "6 + 6 + 6 - 4 = 14\n#### 14.0", "#### 5", "18 - 4 = 14", "?\n#### 14"]

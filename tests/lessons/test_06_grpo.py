@@ -37,7 +37,7 @@ def test_the_only_right_answer_of_eight_gets_two_and_a_half():
     assert advantages[1:].sum().item() == pytest.approx(-advantages[0].item(), abs=1e-5)
 
 
-def test_blame_and_leash_balance_where_the_text_says_and_praise_is_never_balanced():
+def test_a_token_alone_would_balance_when_28_times_rarer_and_praise_never():
     moved = torch.logspace(-2, 6, 400, dtype=torch.float64)
 
     def coefficient(advantage, log_moved):
@@ -49,6 +49,32 @@ def test_blame_and_leash_balance_where_the_text_says_and_praise_is_never_balance
     assert rarer.exp().reciprocal().item() == pytest.approx(28.4, abs=0.1)
     assert coefficient(-1.095, rarer).item() == pytest.approx(0.0, abs=1e-6)
     assert coefficient(0.73, moved.log()[None]).min() > 0.73 - 0.04 - 1e-6
+
+
+def test_two_tokens_come_to_rest_where_their_coefficients_are_equal_and_not_where_they_are_zero():
+    # π = β πref / (c + β − A) makes both coefficients c; the c whose π sum to 1, by bisection.
+    A_hat, half = torch.tensor([0.73, -1.095]).double(), torch.tensor([0.5, 0.5]).double()
+    low, high = 0.73 - 0.04 + 1e-9, 2.0
+    for _ in range(100):
+        c = (low + high) / 2
+        pi = 0.04 * half / (c + 0.04 - A_hat)
+        low, high = (c, high) if pi.sum() > 1 else (low, c)
+    both = A.grpo_gradient_coefficient(A_hat, pi.log()[:, None], half.log()[:, None], beta=0.04)
+    torch.testing.assert_close(both.flatten(), torch.full((2,), c).double())
+    assert c == pytest.approx(0.710, abs=1e-3)
+    assert pi[0].item() == pytest.approx(0.989, abs=5e-4)
+    assert 0.5 / pi[1].item() == pytest.approx(46, abs=0.5)
+
+
+def test_the_expected_update_of_the_lesson_ends_there():
+    A_hat, half = torch.tensor([0.73, -1.095]).double(), torch.tensor([0.5, 0.5]).double()
+    z = half.log()
+    for _ in range(2000):
+        pi = z.softmax(0)
+        c = A.grpo_gradient_coefficient(A_hat, pi.log()[:, None], half.log()[:, None], beta=0.04)
+        z = z + pi * (c[:, 0] - pi @ c[:, 0])
+    assert (c[0] - c[1]).abs().item() < 1e-9
+    assert pi[0].item() == pytest.approx(0.98916, abs=1e-5)
 
 
 def test_renewed_old_logprobs_let_the_policy_run_away_on_one_batch():
@@ -84,14 +110,14 @@ def test_no_step_of_the_check_blows_up(seed):
         assert all(n.isfinite().all() and n.abs().max() < 1e5 for n in numbers)
 
 
-def test_the_leash_wins_at_once_where_the_reference_is_at_a_tenth():
-    """Derivative of a token's objective by its probability, πold = 0.5, A = 0.01, β = 0.02."""
-
-    def slope(p, reference=0.1, advantage=0.01, beta=0.02):
-        return advantage / 0.5 + beta * (reference / p - 1) / p
-
-    assert slope(0.5) == pytest.approx(-0.012)
-    assert slope(0.1127) == pytest.approx(0.0, abs=1e-3)
+def test_a_tokens_own_terms_push_up_or_down_by_where_the_reference_stands():
+    """The derivative by the probability has the sign of the boxed coefficient, ρ = 1, at 0.6."""
+    advantage, at = torch.tensor([0.01]).double(), torch.tensor([[0.6]]).double().log()
+    for reference, sign in ((0.5, 1), (0.1, -1), (1e-50, -1)):
+        ref = torch.tensor([[reference]]).double().log()
+        coefficient = A.grpo_gradient_coefficient(advantage, at, ref, beta=0.02).item()
+        by_probability = 0.01 / 0.5 + 0.02 * (reference / 0.6 - 1) / 0.6
+        assert coefficient * sign > 0 and by_probability * sign > 0
 
 
 def group_normalized_advantages(rewards, group_size, eps=1e-4):

@@ -1,0 +1,52 @@
+"""The course's one style of picture: smoothing that does not lag, whole steps, one fixed set."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from rlcourse import plots
+
+
+@pytest.mark.parametrize("span", [4, 6, 10])
+def test_smoothing_does_not_lag(span):
+    """Run backwards it gives the same curve backwards, and a step is crossed where it happens."""
+    values = torch.rand(40, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(
+        plots.smooth(values.flip(0), span), plots.smooth(values, span).flip(0)
+    )
+    step = plots.smooth([0.0] * 20 + [1.0] * 20, span)
+    assert step[19] < 0.5 < step[20]
+
+
+def test_smoothing_leaves_a_constant_and_calms_noise():
+    torch.testing.assert_close(plots.smooth([0.3] * 9), torch.full((9,), 0.3))
+    noise = torch.randn(2000, generator=torch.Generator().manual_seed(0))
+    assert plots.smooth(noise, 10).std() < 0.5 * noise.std()
+
+
+def run(first, values, every=5):
+    metrics = [{"step": s} for s in range(1, every * len(values) + 1)]
+    for i, value in enumerate(values, 1):
+        metrics[every * i - 1]["eval/accuracy"] = value
+    before = SimpleNamespace(accuracy=SimpleNamespace(value=first))
+    return SimpleNamespace(metrics=metrics, before=before)
+
+
+def test_held_out_accuracy_begins_before_training_and_counts_whole_steps():
+    fig, ax = plt.subplots()
+    line = plots.held_out(ax, [run(0.1, [0.5, 0.7]), run(0.3, [0.5, 0.9])], label="two seeds")
+    assert list(line.get_xdata()) == [0, 5, 10]
+    assert line.get_ydata().tolist() == pytest.approx([0.2, 0.5, 0.8])
+    one = plots.held_out(ax, run(0.1, [0.5]), label="one", per_step=128)
+    assert list(one.get_xdata()) == [0, 640]
+    plt.close(fig)
+
+
+def test_steps_are_never_halved():
+    fig, ax = plt.subplots()
+    plots.curve(ax, [0.1, 0.2, 0.3], label="three steps")
+    fig.canvas.draw()
+    assert all(tick == int(tick) for tick in ax.get_xticks())
+    plt.close(fig)
