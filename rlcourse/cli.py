@@ -6,9 +6,7 @@ modules are imported by the command that needs them.
 """
 
 import json
-import os
 import re
-import subprocess
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Annotated
 import typer
 
 from rlcourse.errors import UserError
+from rlcourse.lab.commands import lab, lessons
 
 app = typer.Typer(
     help="Reinforcement learning for language models: the functions you write train the model.",
@@ -25,7 +24,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-ROOT = Path(__file__).resolve().parents[1]
 
 
 class Engine(StrEnum):
@@ -47,30 +45,8 @@ def main() -> None:
         sys.exit(130)
 
 
-@app.command()
-def lab(
-    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson to open.")] = "",
-    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
-    port: Annotated[
-        int, typer.Option(help="Port to listen on; the next free one is taken.")
-    ] = 8888,
-) -> None:
-    """Open JupyterLab on the lessons."""
-    notebooks = ROOT / "notebooks"
-    lessons = sorted(notebooks.glob("[0-9][0-9]_*/*.ipynb"))
-    if not lessons:
-        raise UserError(
-            f"there are no lessons in {notebooks}: run rlcourse from a clone of the course"
-        )
-    chosen = [path for path in lessons if path.stem.startswith(lesson)]
-    if not chosen:
-        known = ", ".join(path.stem for path in lessons)
-        raise UserError(f"there is no lesson {lesson!r}; the lessons are {known}")
-    command = [sys.executable, "-m", "jupyterlab", str(chosen[0]), f"--port={port}"]
-    command += [f"--ServerApp.root_dir={notebooks}", *(() if browser else ("--no-browser",))]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container everybody is root
-        command.append("--allow-root")
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+app.command()(lab)
+app.command()(lessons)
 
 
 @app.command()
@@ -293,11 +269,14 @@ def build(
     check: Annotated[
         bool, typer.Option("--check", help="Only say whether anything is stale.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over answers in notebooks/.")
+    ] = False,
 ) -> None:
     """Build notebooks/ and solutions/ from course/lessons/ and the library."""
     from rlcourse.authoring import build
 
-    for built in build(lessons or None, execute=execute, check=check):
+    for built in build(lessons or None, execute=execute, check=check, force=force):
         print(built)
 
 

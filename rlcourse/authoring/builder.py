@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 import rlcourse
 from rlcourse.errors import UserError
+from rlcourse.lab.answers import answered_cells
 
 from .kernel import error_of, run_cells, traceback_of
 from .lesson import Lesson, read_lesson
@@ -47,6 +48,7 @@ def build(
     lessons: Sequence[str] | None = None,
     execute: bool = False,
     check: bool = False,
+    force: bool = False,
     *,
     root: Path | None = None,
     registry: Iterable | None = None,
@@ -57,7 +59,8 @@ def build(
     Without ``execute`` no kernel starts: a solution whose code is unchanged keeps its pictures, any
     other is reported as stale and left alone. With ``execute``, solutions are run and written; a
     cell that fails, or a check that does not pass, leaves the old file in place. With ``check``
-    nothing is written, and a file that the sources do not give raises ``UserError``.
+    nothing is written, and a file that the sources do not give raises ``UserError``. Answers that
+    somebody wrote into ``notebooks/`` are not written over without ``force``.
 
     ``root`` is the course repository (default: found from the working directory upward), and
     ``registry`` the declared exercises (default: all of ``rlcourse.exercises``).
@@ -74,6 +77,9 @@ def build(
             _verify_no_orphans(root, {path.stem for path in paths})
         return []
     parsed = [read_lesson(path, registry) for path in paths]  # authors' errors first, all lessons
+    if not force:
+        for lesson in parsed:
+            _refuse_answers(_files(root, lesson.name)[1], root)
     bar = tqdm(parsed, desc="build", unit="lesson", disable=not progress, leave=False)
     return [_build_one(root, lesson, execute, progress) for lesson in bar]
 
@@ -114,6 +120,15 @@ def _files(root: Path, name: str) -> tuple[Path, Path, Path]:
         root / "notebooks" / name / f"{name}.ipynb",
         root / "solutions" / f"{name}.ipynb",
     )
+
+
+def _refuse_answers(path: Path, root: Path) -> None:
+    """``notebooks/`` is built, but somebody may have worked in it all the same."""
+    if names := answered_cells(path):
+        raise UserError(
+            f"{path.relative_to(root)} holds answers ({', '.join(names)}) that building would "
+            "write over: copy it to another place, then build with --force."
+        )
 
 
 def _make(root: Path, lesson: Lesson) -> tuple[NotebookNode, NotebookNode, NotebookNode, dict]:

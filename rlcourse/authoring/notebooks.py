@@ -8,6 +8,7 @@ solutions written in, so it is also a perfect submission.
 import hashlib
 import itertools
 import logging
+import re
 import tempfile
 from pathlib import Path
 
@@ -170,9 +171,14 @@ def _generate(converter: GenerateAssignment, name: str) -> None:
 
 
 def solved_notebook(lesson: Lesson, released: NotebookNode) -> NotebookNode:
-    """The student's notebook with every exercise and question answered, not executed."""
+    """The student's notebook with every exercise and question answered, not executed.
+
+    Solutions lie side by side, so links to other lessons lose their folders.
+    """
     notebook = nbformat.from_dict(released)
     for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = re.sub(r"\]\(\.\./(\w+)/(\1\.ipynb)\)", r"](\2)", cell.source)
         grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         if grade_id in lesson.exercises:
             cell.source = stubs.solution(lesson.exercises[grade_id].reference, marks=False)

@@ -181,3 +181,24 @@ def test_a_release_that_nbgrader_refuses_names_the_lesson(course, registry):
 
 def test_root_is_found_from_inside_the_course(course, monkeypatch):
     assert find_root(course / "course" / "lessons") == course
+
+
+def test_answers_in_the_students_notebook_are_not_written_over_unless_one_insists(make, course):
+    make()
+    student = notebook(course, "notebooks")
+    answered = student.read_text(encoding="utf-8").replace(
+        "raise NotImplementedError", "return 1", 1
+    )
+    student.write_text(answered, encoding="utf-8")
+    with pytest.raises(UserError, match=r"90_fixture.ipynb holds answers \(score_function\)"):
+        make()
+    assert student.read_text(encoding="utf-8") == answered
+    make(force=True)
+    assert "return 1" not in student.read_text(encoding="utf-8")
+
+
+def test_another_stub_is_no_answer(make, course, registry):
+    """An author's change of a docstring, or of points, must not ask for --force."""
+    make()
+    registry[0] = declare("score_function", points=7)
+    assert make()[0].written

@@ -1,0 +1,78 @@
+"""JupyterLab as students get it: opened at a lesson, quiet, and ended with this command."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rlcourse.lab.lessons import place
+
+# What is switched off for students stands here; `jupyter lab` alone does not read this directory.
+CONFIG = Path(__file__).parent / "jupyter_config"
+GRACE = 10.0  # seconds for JupyterLab to end its kernels
+
+
+def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]:
+    """What starts JupyterLab on the lessons in `directory`, with `lesson` open."""
+    path = place(directory, lesson).relative_to(directory).as_posix()
+    words = [sys.executable, "-m", "jupyterlab", f"--port={port}"]
+    words += [
+        f"--ServerApp.root_dir={directory}",
+        f"--LabApp.default_url=/lab/tree/{path}",  # also in the address that is printed
+        "--ServerApp.answer_yes=True",  # Ctrl-C ends it at once
+        "--ServerApp.log_level=WARN",  # the address is printed all the same
+    ]
+    if not browser:
+        words.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container everybody is root
+        words.append("--allow-root")
+    return words
+
+
+def environment() -> dict[str, str]:
+    """This process's, with the students' settings before all others."""
+    path = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(path)}
+
+
+def open_lab(directory: Path, lesson: str, browser: bool = True, port: int = 8888) -> int:
+    """Run JupyterLab until it ends; its exit status. Ctrl-C and SIGTERM end it, too."""
+    with _raised_as_interrupts():
+        server = subprocess.Popen(command(directory, lesson, browser, port), env=environment())
+        try:
+            return server.wait()
+        except KeyboardInterrupt:
+            return _end(server)
+
+
+@contextlib.contextmanager
+def _raised_as_interrupts() -> Iterator[None]:
+    """Within it SIGTERM, and the end of the terminal, are what Ctrl-C is."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    names = ("SIGTERM", "SIGHUP", "SIGINT")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(server: subprocess.Popen) -> int:
+    """Ask, then insist. A terminal's Ctrl-C has reached it already, and asking again does no harm;
+    a second one here ends it without its consent."""
+    try:
+        if os.name == "posix":
+            server.terminate()
+        server.wait(GRACE)
+    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        server.kill()
+        server.wait()
+    return 0

@@ -1,0 +1,201 @@
+"""The student's copy of the lessons: what is renewed, and what is never written over."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.utils import compute_checksum
+
+from rlcourse.errors import UserError
+from rlcourse.lab import lessons
+from rlcourse.lab.answers import answered_cells, released_checksum
+from rlcourse.lab.lessons import MANIFEST, copy_lessons, course_lessons
+
+FIRST, SECOND = "01_first", "02_second"
+
+
+def notebook(text: str, answer: str = "raise NotImplementedError") -> str:
+    """One cell of text, and one that was released with a stub and now holds `answer`."""
+    facts = {"grade": False, "solution": True, "locked": False, "grade_id": "f"}
+    facts |= {"schema_version": 3, "task": False, "cell_type": "code"}
+    stub = nbformat.v4.new_code_cell("raise NotImplementedError", metadata={"nbgrader": facts})
+    facts["checksum"] = compute_checksum(stub)
+    cells = [
+        nbformat.v4.new_markdown_cell(text, id="text"),
+        nbformat.v4.new_code_cell(answer, id="f", metadata={"nbgrader": facts}),
+    ]
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells))
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """The course's own two lessons, of version 1."""
+    directory = tmp_path / "course"
+    for name in (FIRST, SECOND):
+        (directory / name).mkdir(parents=True)
+        (directory / name / f"{name}.ipynb").write_text(notebook("version 1"))
+    monkeypatch.setattr(lessons, "course_directory", lambda: directory)
+    return directory
+
+
+@pytest.fixture
+def copy(tmp_path, course):
+    copy_lessons(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def text_of(directory: Path, name: str = FIRST) -> str:
+    return (directory / name / f"{name}.ipynb").read_text()
+
+
+def write(directory: Path, text: str, name: str = FIRST) -> None:
+    (directory / name / f"{name}.ipynb").write_text(text)
+
+
+def test_missing_lessons_are_copied_byte_for_byte(course, tmp_path):
+    copied = copy_lessons(tmp_path / "mine")
+    assert copied.new == (FIRST, SECOND) and "2 lessons copied" in str(copied)
+    for name in (FIRST, SECOND):
+        mine = tmp_path / "mine" / name / f"{name}.ipynb"
+        assert mine.read_bytes() == (course / name / f"{name}.ipynb").read_bytes()
+    assert "up to date" in str(copy_lessons(tmp_path / "mine"))
+
+
+def test_a_deleted_lesson_comes_back(copy):
+    (copy / FIRST / f"{FIRST}.ipynb").unlink()
+    assert copy_lessons(copy).new == (FIRST,)
+
+
+def test_an_unchanged_lesson_is_renewed(course, copy):
+    write(course, notebook("version 2"))
+    assert copy_lessons(copy).renewed == (FIRST,)
+    assert "version 2" in text_of(copy)
+
+
+def test_a_lesson_that_jupyterlab_only_saved_counts_as_unchanged(course, copy):
+    node = json.loads(text_of(copy))
+    node["metadata"]["language_info"] = {"name": "python", "version": "3.11"}
+    node["cells"][0]["source"] = "".join(node["cells"][0]["source"])
+    write(copy, json.dumps(node))
+    write(course, notebook("version 2"))
+    assert copy_lessons(copy).renewed == (FIRST,)
+
+
+@pytest.mark.parametrize("change", ["answer", "output", "broken"])
+def test_a_changed_lesson_is_never_written_over(course, copy, change):
+    node = json.loads(text_of(copy))
+    if change == "answer":
+        node["cells"][1]["source"] = "return 1"
+    else:
+        node["cells"][1]["outputs"] = [
+            {"output_type": "stream", "name": "stdout", "text": "an hour of training"}
+        ]
+    mine = "{ cut off" if change == "broken" else json.dumps(node)
+    write(copy, mine)
+    assert copy_lessons(copy).outdated == ()  # nothing newer yet, so nothing to say
+    write(course, notebook("version 2"))
+    for _ in range(2):
+        copied = copy_lessons(copy)
+        assert copied.outdated == (FIRST,) and "--newer" in str(copied)
+        assert text_of(copy) == mine
+
+
+def test_the_newer_version_goes_beside_under_a_name_that_is_free(course, copy):
+    write(copy, notebook("version 1", answer="return 1"))
+    for version, beside in ((2, f"{FIRST}.new.ipynb"), (3, f"{FIRST}.new-2.ipynb")):
+        write(course, notebook(f"version {version}"))
+        assert copy_lessons(copy, newer=True).beside == (f"{FIRST}/{beside}",)
+        assert f"version {version}" in (copy / FIRST / beside).read_text()
+        (copy / FIRST / beside).write_text(notebook("worked on", answer="return 2"))
+        assert copy_lessons(copy).outdated == ()  # it has been given
+    assert "return 1" in text_of(copy)
+    assert "return 2" in (copy / FIRST / f"{FIRST}.new.ipynb").read_text()
+
+
+def test_an_untouched_newer_version_gives_way_to_a_newer_one(course, copy):
+    write(copy, notebook("version 1", answer="return 1"))
+    for version in (2, 3):
+        write(course, notebook(f"version {version}"))
+        assert copy_lessons(copy, newer=True).beside == (f"{FIRST}/{FIRST}.new.ipynb",)
+
+
+@pytest.mark.parametrize("manifest", [None, "{", "[]", '{"01_first/01_first.ipynb": 1}'])
+def test_without_a_manifest_every_other_text_counts_as_the_student_s(course, copy, manifest):
+    (copy / MANIFEST).unlink()
+    if manifest is not None:
+        (copy / MANIFEST).write_text(manifest)
+    write(course, notebook("version 2"))
+    copied = copy_lessons(copy)
+    assert copied.outdated == (FIRST,) and not copied.renewed
+    assert "version 1" in text_of(copy)
+    write(course, notebook("version 3"), SECOND)  # adopted just now, as it was the course's
+    assert copy_lessons(copy).renewed == (SECOND,)
+
+
+def test_answers_that_stood_in_the_course_s_own_notebook_survive_too(course, tmp_path):
+    """Who worked in ``notebooks/`` of a clone, and then put it back as it was."""
+    write(course, notebook("version 1", answer="return 1"))
+    copy_lessons(tmp_path / "mine")
+    write(course, notebook("version 1"))
+    assert copy_lessons(tmp_path / "mine").outdated == (FIRST,)
+    assert "return 1" in text_of(tmp_path / "mine")
+
+
+def test_a_link_or_a_folder_in_a_lesson_s_place_is_left_alone(course, copy):
+    write(course, notebook("version 2"))
+    path = copy / FIRST / f"{FIRST}.ipynb"
+    path.unlink()
+    path.mkdir()
+    assert copy_lessons(copy).outdated == (FIRST,)
+    assert path.is_dir()
+
+
+def test_the_course_s_own_folders_are_refused():
+    for name in ("notebooks", "course/mine", "solutions"):
+        with pytest.raises(UserError, match="belongs to the course itself"):
+            copy_lessons(lessons.clone_root() / name)
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(course, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="could not be written"):
+        copy_lessons(tmp_path / "file" / "mine")
+
+
+def test_the_copy_one_stands_in_is_used_and_not_a_copy_in_the_copy(copy, tmp_path, monkeypatch):
+    monkeypatch.chdir(copy)
+    assert lessons.default_directory() == copy
+    monkeypatch.chdir(tmp_path)
+    assert lessons.default_directory() == lessons.clone_root() / "my-lessons"
+    monkeypatch.setattr(lessons, "clone_root", lambda: None)
+    assert lessons.default_directory() == tmp_path / "rlcourse-lessons"
+
+
+def test_lessons_are_chosen_by_number_topic_or_name():
+    for wanted in ("02", "policy_gradient", "02_policy_gradient"):
+        assert lessons.chosen_lesson(wanted) == "02_policy_gradient"
+    assert lessons.chosen_lesson("").startswith("00")
+    with pytest.raises(UserError, match="no lesson '99'; the lessons are 00_"):
+        lessons.chosen_lesson("99")
+
+
+def test_the_checksum_of_a_cell_is_nbgrader_s_own():
+    checked = 0
+    for path in course_lessons().values():
+        assert answered_cells(path) == []
+        for cell in nbformat.read(path, as_version=4).cells:
+            if "nbgrader" in cell.metadata:
+                assert released_checksum(cell) == compute_checksum(cell)
+                checked += 1
+    assert checked > 100
+
+
+def test_an_answer_is_any_other_text_than_the_released_one(tmp_path):
+    path = tmp_path / "n.ipynb"
+    path.write_text(notebook("text", answer="x = 1\nraise NotImplementedError"))
+    assert answered_cells(path) == ["f"]
+    path.write_text(notebook("other text"))
+    assert answered_cells(path) == []
+    path.write_text("{")
+    assert answered_cells(path) == []
