@@ -1,16 +1,22 @@
 # make lab    set up .venv and open JupyterLab at the first lesson
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run every test
+# make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
-# PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install.
+# PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
+# how many processes test (0 for this one alone), ARGS goes to pytest, PERTURBATIONS are the seeds.
 
 PYTHON   ?= python3
 VENV     ?= .venv
 PIP_ARGS ?=
+WORKERS  ?= 2
+PYTEST   := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
+PERTURBATIONS ?= 1 2 3 4 5
+TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy training trl_engine)
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test build bench clean
+.PHONY: lab demo test test-perturbed build bench clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -19,7 +25,13 @@ demo: $(VENV)/.course
 	@$(BIN)/rlcourse demo
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+test-perturbed: $(VENV)/.test
+	@failed=; for seed in $(PERTURBATIONS); do \
+	    echo "perturbed by $$seed"; \
+	    $(PYTEST) --perturbed=$$seed $(or $(ARGS),$(TRAIN_OR_DRAW)) || failed="$$failed $$seed"; \
+	done; test -z "$$failed" || { echo "failed when perturbed by$$failed"; exit 1; }
 
 build: $(VENV)/.course
 	@$(BIN)/rlcourse build --execute

@@ -14,6 +14,30 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is first import
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--perturbed",
+        type=int,
+        metavar="SEED",
+        help="add noise to weights and shift every seed, see tests/perturbation.py",
+    )
+    parser.addoption(
+        "--seeds", type=int, default=1, metavar="N", help="prove every exercise on N seeds"
+    )
+
+
+def pytest_configure(config):
+    if (seed := config.getoption("--perturbed")) is not None:
+        os.environ["RLCOURSE_TESTS_PERTURBED"] = str(seed)
+        import perturbation  # noqa: F401  (perturbs on import)
+
+
+@pytest.fixture(scope="session")
+def seeds(request):
+    """What the proof of the checks draws its cases with: one seed, or as many as --seeds says."""
+    return range(request.config.getoption("--seeds"))
+
+
 @pytest.fixture
 def policy():
     """See ``echo.echo_policy``; imported here, so that tests without torch need not wait for it."""

@@ -1,5 +1,6 @@
 """A policy small enough to train in milliseconds, and a task that it can learn: echo a digit."""
 
+import perturbation  # noqa: F401  (first, for processes that tests start)
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

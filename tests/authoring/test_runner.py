@@ -41,29 +41,34 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
         graded("wrong", "verdict('wrong', 0.0)"),
         graded("blank", "verdict('blank', 0.0, unwritten=True)"),
         graded("broken", "undefined_name"),
-        graded("endless", "while True: pass"),
         graded("tagged", "verdict('tagged', 1.0)"),
         graded("silent", "None"),
         graded("interpreter", f"import sys\nassert sys.executable == {sys.executable!r}"),
     )
     before = path.read_bytes()
-    report = check_notebook(path, timeout=2, progress=False)
+    report = check_notebook(path, progress=False)
     assert [(row.exercise, row.status) for row in report.rows] == [
         ("right", "passed"),
         ("partial", "partly right"),
         ("wrong", "wrong"),
         ("blank", "not written yet"),
         ("broken", "NameError: name 'undefined_name' is not defined"),
-        ("endless", "TimeoutError: the cell ran longer than 2 seconds"),
         ("tagged", "passed"),
         ("silent", "the check cell shows no result"),
         ("interpreter", "the check cell shows no result"),
     ]
     assert report.earned == 2 + 0.25 * 4 + 4
-    assert report.points == 2 + 8 * 4
+    assert report.points == 2 + 7 * 4
     assert not report.passed
     assert str(report).splitlines()[1].split() == ["partial", "1.0", "/", "4", "partly", "right"]
     assert path.read_bytes() == before  # the notebook is only read
+
+
+def test_a_cell_without_end_is_ended_and_has_its_row(save):
+    path = save(graded("endless", "while True: pass"), graded("next", "verdict('next', 1.0)"))
+    report = check_notebook(path, timeout=2, progress=False)
+    assert report.rows[0].status == "TimeoutError: the cell ran longer than 2 seconds"
+    assert [row.exercise for row in report.rows] == ["endless", "next"]
 
 
 def test_a_demo_tag_on_a_check_cell_does_not_keep_it_from_running(save):

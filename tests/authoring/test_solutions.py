@@ -16,6 +16,7 @@ from rlcourse.authoring.stubs import solution
 from rlcourse.errors import UserError
 
 DEMO_LINE = LESSON.splitlines().index('```python tags=["demo"]') + 1
+HANGS = 1800  # seconds; only so that a cell without end ends
 LESSONS = sorted((REPOSITORY / "course" / "lessons").glob("*.md"))
 
 
@@ -50,7 +51,7 @@ def test_a_blank_lesson_runs_through_demo_cells_included(path, tmp_path, monkeyp
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
     released = REPOSITORY / "notebooks" / path.stem / f"{path.stem}.ipynb"
     node = nbformat.read(released, as_version=4)
-    stopped = run_cells(node, tmp_path, timeout=120, stop_on_error=True, progress=False)
+    stopped = run_cells(node, tmp_path, timeout=HANGS, stop_on_error=True, progress=False)
     assert stopped is None, f"{node.cells[stopped].source}\n{error_of(node.cells[stopped])}"
     verdicts = [check_output(cell) for cell in node.cells if cell.id.startswith("check_")]
     assert len(verdicts) == sum(e.lesson == path.stem for e in exercises.all())

@@ -116,7 +116,7 @@ def start(out):
     code = CHILD.format(here=str(HERE), settings=SETTINGS, out=str(out))
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=environment)
-    completions, deadline = out / "completions.jsonl", time.monotonic() + 300
+    completions, deadline = out / "completions.jsonl", time.monotonic() + 1800
     while not completions.exists() or completions.stat().st_size < 20_000:
         assert child.poll() is None and time.monotonic() < deadline, child.communicate()[1]
         time.sleep(0.001)
@@ -133,7 +133,7 @@ def test_killed_and_resumed_equals_never_killed(how, policy, task, tmp_path):
         out, problems = tmp_path / "killed", list(task.evaluation) * 20
         child = start(out)
         child.send_signal(how)
-        message = child.communicate(timeout=60)[1].decode()
+        message = child.communicate(timeout=900)[1].decode()
         if how == signal.SIGKILL:
             assert child.returncode == -how
         else:

@@ -1,9 +1,7 @@
-"""Cases, outcomes and the proof that every mistake is named, every alternative accepted."""
+"""Declarations, cases, outcomes, and how one is compared with another."""
 
 import math
-import time
 from dataclasses import replace
-from statistics import median
 
 import pytest
 import torch
@@ -21,12 +19,6 @@ from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
 NAMES = [exercise.name for exercise in every()]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_mistake_is_named_every_alternative_passes_and_the_stub_fails(name):
-    wrong = [row for row in prove([get(name)]) if not row.ok]
-    assert not wrong, wrong[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -207,16 +199,3 @@ def test_many_students_share_one_exam():
     exam = Exam(get("reinforce_loss"), seed=2, hidden=True)
     for fn, passes in ((reinforce_loss, True), (lambda logprobs, advantages, mask: None, False)):
         assert exam.judge(describe(fn), call_all(fn, exam.cases)).passed is passes
-
-
-def test_a_wrong_answer_is_named_within_a_second():
-    exercise = get("reinforce_loss")
-    fn = exercise.mistakes[-1].implementation
-
-    def seconds() -> float:
-        start = time.perf_counter()
-        exam = Exam(exercise)
-        exam.judge(describe(fn), call_all(fn, exam.cases))
-        return time.perf_counter() - start
-
-    assert median(seconds() for _ in range(5)) < 1

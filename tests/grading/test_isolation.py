@@ -190,7 +190,7 @@ def test_an_ordinary_user_grades_with_the_same_walls(template, reachable):
     program = AS_NOBODY.format(tests=str(Path(__file__).parent), course=str(course))
     done = subprocess.run(
         [*_as_nobody(), sys.executable, "-c", program],
-        capture_output=True, text=True, cwd="/", timeout=300,
+        capture_output=True, text=True, cwd="/", timeout=1800,
         env={"HOME": str(home), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     if "cannot become" in done.stderr:

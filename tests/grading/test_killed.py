@@ -39,7 +39,7 @@ def grade_until_killed(course: Path, more: int, delay: float) -> None:
         target=grade, args=("02",), kwargs={"course": course}
     )
     process.start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 900
     while process.is_alive() and len(finished(course)) < before + more:
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -74,7 +74,7 @@ def test_a_batch_killed_ten_times_is_graded_exactly_once(course, servers):
         assert (row.student, row.score, row.status) == (f"s{number:02}", earned, "graded")
         assert sum(score or 0 for score in room.grades(course, row.student).values()) == earned
     assert not list(course.rglob("*.part"))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while servers() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert servers() == set()
@@ -87,12 +87,12 @@ def test_an_interrupted_batch_ends_at_once_and_goes_on_later(course, servers):
         target=grade, args=("02",), kwargs={"course": course}
     )
     process.start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 900
     while not finished(course):
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.002)
     os.kill(process.pid, signal.SIGINT)
-    process.join(30)
+    process.join(300)
     assert process.exitcode not in (None, 0)
     assert servers() == set()
     before = finished(course)
