@@ -24,6 +24,12 @@ from torch import Tensor
 from rlcourse.checks.specs import Spec, build, observe
 
 PRINTED_LIMIT = 2000  # characters kept of what one call prints
+LARGEST_INTEGER = 1 << 63  # that a tensor can hold
+# Tensors that are data; every other kind lacks operations that a comparison needs.
+DTYPES = (
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+    torch.int16, torch.int8, torch.uint8, torch.bool,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -122,25 +128,31 @@ def _call(fn: Callable, case: Case) -> Outcome:
             with torch.enable_grad():
                 value = fn(**arguments)
                 gradients = _gradients(value, leaves)
-            value = as_data(value)
-        except (Exception, SystemExit) as error:
-            return Outcome(error=_failure(error), **said())
-    return Outcome(
-        value=value,
-        gradients=gradients,
-        changed=tuple(
-            name
-            for name, given in case.arguments.items()
-            if not isinstance(given, Spec) and not identical(given, as_data(arguments[name]))
-        ),
-        after={
-            f"{name}.{key}": recorded
-            for name, spec in case.arguments.items()
-            if isinstance(spec, Spec)
-            for key, recorded in observe(spec, arguments[name]).items()
-        },
-        **said(),
-    )
+            done = Outcome(
+                value=as_data(value),
+                gradients=gradients,
+                changed=_changed(case, arguments),
+                after=_after(case, arguments),
+            )
+        except (Exception, SystemExit, GeneratorExit) as error:
+            done = Outcome(error=_failure(error))
+    return replace(done, **said())
+
+
+def _changed(case: Case, arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Arguments whose content is not what it was."""
+    plain = {n: given for n, given in case.arguments.items() if not isinstance(given, Spec)}
+    return tuple(n for n, given in plain.items() if not identical(given, as_data(arguments[n])))
+
+
+def _after(case: Case, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What the call has left in objects, such as a policy's parameters."""
+    return {
+        f"{name}.{key}": recorded
+        for name, spec in case.arguments.items()
+        if isinstance(spec, Spec)
+        for key, recorded in observe(spec, arguments[name]).items()
+    }
 
 
 def _build(case: Case) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -174,7 +186,7 @@ def _gradients(value: Any, leaves: dict[str, Tensor]) -> dict[str, Tensor | None
         return dict.fromkeys(leaves)
     total = sum((t * _weights(t, start)).sum() for start, t in enumerate(tensors))
     grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    return dict(zip(leaves, grads, strict=True))
+    return {n: None if g is None else g.to_dense() for n, g in zip(leaves, grads, strict=True)}
 
 
 def _weights(like: Tensor, start: int) -> Tensor:
@@ -194,11 +206,17 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 def as_data(value: Any) -> Any:
     """`value` without graph or foreign types; what is not data becomes ``Opaque``."""
     if isinstance(value, Tensor):
-        if value.is_complex() or value.layout != torch.strided:
-            return Opaque(f"{value.layout} tensor of {value.dtype}")
+        strided = value.layout == torch.strided and value.device.type == "cpu"
+        if not strided or value.dtype not in DTYPES:
+            dtype, layout = (str(x).removeprefix("torch.") for x in (value.dtype, value.layout))
+            place = f" on {value.device.type}" if value.device.type != "cpu" else ""
+            form = "" if layout == "strided" else f"{layout} "
+            return Opaque(f"{form}tensor of {dtype}{place}")
         return value.detach().clone()
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
+        return Opaque("very large int")
     for plain in (int, float, str):  # and what derives from them, such as numpy's float64
         if isinstance(value, plain):
             return plain(value)
@@ -219,6 +237,8 @@ def identical(a: Any, b: Any) -> bool:
         return bool(((a == b) | ((a != a) & (b != b))).all())
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(identical, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(identical(a[key], b[key]) for key in a)
     return type(a) is type(b) and (a == b or a != a)
 
 
@@ -261,7 +281,10 @@ def _failure(error: BaseException) -> Failure:
         last = frames[-1]
         line = last.line or linecache.getline(last.filename, last.lineno or 0).strip()
         place = {"line_number": last.lineno, "line": line[:PRINTED_LIMIT], "function": last.name}
-    message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
+    try:
+        message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
+    except Exception:  # an exception of the student's own, which cannot say what it is
+        message = ""
     return Failure(type(error).__name__, message, **place)
 
 

@@ -78,6 +78,11 @@ class FailedCheck:
         ]
 
 
+def last_resort(failed: FailedCheck, error: Exception) -> list[str]:
+    """What is said of an answer that the questions below cannot take: no answer ends a check."""
+    return ["The values differ from the expected ones."]
+
+
 def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
     """The sentences a student reads, and the case they speak of where it is a certain one.
 
@@ -257,10 +262,12 @@ def _no_gradient(s: FailedCheck) -> str | None:
 
 def _same_everywhere(s: FailedCheck) -> str | None:
     values = [o.value for o in s.outcomes]
-    if len(values) < 3 or not all(_is_numeric(v) and _as_tensor(v).numel() == 1 for v in values):
+    if len(values) < 3 or not all(map(_is_number, values)):
         return None
     numbers = {float(_as_tensor(v)) for v in values}
-    if len(numbers) == 1 and len({float(_as_tensor(o.value)) for o in s.expected}) > 1:
+    # Where an error is asked for there is no value, and that is no number more.
+    wanted = {float(_as_tensor(o.value)) for o in s.expected if _is_number(o.value)}
+    if len(numbers) == 1 and len(wanted) > 1:
         return f"It returns {numbers.pop():g} whatever the arguments."
     return None
 
@@ -343,6 +350,10 @@ def size_of(value: Any) -> int:
 
 def _is_numeric(value: Any) -> bool:
     return isinstance(value, Tensor | float | int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return _is_numeric(value) and _as_tensor(value).numel() == 1
 
 
 def _as_tensor(value: Any) -> Tensor:

@@ -6,10 +6,11 @@ student's function, and it can judge many students: references and mistakes run 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from rlcourse.checks.calling import Case, Facts, Outcome, call_all, one_thread
 from rlcourse.checks.comparing import BESIDES, Difference, compare, negative
-from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken
+from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken, last_resort
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.result import Example, Result
 
@@ -18,7 +19,14 @@ PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
     """Where one outcome differs from the expected one; the list is empty when it agrees."""
-    return compare(expected, outcome, case, exercise.observe)
+    try:
+        return compare(expected, outcome, case, exercise.observe)
+    except Exception as error:  # of an answer that no comparison foresaw, only that it differs
+        return incomparable(error)
+
+
+def incomparable(error: Exception) -> list[Difference]:
+    return [Difference("incomparable")]
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,17 @@ class Exam:
         failed = FailedCheck(
             self.exercise, facts, self.cases, self.expected, outcomes, differences, self.hidden
         )
+        try:
+            found = self._explained(failed)
+            result = self._result(outcomes, failing, **found)
+            str(result)  # what cannot be shown is not explained either
+            return result
+        except Exception as error:
+            sentences = tuple(last_resort(failed, error))
+            return self._result(outcomes, failing, sentences=sentences)
+
+    def _explained(self, failed: FailedCheck) -> dict[str, Any]:
+        """The mistake by its name, the sentences, and the case to show."""
         named, at = self._mistake_made(failed), None
         if named:
             sentences = [*named.sentences(), *diagnose_broken(failed, named.attempt.aside)]
@@ -97,13 +116,11 @@ class Exam:
                 sentences += besides(failed)
         else:
             sentences, at = diagnose(failed)
-        return self._result(
-            outcomes,
-            failing,
-            mistake=named.mistake.name if named else None,
-            sentences=tuple(sentences),
-            example=None if self.hidden else Example.of(failed, at),
-        )
+        return {
+            "mistake": named.mistake.name if named else None,
+            "sentences": tuple(sentences),
+            "example": None if self.hidden else Example.of(failed, at),
+        }
 
     def _mistake_made(self, failed: FailedCheck) -> "Named | None":
         """The declared mistake that reproduces the answer, best everywhere, else where it is wrong.

@@ -48,7 +48,7 @@ def show_pair(expected: Any, actual: Any) -> tuple[str, str]:
 
 
 def _show_tensor(value: Tensor, digits: int) -> str:
-    if value.numel() > LARGEST:
+    if value.numel() > LARGEST or (value.ndim > 1 and not value.numel()):
         kind = str(value.dtype).removeprefix("torch.")
         return f"<{kind} tensor of shape {tuple(value.shape)}>"
     if value.dtype == torch.bool:
