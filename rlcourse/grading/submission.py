@@ -232,7 +232,7 @@ def _functions(cell: Found) -> set[str]:
 
 def without_magics(source: str) -> str:
     """Code that ``ast`` can read, with IPython's own lines taken out."""
-    return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+    return re.sub(r"^([ \t]*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
 
 
 def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
