@@ -8,12 +8,19 @@ from torch import Tensor
 from rlcourse.checks.calling import Opaque
 from rlcourse.checks.specs import Spec
 
-LARGEST = 30  # elements of a tensor that is printed in full
+LARGEST = 30  # elements of a tensor or list that is printed in full
+LONGEST = 2000  # characters
+LARGEST_INTEGER = 10**60
 ROUNDING = 1e-15  # what is left of a sum that is 0 on paper; no check tells it from 0
 
 
 def show(value: Any, digits: int = 4) -> str:
-    """`value` as one line; a large tensor by its shape only."""
+    """`value` as one line, however large it is; a large tensor by its shape only."""
+    shown = _show(value, digits)
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
+def _show(value: Any, digits: int) -> str:
     if isinstance(value, Tensor):
         return _show_tensor(value, digits)
     if isinstance(value, Spec):
@@ -31,10 +38,12 @@ def show(value: Any, digits: int = 4) -> str:
         return _show_float(value, digits)
     if isinstance(value, str):
         return repr(value if len(value) <= 160 else value[:157] + "…")
-    if isinstance(value, tuple):
-        return "(" + ", ".join(show(item, digits) for item in value) + ")"
-    if isinstance(value, list):
-        return "[" + ", ".join(show(item, digits) for item in value) + "]"
+    if isinstance(value, tuple | list):
+        items = [show(item, digits) for item in value[:LARGEST]]
+        items += [f"… {len(value)} in all"] * (len(value) > LARGEST)
+        return f"({', '.join(items)})" if isinstance(value, tuple) else f"[{', '.join(items)}]"
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        return f"an integer of {value.bit_length()} bits"
     return str(value)
 
 

@@ -26,6 +26,7 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from rlcourse.errors import UserError
 from rlcourse.grading.judging import Mark
+from rlcourse.grading.markdown import plain
 from rlcourse.grading.sandbox import Incident, Transcript
 from rlcourse.grading.submission import Rejected, read_bytes
 
@@ -215,7 +216,7 @@ def annotate(
         elif answer:
             cell.outputs = _said(answer)
     if incidents:
-        said = "\n".join(f"- {_plain(str(incident))}" for incident in incidents)
+        said = "\n".join(f"- {plain(str(incident))}" for incident in incidents)
         text = f"**While this submission was graded:**\n\n{said}"
         notebook.cells.insert(0, new_markdown_cell(text, id="grading-status"))
 
@@ -239,11 +240,6 @@ def _said(answer) -> list[NotebookNode]:
         trace = [text for text in (line, summary) if text]
         outputs.append(new_output("error", ename=error.type, evalue=error.message, traceback=trace))
     return outputs
-
-
-def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to format."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~&" else c for c in text).replace("\n", " ")
 
 
 def write_receipt(path: Path, notebook: NotebookNode, receipt: dict, secret: bytes) -> None:

@@ -31,6 +31,8 @@ RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, 
 LARGEST_MESSAGE = 16 * 2**20
 LONGEST_STRING = 200_000
 MOST_PARTS = 100_000
+MOST_MARKS = 4 * MOST_PARTS  # brackets and commas of a header, counted before it is parsed
+LONGEST_DIMENSION = 2**31
 DEEPEST = 32
 MOST_DIMENSIONS = 16
 _LENGTHS = struct.Struct("<II")  # of the header and of the bytes after it
@@ -91,7 +93,8 @@ def _encode_tensor(tensor: Tensor, blobs: list[bytes]) -> Any:
     known = name in DTYPES and tensor.layout == torch.strided and tensor.device.type == "cpu"
     if not known or tensor.dim() > MOST_DIMENSIONS:
         return {"record": "Opaque", "fields": [["type", f"Tensor of {name}"]]}
-    if tensor.numel() * tensor.element_size() > LARGEST_MESSAGE:
+    elements = math.prod(n for n in tensor.shape if n)
+    if max(elements, tensor.numel() * tensor.element_size()) > LARGEST_MESSAGE:
         raise BrokenMessage("a tensor is too large")
     flat = tensor.contiguous().reshape(-1)
     blobs.append(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
@@ -100,17 +103,21 @@ def _encode_tensor(tensor: Tensor, blobs: list[bytes]) -> Any:
 
 def loads(message: bytes) -> Any:
     """The value of a whole message; ``BrokenMessage`` for whatever is wrong with it."""
+    if len(message) < _LENGTHS.size:
+        raise BrokenMessage("the message is too short")
     header_size, body_size = _LENGTHS.unpack_from(message)
     if len(message) != _LENGTHS.size + header_size + body_size:
         raise BrokenMessage("the message has another length than it says")
+    header = message[_LENGTHS.size : _LENGTHS.size + header_size]
     body = memoryview(message)[_LENGTHS.size + header_size :]
+    if sum(map(header.count, (b"{", b"[", b","))) > MOST_MARKS:
+        raise BrokenMessage("the message has too many parts")
     try:
-        header = json.loads(message[_LENGTHS.size : _LENGTHS.size + header_size])
         decoder = _Decoder(body)
-        value = decoder.decode(header, 0)
+        value = decoder.decode(json.loads(header), 0)
     except BrokenMessage:
         raise
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+    except Exception as error:  # whatever torch or json make of it, it is no message
         raise BrokenMessage(f"malformed: {type(error).__name__}") from None
     if decoder.position != len(body):
         raise BrokenMessage("there are bytes that no tensor claims")
@@ -140,20 +147,27 @@ class _Decoder:
         if "tensor" in node:
             return self.tensor(DTYPES[node["tensor"]], node["shape"], node["bytes"])
         if "list" in node:
-            return [self.decode(item, depth + 1) for item in node["list"]]
+            return [self.decode(item, depth + 1) for item in _items(node["list"])]
         if "tuple" in node:
-            return tuple(self.decode(item, depth + 1) for item in node["tuple"])
+            return tuple(self.decode(item, depth + 1) for item in _items(node["tuple"]))
         if "dict" in node:
-            return {clean(str(key)): self.decode(item, depth + 1) for key, item in node["dict"]}
-        return self.record(RECORDS[node["record"]], node["fields"], depth)
+            return self.pairs(node["dict"], depth)
+        return RECORDS[node["record"]](**self.pairs(node["fields"], depth))
 
-    def record(self, kind: type, fields: list, depth: int) -> Any:
-        decoded = {str(name): self.decode(item, depth + 1) for name, item in fields}
-        return kind(**decoded)
+    def pairs(self, found: list, depth: int) -> dict[str, Any]:
+        pairs = [(name, self.decode(item, depth + 1)) for name, item in _items(found)]
+        if not all(isinstance(name, str) for name, _ in pairs):
+            raise BrokenMessage("a name that is no text")
+        return {clean(name): value for name, value in pairs}
 
     def tensor(self, dtype: torch.dtype, shape: list, size: int) -> Tensor:
-        if len(shape) > MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in shape):
+        _items(shape)
+        if len(shape) > MOST_DIMENSIONS or not all(
+            type(n) is int and 0 <= n < LONGEST_DIMENSION for n in shape
+        ):
             raise BrokenMessage("a tensor's shape is impossible")
+        if math.prod(n for n in shape if n) > LARGEST_MESSAGE:  # an empty one costs nothing to send
+            raise BrokenMessage("a tensor is too large")
         expected = math.prod(shape) * dtype.itemsize
         end = self.position + expected
         if size != expected or end > len(self.body):
@@ -165,6 +179,12 @@ class _Decoder:
         if dtype == torch.bool:
             return (raw != 0).reshape(shape)  # a byte of 2 would be neither True nor False
         return raw.view(dtype).reshape(shape)
+
+
+def _items(node: Any) -> list:
+    if not isinstance(node, list):
+        raise BrokenMessage("no list where one is due")
+    return node
 
 
 # Over a socket

@@ -309,7 +309,14 @@ class Sandbox:
             return Lost(DIED, f"exit {code}")
         if -code == signal.SIGXCPU:
             return Lost(TIMED_OUT, "processor time")
-        return Lost(DIED, signal.Signals(-code).name)
+        return Lost(DIED, _signal_name(-code))
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def _environment(scratch: str) -> dict[str, str]:

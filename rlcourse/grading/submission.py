@@ -19,6 +19,7 @@ from pathlib import Path
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from rlcourse.grading.markdown import harmless
 from rlcourse.grading.protocol import clean
 
 LARGEST_FILE = 20 * 2**20
@@ -159,7 +160,8 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
     for i, cell in enumerate(notebook.cells):
         if i in matches and _is_open(cell):
             source = found[matches[i]].source
-            cell.source = source if cell.cell_type == "code" else harmless(source)
+            if source != cell.source:
+                cell.source = source if cell.cell_type == "code" else harmless(source)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     notebook.cells = _with_added_cells(notebook.cells, found, matches)
@@ -230,7 +232,7 @@ def _functions(cell: Found) -> set[str]:
 
 def without_magics(source: str) -> str:
     """Code that ``ast`` can read, with IPython's own lines taken out."""
-    return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+    return re.sub(r"^([ \t]*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
 
 
 def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
@@ -261,13 +263,3 @@ def _added(cell: Found, name: str) -> NotebookNode:
     made = new_markdown_cell(harmless(cell.source), id=name)
     made.metadata.rlcourse = {"added": True}
     return made
-
-
-def harmless(markdown: str) -> str:
-    """Student Markdown without raw HTML, scripts in links, or pictures from elsewhere.
-
-    A space after ``<`` turns every tag into text and leaves formulas as they were.
-    """
-    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", markdown)
-    text = re.sub(r"(?i)\b(javascript|vbscript)(?=\s*(:|&))", r"\1 ", text)
-    return text.replace("![", "[").replace("&#", "& #")

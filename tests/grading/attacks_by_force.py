@@ -65,6 +65,25 @@ forged(
 """,
 )
 forged(
+    "an empty tensor of impossible shape",
+    """
+    channel.sendall(message({"tensor": "float64", "shape": [0, 1 << 62, 1 << 62], "bytes": 0}))
+""",
+)
+forged(
+    "an empty tensor of ten million rows",
+    """
+    for shape in ([10**7, 0], [10**9, 0], [2**31, 0], [10**7, 0, 2**40]):
+        channel.sendall(message({"tensor": "float64", "shape": shape, "bytes": 0}))
+""",
+)
+forged(
+    "a million empty parts",
+    """
+    channel.sendall(message(b'{"list":[' + b'{"list":[]},' * 1_000_000 + b"1]}"))
+""",
+)
+forged(
     "a pickle that runs a command",
     """
     channel.sendall(message(b"cos\\nsystem\\n(S'touch OUTSIDE/pickled'\\ntR."))
@@ -240,6 +259,7 @@ for pid in (os.getppid(), 1, 2, 0, -1, -os.getpgrp()):
     status=None,
 )
 code("suicide", "signaling", "import os\nos.kill(os.getpid(), 9)\nos.abort()", status=None)
+code("a signal without a name", "signaling", "import signal\nsignal.raise_signal(40)", status=None)
 code("a crash in C", "signaling", "import ctypes\nctypes.string_at(0)", status="died")
 code("exit", "signaling", "import os\nos._exit(0)", status="died")
 code(

@@ -94,8 +94,19 @@ def message(header, body=b""):
         message(1 << 70),
         message(None, b"unclaimed"),
         message(None)[:-1],
+        message({"tensor": "float64", "shape": [0, 1 << 62, 1 << 62], "bytes": 0}),
+        message({"tensor": "float64", "shape": [0, 1 << 63], "bytes": 0}),
+        message({"tensor": "float64", "shape": [10**9, 0], "bytes": 0}),
+        message({"tensor": "float64", "shape": {}, "bytes": 8}, b"12345678"),
+        message({"list": "abc"}),
+        message({"list": {"a": 1}}),
+        message({"dict": [[{"a": 1}, 1]]}),
+        message(b"[" + b"{}," * 1_000_000 + b"1]"),
+        message(b'{"list":[' + b'{"list":[]},' * 1_000_000 + b"1]}"),
+        b"",
+        b"abc",
     ],
-    ids=range(17),
+    ids=range(28),
 )
 def test_malformed_messages_are_refused(broken):
     with pytest.raises(protocol.BrokenMessage):
@@ -116,6 +127,12 @@ def test_damaged_messages_are_refused_or_are_data():
         except protocol.BrokenMessage:
             continue
         protocol.dumps(value)
+
+
+def test_an_empty_tensor_that_would_be_large_to_print_is_not_sent():
+    with pytest.raises(protocol.BrokenMessage):
+        protocol.dumps(torch.empty(10**9, 0))
+    assert same(passed_on(torch.empty(1000, 0)), torch.empty(1000, 0))
 
 
 def test_booleans_are_zero_or_one_whatever_the_bytes():
