@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rlcourse.checks.calling import Case, Facts, Outcome, call_all, one_thread
-from rlcourse.checks.comparing import BESIDES, Difference, compare, negative
+from rlcourse.checks.comparing import BESIDES, UNPROVEN, Difference, compare, negative
 from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.result import Example, Result
 
-PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
+# At most, for a function that agrees on some cases only; on all, where what is wrong with it
+# cannot be seen in its numbers.
+PARTIAL_CREDIT = 0.5
 
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
@@ -100,6 +102,7 @@ class Exam:
         return self._result(
             outcomes,
             failing,
+            proven=sum(any(d.kind not in UNPROVEN for d in found) for found in differences),
             mistake=named.mistake.name if named else None,
             sentences=tuple(sentences),
             example=None if self.hidden else Example.of(failed, at),
@@ -145,7 +148,7 @@ class Exam:
         )
 
     def _reproduces(self, mistake, failed, i, attempt) -> bool:
-        repeat = not all(outcome.repeatable for outcome in failed.outcomes)
+        repeat = any(outcome.repeatable is False for outcome in failed.outcomes)
         theirs = self.outcome_of(mistake, i, repeat)
         theirs = negative(theirs) if attempt.negated else theirs
         case = self.cases[i]
@@ -159,9 +162,11 @@ class Exam:
         """Whether a difference is in a part of the result that does not follow from another."""
         return difference.kind not in BESIDES and difference.name not in self.exercise.derived
 
-    def _result(self, outcomes, failing, passed=False, unwritten=False, **found) -> Result:
+    def _result(
+        self, outcomes, failing, passed=False, unwritten=False, proven=0, **found
+    ) -> Result:
         agreeing = len(outcomes) - len(failing)
-        share = agreeing / len(outcomes)
+        share = 1 - proven / len(outcomes)
         spoken = next((o.printed for o in outcomes if o.printed), "")
         warned = next((o.warnings[0] for o in outcomes if o.warnings), "")
         return Result(
