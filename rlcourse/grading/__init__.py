@@ -2,10 +2,10 @@
 
 Untrusted (``server``, ``worker``, ``noop_*``): a process without references, files, network or
 company, which runs a submission's cells and calls its functions. Trusted (``engine``, ``sandbox``,
-``judging``, ``paper``, ``gradebook``): reads submissions, draws cases, compares what comes back over the pipe
-(``protocol``) with right answers, and writes nbgrader's gradebook. ``isolation`` and ``syscalls``
-are the walls between them, ``visible`` lists what can be read inside them; ``nbgrader_plugin`` puts
-the same engine under nbgrader's own autograde.
+``judging``, ``paper``, ``gradebook``): reads submissions, draws cases, compares what comes back
+over the pipe (``protocol``) with right answers, and writes nbgrader's gradebook. ``isolation`` and
+``syscalls`` are the walls between them, ``visible`` lists what can be read inside them;
+``nbgrader_plugin`` puts the same engine under nbgrader's own autograde.
 
 What isolation cannot prove: values and gradients are compared with right ones that the answering
 process never sees, and whether a function gives the same twice is seen from outside, as it is asked

@@ -49,10 +49,14 @@ class Paper:
             _verify_gradients(self.cases[i], answer)
             if i not in found:
                 found[i] = replace(answer, repeatable=None)
-            elif not (found[i].error or answer.error and answer.error.type == "TimeoutError"):
+            elif not (found[i].error or _ran_out_of_time(answer)):
                 same = not answer.error and identical(found[i].value, answer.value)
                 found[i] = replace(found[i], repeatable=same)
         return [found[i] for i in range(len(self.cases))]
+
+
+def _ran_out_of_time(answer: Outcome) -> bool:
+    return answer.error is not None and answer.error.type == "TimeoutError"
 
 
 def _worth_repeating(cases: list[Case], own: list[int], chance: random.Random) -> list[int]:
