@@ -36,9 +36,10 @@ DTYPES = (
 class Case:
     """One call: keyword arguments, and a few words on what is special about them.
 
-    The gradient is recorded for the arguments named in ``differentiable``, and for those in
-    ``constants``, which should get none. ``atol`` replaces the tolerance where results are
-    statistical. With ``raises`` the type of the exception is compared, and nothing else.
+    With ``tracked`` the gradient is recorded for every floating tensor, whoever it belongs to; it
+    is compared for those in ``differentiable``, and for those in ``constants``, which should get
+    none. ``atol`` replaces the tolerance where results are statistical. With ``raises`` the type of
+    the exception is compared, and nothing else.
     """
 
     label: str
@@ -47,10 +48,16 @@ class Case:
     constants: tuple[str, ...] = ()
     atol: float | None = None
     raises: bool = False
+    tracked: bool = False
 
     @property
-    def track(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
+        """Arguments whose gradients are judged."""
         return (*self.differentiable, *self.constants)
+
+    def question(self) -> "Case":
+        """The case without what it is there for: all that the side which answers may know."""
+        return Case("", self.arguments, tracked=self.tracked)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class Outcome:
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
     printed: str = ""
-    repeatable: bool = True
+    repeatable: bool | None = True  # None: called once only
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ def _build(case: Case) -> tuple[dict[str, Tensor], dict[str, Any]]:
     for name, given in case.arguments.items():
         if isinstance(given, Spec):
             arguments[name] = build(given, arguments)
-        elif name in case.track:
+        elif case.tracked and isinstance(given, Tensor) and given.is_floating_point():
             leaves[name] = given.detach().clone().requires_grad_()
             arguments[name] = leaves[name].clone()
         else:

@@ -15,6 +15,8 @@ from rlcourse.checks.calling import Case, Outcome
 
 # Faults beside the numbers: they may come together with any mistake.
 BESIDES = ("leak", "changed", "dtype")
+# Faults that only the process of the function itself can see; the numbers show nothing of them.
+UNPROVEN = ("leak", "changed")
 RELATIVE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
@@ -45,14 +47,15 @@ def compare(
         return [] if kinds[0] == kinds[1] else [Difference("error", "", *kinds)]
     if expected.error or actual.error:
         return _compare_errors(expected, actual)
-    if not (expected.repeatable and actual.repeatable):
-        return [] if expected.repeatable == actual.repeatable else [Difference("unrepeatable")]
+    if False in (expected.repeatable, actual.repeatable):
+        same = expected.repeatable == actual.repeatable or actual.repeatable is None
+        return [] if same else [Difference("unrepeatable")]
     rule = Tolerance.of(case)
     found = list(_compare_values(expected.value, actual.value, rule, "", observe is not None))
     if observe and not found:
         seen = observe(case, expected.value), observe(case, actual.value)
         found = list(_compare_values(*seen, rule, ""))
-    for name in case.track:
+    for name in case.compared:
         wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
         if not rule.close(wanted, got):
             kind = "leak" if name in case.constants else "gradient"
@@ -139,7 +142,7 @@ class Tolerance:
     def of(cls, case: Case) -> "Tolerance":
         """1e-6 relative in float64; looser where the case holds float32 or says so itself."""
         if case.atol is not None:
-            return cls(0.0, case.atol, not case.track)
+            return cls(0.0, case.atol, not case.compared)
         floats = [
             t
             for name, t in case.arguments.items()
@@ -149,7 +152,7 @@ class Tolerance:
         relative = RELATIVE[torch.float32 if single else torch.float64]
         finite = [t.double().nan_to_num(0, 0, 0).abs().max().item() for t in floats]
         absolute = relative**2 * max([1.0, *finite]) * (100 if single else 1)
-        return cls(relative, absolute, not case.track)
+        return cls(relative, absolute, not case.compared)
 
     def loosened(self) -> "Tolerance":
         """For a result in the wrong precision, so that only the precision is held against it."""

@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from rlcourse.checks.calling import Case, Facts, Outcome, call_all, one_thread
-from rlcourse.checks.comparing import BESIDES, Difference, compare, negative
+from rlcourse.checks.comparing import BESIDES, UNPROVEN, Difference, compare, negative
 from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken, last_resort
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.result import Example, Result
 
-PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
+# At most, for a function that agrees on some cases only; on all, where what is wrong with it
+# cannot be seen in its numbers.
+PARTIAL_CREDIT = 0.5
 
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
@@ -98,14 +100,15 @@ class Exam:
         failed = FailedCheck(
             self.exercise, facts, self.cases, self.expected, outcomes, differences, self.hidden
         )
+        proven = sum(any(d.kind not in UNPROVEN for d in found) for found in differences)
         try:
             found = self._explained(failed)
-            result = self._result(outcomes, failing, **found)
+            result = self._result(outcomes, failing, proven=proven, **found)
             str(result)  # what cannot be shown is not explained either
             return result
         except Exception as error:
             sentences = tuple(last_resort(failed, error))
-            return self._result(outcomes, failing, sentences=sentences)
+            return self._result(outcomes, failing, proven=proven, sentences=sentences)
 
     def _explained(self, failed: FailedCheck) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
@@ -162,7 +165,7 @@ class Exam:
         )
 
     def _reproduces(self, mistake, failed, i, attempt) -> bool:
-        repeat = not all(outcome.repeatable for outcome in failed.outcomes)
+        repeat = any(outcome.repeatable is False for outcome in failed.outcomes)
         theirs = self.outcome_of(mistake, i, repeat)
         theirs = negative(theirs) if attempt.negated else theirs
         case = self.cases[i]
@@ -176,9 +179,11 @@ class Exam:
         """Whether a difference is in a part of the result that does not follow from another."""
         return difference.kind not in BESIDES and difference.name not in self.exercise.derived
 
-    def _result(self, outcomes, failing, passed=False, unwritten=False, **found) -> Result:
+    def _result(
+        self, outcomes, failing, passed=False, unwritten=False, proven=0, **found
+    ) -> Result:
         agreeing = len(outcomes) - len(failing)
-        share = agreeing / len(outcomes)
+        share = 1 - proven / len(outcomes)
         spoken = next((o.printed for o in outcomes if o.printed), "")
         warned = next((o.warnings[0] for o in outcomes if o.warnings), "")
         return Result(

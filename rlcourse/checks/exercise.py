@@ -99,8 +99,9 @@ class Exercise:
 
         The first case comes once more with constants that require gradient and must get none.
         """
+        tracked = bool(self.differentiable or self.constants)
         drawn = [
-            replace(case, differentiable=_present(self.differentiable, case))
+            replace(case, differentiable=_present(self.differentiable, case), tracked=tracked)
             for case in self.cases(CaseSampler(seed, hidden))
         ]
         if constants := _present(self.constants, drawn[0]):

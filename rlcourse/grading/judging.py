@@ -8,12 +8,11 @@ import hashlib
 import math
 import os
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from rlcourse.checks.calling import Case, Outcome
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.result import Result
@@ -21,6 +20,7 @@ from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading import protocol
 from rlcourse.grading.answers import ExamAnswer
+from rlcourse.grading.paper import Paper
 from rlcourse.grading.sandbox import DIED, Cell, ExamRequest, Incident, Limits, Transcript
 from rlcourse.grading.submission import is_demo
 
@@ -58,14 +58,17 @@ class LessonExam:
             )
             for grade_id, exercise in self.exercises.items()
         }
-        self.papers = {g: self._paper(g, limits.step) for g in self._exams}
+        self._papers = {
+            grade_id: Paper.draw((visible.cases, hidden.cases), _seed(secret, grade_id, "order"))
+            for grade_id, (visible, hidden) in self._exams.items()
+        }
+        self.papers = {g: self._request(g, limits.step) for g in self._exams}
 
-    def _paper(self, grade_id: str, seconds: float) -> ExamRequest:
-        visible, hidden = self._exams[grade_id]
-        cases = [_bare(case) for case in (*visible.cases, *hidden.cases)]
+    def _request(self, grade_id: str, seconds: float) -> ExamRequest:
+        questions = self._papers[grade_id].questions()
         name = self.exercises[grade_id].name
-        order = {"do": "exam", "function": name, "cases": cases, "seconds": seconds}
-        return ExamRequest(grade_id, protocol.dumps(order), len(cases))
+        order = {"do": "exam", "function": name, "cases": questions, "seconds": seconds}
+        return ExamRequest(grade_id, protocol.dumps(order), len(questions))
 
     def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
         """What is to be done for a notebook: its code in order, each check where it stands."""
@@ -97,10 +100,8 @@ class LessonExam:
         visible, hidden = self._exams[grade_id]
         if answer.facts is None:
             return None
-        for case, outcome in zip((*visible.cases, *hidden.cases), answer.outcomes, strict=True):
-            _verify_gradients(case, outcome)
-        shown = list(answer.outcomes[: len(visible.cases)])
-        unseen = list(answer.outcomes[len(visible.cases) :])
+        outcomes = self._papers[grade_id].collate(answer.outcomes)
+        shown, unseen = outcomes[: len(visible.cases)], outcomes[len(visible.cases) :]
         return visible.judge(answer.facts, shown), hidden.judge(answer.facts, unseen)
 
     def _mark(self, grade_id, transcript: Transcript, results) -> Mark:
@@ -141,17 +142,6 @@ class LessonExam:
 
 def _in_words(incident: Incident) -> str:
     return f"{incident.status}{f' ({incident.detail})' if incident.detail else ''}"
-
-
-def _bare(case: Case) -> Case:
-    """A case without what it is there for."""
-    return replace(case, label="", atol=None)
-
-
-def _verify_gradients(case: Case, outcome: Outcome) -> None:
-    for name, gradient in outcome.gradients.items():
-        if gradient is not None and gradient.shape != case.arguments[name].shape:
-            raise ValueError("a gradient of another shape than its argument")
 
 
 def _seed(secret: bytes, *names: str) -> int:

@@ -146,7 +146,7 @@ class Session:
 
 def _outcome(function, case: Case) -> Outcome:
     try:
-        return call(function, case, repeat=True)
+        return call(function, case)
     except TookTooLong:
         raise
     except BaseException as error:

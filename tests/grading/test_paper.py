@@ -1,0 +1,122 @@
+"""What the answering side is asked gives nothing away, and what it answers is compared outside."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from rlcourse.checks.calling import Case, Failure, Outcome, call, describe
+from rlcourse.checks.exam import Exam
+from rlcourse.exercises import all as all_exercises
+from rlcourse.exercises import get as get_exercise
+from rlcourse.grading import protocol
+from rlcourse.grading.paper import REPEATED, Paper
+
+
+def paper_of(name, seed=0):
+    exercise = get_exercise(name)
+    halves = (Exam(exercise, seed), Exam(exercise, seed, hidden=True))
+    return halves, Paper.draw(tuple(exam.cases for exam in halves), seed)
+
+
+def verdicts(halves, paper, fn, alter=lambda outcome: outcome):
+    outcomes = paper.collate(tuple(alter(call(fn, case)) for case in paper.questions()))
+    first, second = halves
+    n = len(first.cases)
+    facts = describe(fn)
+    return first.judge(facts, outcomes[:n]), second.judge(facts, outcomes[n:])
+
+
+@pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
+def test_a_question_tells_nothing_but_its_arguments(exercise):
+    for case in Exam(exercise, 0).cases:
+        other = replace(
+            case, label="x", differentiable=(), constants=("y",), atol=9.0, raises=not case.raises
+        )
+        assert protocol.dumps(case.question()) == protocol.dumps(other.question())
+
+
+def test_constants_and_the_others_are_asked_for_alike_in_every_question():
+    for exercise in all_exercises():
+        asked = {case.tracked for case in Exam(exercise, 0).cases}
+        assert asked == {bool(exercise.differentiable or exercise.constants)}
+
+
+@pytest.mark.parametrize("name", ["ppo_clip_loss", "value_loss", "gae", "kl_shaped_rewards"])
+def test_leaving_out_gradients_in_what_a_question_calls_constant_earns_nothing(name):
+    halves, paper = paper_of(name)
+    exercise = get_exercise(name)
+
+    def leaking(**arguments):
+        value = exercise.reference(**arguments)
+        first = value[0] if isinstance(value, tuple) else value
+        extra = sum(t.sum() for n, t in arguments.items() if n in exercise.constants)
+        first = first + 0 * extra + (extra - extra.detach())
+        return (first, *value[1:]) if isinstance(value, tuple) else first
+
+    questions = iter(paper.questions())
+
+    def lie(outcome):
+        question = next(questions)
+        hidden = {n: None for n in (*question.constants, *question.differentiable)}
+        return replace(outcome, gradients={**outcome.gradients, **hidden})
+
+    for result in verdicts(halves, paper, leaking, lie):
+        assert not result.passed and result.score <= 0.5
+
+
+def test_a_fault_that_numbers_do_not_show_costs_half_and_no_more():
+    halves, paper = paper_of("reinforce_loss")
+    right = get_exercise("reinforce_loss").reference
+    for fault in ({"changed": ("mask",)}, {"changed": ("advantages", "mask")}):
+        for result in verdicts(halves, paper, right, lambda o, f=fault: replace(o, **f)):
+            assert result.score == 0.5 and result.agreeing == 0
+
+
+def test_a_few_cases_of_each_half_come_twice_those_with_chance_first():
+    (visible, hidden), paper = paper_of("sample_tokens")
+    n = len(visible.cases)
+    again = paper.order[n + len(hidden.cases) :]
+    assert sorted(i < n for i in again) == [False] * REPEATED + [True] * REPEATED
+    assert all("generator" in paper.cases[i].arguments for i in again)
+    assert set(paper.order) == set(range(n + len(hidden.cases)))
+
+
+def test_what_is_not_repeatable_is_seen_whatever_the_process_says_of_itself():
+    halves, paper = paper_of("mean_reward")
+
+    def noisy(rewards):
+        return rewards.mean() * (1 + 1e-12 * torch.rand(()).double())
+
+    for result in verdicts(halves, paper, noisy, lambda o: replace(o, repeatable=True)):
+        assert not result.passed and "two different results" in result.message
+
+
+def test_the_mistake_of_ignoring_the_generator_is_named_although_few_cases_are_asked_twice():
+    halves, paper = paper_of("sample_tokens")
+    (mistake,) = (
+        m for m in get_exercise("sample_tokens").mistakes if "ignores" in m.implementation.__name__
+    )
+    for result in verdicts(halves, paper, mistake.implementation):
+        assert result.mistake == mistake.name
+
+
+def test_a_repeat_that_time_ran_out_on_is_no_proof_of_anything():
+    case = Case("", {"x": torch.ones(2)})
+    paper = Paper((case,), (0, 0))
+    late = Outcome(error=Failure("TimeoutError", "the function ran too long"))
+    (found,) = paper.collate((Outcome(value=1.0), late))
+    assert found.repeatable is None and found.value == 1.0
+    (found,) = paper.collate((Outcome(value=1.0), Outcome(value=2.0)))
+    assert found.repeatable is False
+
+
+@pytest.mark.parametrize(
+    "gradients",
+    [{"y": torch.ones(2)}, {"x": "text"}, {"x": torch.ones(3)}, {"x": torch.ones(2).long()}],
+    ids=["of nothing", "text", "shape", "whole numbers"],
+)
+def test_gradients_that_are_none_are_refused(gradients):
+    paper = Paper((Case("", {"x": torch.ones(2)}),), (0,))
+    with pytest.raises(ValueError, match="gradient"):
+        paper.collate((Outcome(gradients=gradients),))
