@@ -8,3 +8,7 @@ class UserError(Exception):
     """
 
     exit_code = 1
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: IPython asks for it, and has forty lines without."""
+        return [f"rlcourse: {self}"]

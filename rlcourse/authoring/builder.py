@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 import rlcourse
+from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.lab.answers import answered_cells
 
@@ -25,7 +26,7 @@ from .lesson import Lesson, read_lesson
 from .notebooks import dumps, solved_notebook, source_notebook, student_notebook, without_outputs
 from .results import check_output
 
-WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+ALIVE_ONLY = {"application/vnd.jupyter.widget-view+json", bars.MIME}
 CELL_TIMEOUT = 600.0  # seconds: a demo cell trains for up to two minutes on a laptop
 
 
@@ -190,11 +191,11 @@ def execute_solution(
 
 
 def _drop_widgets(notebook: NotebookNode) -> None:
-    """Take out progress bars and sliders: without a kernel behind them they are dead text."""
+    """Take out sliders, which are dead without a kernel, and bars, which say how long it took."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if WIDGET_MIME not in o.get("data", {})]
+            cell.outputs = [o for o in cell.outputs if not ALIVE_ONLY & set(o.get("data", {}))]
 
 
 def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from tqdm.auto import tqdm
+from tqdm.std import tqdm
 
+from rlcourse.bars import bar
 from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import EvaluationDirectory, Records, fingerprint
 from rlcourse.evaluation.results import Evaluation
@@ -75,11 +76,11 @@ def evaluate_policy(
 
     done = len(records.transcripts)
     batches = in_batches(work, len(problems), samples, records.at_once or batch, done)
-    bar = tqdm(
+    shown = bar(
         total=len(problems), initial=done, desc="evaluate", leave=False, disable=not progress
     )
     try:
-        _keep(batches, records, len(problems), bar)
+        _keep(batches, records, len(problems), shown)
         evaluation = Evaluation.of(records.transcripts, temperature, records.seconds)
         records.finish(evaluation, policy.device)
     finally:
@@ -87,16 +88,16 @@ def evaluate_policy(
     return evaluation
 
 
-def _keep(batches, records: Records, total: int, bar: tqdm) -> None:
+def _keep(batches, records: Records, total: int, shown: tqdm) -> None:
     """Keep each batch as it is finished, and stop between two where somebody asks for it."""
     # What keeps nothing has nothing to stop for: Ctrl-C then acts at once, as it always does.
     listening = StopRequest() if records.lasting else nullcontext()
-    with bar, listening as stop:
+    with shown, listening as stop:
         started = time.perf_counter()
         for solved, at_once in batches:
             records.append(solved, at_once, time.perf_counter() - started)
             started = time.perf_counter()
-            bar.update(len(solved))
+            shown.update(len(solved))
             done = len(records.transcripts)
             if stop and done < total:
                 raise Interrupted(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
-from tqdm.auto import tqdm
+from tqdm.std import tqdm
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.results import Completion, Transcript

@@ -80,6 +80,19 @@ def update_metrics(
     return metrics
 
 
+def nothing_to_learn_from(history: Sequence[dict]) -> str | None:
+    """What to say of a run in which no step had a gradient, as when every answer is wrong."""
+    # A step of the user's own reports a loss alone; one without any row left reports neither.
+    if any(metrics.get("grad_norm", "loss" in metrics) for metrics in history):
+        return None
+    rewards = [metrics["reward/mean"] for metrics in history if "reward/mean" in metrics]
+    seen = f", and the mean reward was {sum(rewards) / len(rewards):.2f}" if rewards else ""
+    return (
+        f"nothing was learned: no step had a gradient{seen}. Read some completions in the report: "
+        "is the task too hard, max_tokens too small, or is no answer ever read as right?"
+    )
+
+
 class MetricsWriter:
     """Appends each step's metrics to ``metrics.jsonl`` and, where it is installed, TensorBoard.
 

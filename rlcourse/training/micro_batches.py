@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
-from tqdm.auto import tqdm
+from tqdm.std import tqdm
 
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.batches import trimmed

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
+from rlcourse.bars import bar
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Interval
 from rlcourse.files import write_text
@@ -242,7 +242,7 @@ def sampled_pairs(
     generator = derived_generator(policy.device, recipe.seed, purpose)
     pairs = []
     starts = range(0, len(problems), recipe.prompts_per_step)
-    for start in tqdm(starts, purpose, leave=False, disable=not progress):
+    for start in bar(starts, desc=purpose, leave=False, disable=not progress):
         some = list(problems[start : start + recipe.prompts_per_step])
         with autocast(policy.device, recipe.dtype):
             rollouts = sampled(policy, some, recipe, generator)

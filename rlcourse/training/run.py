@@ -6,12 +6,12 @@ were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face form
 and ``result.json``, whose presence says: finished.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from tqdm.auto import tqdm
-
+from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.policy.lora import add_adapters, merge_adapters
@@ -24,7 +24,7 @@ from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_chec
 from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring import evaluation_of, held_out_metrics
-from rlcourse.training.metrics import MetricsWriter
+from rlcourse.training.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.optimizer import NonFinite
 from rlcourse.training.outcome import Run, load_run
@@ -117,17 +117,17 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     trained = policy if learner.reward_model is None else None
     run = Run(recipe, trained, writer.history, before, directory=out)
     run.reward_model = learner.reward_model
-    bar = tqdm(
-        total=recipe.steps, initial=done, desc=recipe.algorithm, unit="step", disable=not progress
-    )
+    options = {"total": recipe.steps, "initial": done, "unit": "step"}
+    shown = bars.bar(desc=recipe.algorithm, disable=not progress, **options)
     try:
         for metrics in learner.steps(done):
             done = metrics["step"]
             if recipe.eval_every and done % recipe.eval_every == 0:
                 metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
             writer.write(metrics)
-            bar.set_postfix(shown_in_bar(metrics), refresh=False)
-            bar.update()
+            bars.follow(shown, "reward", metrics.get("reward/mean"))
+            shown.set_postfix(shown_in_bar(metrics), refresh=False)
+            shown.update()
             last = done == recipe.steps
             due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
             if out and (last or due or stop):
@@ -138,8 +138,10 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     except NonFinite as error:
         raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
     finally:
-        bar.close()
+        shown.close()
         writer.close()
+    if warning := nothing_to_learn_from(run.metrics):
+        print(f"rlcourse: {warning}", file=sys.stderr)
     if recipe.lora:
         merge_adapters(policy)
     run.after = evaluation_of(policy, recipe, task, out, "after", progress)

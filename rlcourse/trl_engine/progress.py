@@ -8,9 +8,9 @@ import time
 from statistics import fmean
 
 import torch
-from tqdm.auto import tqdm
 from transformers import TrainerCallback
 
+from rlcourse.bars import bar
 from rlcourse.signals import StopRequest
 from rlcourse.training import run as local
 from rlcourse.training.metrics import MetricsWriter
@@ -78,7 +78,7 @@ class Progress(TrainerCallback):
         self.writer = MetricsWriter(job.out, done) if job.processes.first else None
         silent = not (job.progress and job.processes.first)
         name, steps = self.recipe.algorithm, self.recipe.steps
-        self.bar = tqdm(total=steps, initial=done, desc=name, unit="step", disable=silent)
+        self.bar = bar(total=steps, initial=done, desc=name, unit="step", disable=silent)
 
     @property
     def history(self) -> list[dict]:

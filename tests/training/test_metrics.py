@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rlcourse.training.metrics import rollout_metrics
+from rlcourse.training import train
+from rlcourse.training.metrics import nothing_to_learn_from, rollout_metrics
 
 
 @pytest.fixture
@@ -33,3 +34,25 @@ def test_a_length_of_no_completions_is_absent_not_nan(rollouts, value, absent):
     metrics = of(rollouts, [value] * 4)
     assert f"completions/mean_length_{absent}" not in metrics
     assert all(number == number for number in metrics.values())
+
+
+def test_a_run_that_never_had_a_signal_says_so(policy, task, recipe, capsys):
+    settings = recipe(steps=2, eval_problems=0)
+    train(settings, policy=policy, task=task, progress=False, reward=never)
+    said = capsys.readouterr().err
+    assert "nothing was learned: no step had a gradient, and the mean reward was 0.00" in said
+    train(settings, policy=policy, task=task, progress=False, reward=by_length)
+    assert capsys.readouterr().err == ""
+
+
+def test_steps_that_report_no_gradient_are_not_taken_for_none():
+    assert nothing_to_learn_from([{"step": 1, "loss": 0.5}]) is None
+    assert "no step had a gradient." in nothing_to_learn_from([{"step": 1}])
+
+
+def never(completions):
+    return torch.zeros(len(completions))
+
+
+def by_length(completions):
+    return torch.tensor([float(len(text)) for text in completions])

@@ -1,0 +1,50 @@
+"""Progress in a notebook: an output that survives saving, and one sentence for a failure."""
+
+import nbformat
+from nbclient import NotebookClient
+
+from rlcourse import bars
+
+BAR = """
+import sys
+from rlcourse import bars
+for i in bars.bar(range(3), desc="a lesson", mininterval=0):
+    pass
+with bars.bar(total=2, desc="train", mininterval=0) as shown:
+    for reward in (0.25, 0.75):
+        bars.follow(shown, "reward", reward)
+        shown.update()
+for i in bars.bar(range(3), desc="short", leave=False, mininterval=0):
+    pass
+"""
+FAILURE = """
+from rlcourse.errors import UserError
+def deep():
+    raise UserError("the disk is full: free some space")
+deep()
+"""
+
+
+def executed(*sources):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=600, kernel_name="python3", allow_errors=True).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+def test_a_bar_is_saved_as_html_with_its_curve_and_a_failure_is_one_line():
+    shown, failure = executed(BAR, FAILURE)
+    assert all(output.output_type == "display_data" for output in shown)
+    html = [output["data"]["text/html"] for output in shown]
+    assert "a lesson: 100%" in html[0] and "<svg" not in html[0]
+    assert "reward: 0.25 → 0.75" in html[1] and "<polyline" in html[1]
+    assert html[2] == ""  # it was not to be left
+    assert not any("widget" in mime for output in shown for mime in output["data"])
+    assert failure[0].traceback == ["rlcourse: the disk is full: free some space"]
+
+
+def test_outside_of_a_notebook_it_is_tqdm(capfd):
+    assert list(bars.bar(range(2), desc="plain")) == [0, 1]
+    assert "plain: 100%" in capfd.readouterr().err
+    with bars.bar(total=1, disable=True) as shown:
+        bars.follow(shown, "reward", 1.0)
