@@ -13,6 +13,7 @@ from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.result import CheckFailed, Result
 from rlcourse.errors import UserError
 from rlcourse.student import record
+from rlcourse.student.patience import patience
 
 _hints_shown: dict[str, int] = {}
 
@@ -44,7 +45,9 @@ def check(
 
 def _examine(fn: Callable, exercise: Exercise, seed: int | None, hidden: bool) -> Result:
     exam = Exam(exercise, seed, hidden)
-    return exam.judge(describe(fn), call_all(fn, exam.cases))
+    with patience():
+        outcomes = call_all(fn, exam.cases)
+    return exam.judge(describe(fn), outcomes)
 
 
 def _exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -13,7 +15,8 @@ from rlcourse.checks.result import MIME_TYPE, CheckFailed
 from rlcourse.errors import UserError
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
-from rlcourse.student import record
+from rlcourse.student import checking, record
+from rlcourse.student.patience import patience
 
 
 @pytest.fixture(autouse=True)
@@ -261,3 +264,18 @@ def test_student_side_loads_without_references():
 def test_exercises_come_in_lesson_order():
     lessons = [exercise.lesson for exercise in every()]
     assert lessons == sorted(lessons)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm on this system")
+def test_a_function_that_never_ends_is_interrupted_and_its_line_named(monkeypatch):
+    def forever(logprobs, advantages, mask):
+        while mask.shape[0] != mask.shape[1]:
+            pass
+        return reinforce_loss(logprobs, advantages, mask)
+
+    monkeypatch.setattr(checking, "patience", partial(patience, 0.2, 0.2))
+    before = signal.getsignal(signal.SIGALRM)
+    result = examine(forever)
+    assert not result.passed and 0 < result.agreeing < result.cases
+    assert "is there a loop that never ends?" in result.message
+    assert signal.getsignal(signal.SIGALRM) is before
