@@ -116,6 +116,61 @@ def test_the_arrows_have_no_cycle():
             assert part not in everything_below(lower)
 
 
+def runtime_imports(tree: ast.AST) -> list[ast.stmt]:
+    """Import statements, also inside functions, without those that only type checkers follow."""
+    found = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        found += [node] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+        found += runtime_imports(node)
+    return found
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Which module of rlcourse imports which."""
+    modules = {module_of(path).removesuffix(".__init__"): path for path in sources()}
+    graph = {}
+    for module, path in modules.items():
+        names = set()
+        for node in runtime_imports(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            else:
+                package = path.relative_to(ROOT).parent.parts
+                base = package[: len(package) - node.level + 1] if node.level else ()
+                source = ".".join([*base, *filter(None, [node.module])])
+                inside = {f"{source}.{alias.name}" for alias in node.names}
+                names |= (inside & set(modules)) or {source}
+        graph[module] = names & set(modules) - {module}
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other, directly or around a corner."""
+    reached = {}
+    for start in graph:
+        found, new = set(), set(graph[start])
+        while new:
+            found |= new
+            new = set().union(*(graph[module] for module in new)) - found
+        reached[start] = found
+    groups = {
+        tuple(sorted(b for b in reached[a] if a in reached[b])) for a in graph if a in reached[a]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def test_no_modules_import_each_other():
+    """Not even inside of functions, where Python lets them: each can be read before the other."""
+    assert not circles(import_graph())
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"f"}, "f": {"e"}}
+    assert circles(graph) == [["b", "c"], ["e", "f"]]
+
+
 @pytest.mark.parametrize("part", BELOW)
 def test_arrows_run_one_way(part):
     for path in sources():

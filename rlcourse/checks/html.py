@@ -2,11 +2,14 @@
 
 import re
 from html import escape as html_escape
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from rlcourse.checks.comparing import Difference, Tolerance
-from rlcourse.checks.result import Example, Result
+
+if TYPE_CHECKING:  # a result shows itself by what is here
+    from rlcourse.checks.result import Example, Result
 
 GREEN, RED = "#2a9d5c", "#d1553b"  # readable on white and on black
 GREY = "rgba(128, 128, 128, .6)"
@@ -46,7 +49,7 @@ def folded(summary: str, content: str, is_open: bool = False) -> str:
     )
 
 
-def result_html(result: Result) -> str:
+def result_html(result: "Result") -> str:
     """A check's verdict."""
     head, _, tail = result.headline.partition("   ")
     parts = [f"<div><strong>{prose(head)}</strong> &ensp;{prose(tail)}</div>"]
@@ -65,7 +68,7 @@ def result_html(result: Result) -> str:
     return box("".join(parts), GREEN if result.passed else RED)
 
 
-def _example_html(example: Example) -> str:
+def _example_html(example: "Example") -> str:
     drawn = _drawable(example)
     rows = "".join(
         f'<tr><td style="text-align: left; padding: 0 1em 0 0; opacity: .75">{escape(name)}</td>'
@@ -79,7 +82,7 @@ def _example_html(example: Example) -> str:
     return f'<div style="margin-top: .4em">{label}</div>{table}{picture}'
 
 
-def _drawable(example: Example) -> Difference | None:
+def _drawable(example: "Example") -> Difference | None:
     """The first difference between two (N, T) tensors that fit on a screen: worth a picture."""
     for difference in example.differences:
         pair = difference.expected, difference.actual
@@ -90,7 +93,7 @@ def _drawable(example: Example) -> Difference | None:
     return None
 
 
-def _grids_html(example: Example, difference: Difference) -> str:
+def _grids_html(example: "Example", difference: Difference) -> str:
     mask = example.case.arguments.get("mask")
     if not isinstance(mask, Tensor) or mask.shape != difference.expected.shape:
         mask = None

@@ -2,10 +2,10 @@
 
 from rlcourse.evaluation.comparing import Comparison, Difference, compare
 from rlcourse.evaluation.directory import read_evaluation
-from rlcourse.evaluation.measure import evaluate_policy, greedy_accuracy
+from rlcourse.evaluation.measure import evaluate_policy, greedy_accuracy, transcripts_table
 from rlcourse.evaluation.results import Completion, Evaluation, Interval, Transcript
 from rlcourse.evaluation.tables import evaluation_table
-from rlcourse.evaluation.transcripts import telling, transcripts_table
+from rlcourse.evaluation.transcripts import telling
 
 __all__ = [
     "Comparison",

@@ -14,6 +14,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import EvaluationDirectory, Records, fingerprint
 from rlcourse.evaluation.results import Evaluation
 from rlcourse.evaluation.solving import Judge, Sampling, in_batches, is_right, solve
+from rlcourse.evaluation.transcripts import TranscriptsTable, side_by_side
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Problem, extract_answer
 
@@ -125,3 +126,21 @@ def greedy_accuracy(
 
     counts = in_batches(count_right, len(problems), samples=1, at_once=batch)
     return sum(right for right, _ in counts) / len(problems)
+
+
+def transcripts_table(*evaluated, problems=None, count: int = 6, names=None) -> TranscriptsTable:
+    """Completions of the same problems, one column for each evaluation (or policy) given.
+
+    ``transcripts_table(run.before, run.after)``, or with a policy,
+    ``transcripts_table(policy, problems=task.evaluation)``. Problems
+    whose outcome changed come first.
+    """
+    evaluations = [
+        e if isinstance(e, Evaluation) else evaluate_policy(e, problems[:count]) for e in evaluated
+    ]
+    if names is None:
+        names = {1: ["completion"], 2: ["before", "after"]}.get(
+            len(evaluations), [f"policy {i + 1}" for i in range(len(evaluations))]
+        )
+    columns = {name: e.transcripts for name, e in zip(names, evaluations, strict=True)}
+    return side_by_side(columns, evaluations[0].samples, count)

@@ -33,6 +33,7 @@ from statistics import fmean
 import torch
 
 from rlcourse.algorithms.evaluation import bootstrap_interval, majority_vote, pass_at_k
+from rlcourse.evaluation.transcripts import side_by_side
 
 
 @dataclass(frozen=True)
@@ -195,9 +196,10 @@ class Evaluation:
         )
 
     def _repr_html_(self) -> str:
-        from rlcourse.evaluation.transcripts import transcripts_table
-
-        return f"<p>{self}</p>" + transcripts_table(self)._repr_html_()
+        return (
+            f"<p>{self}</p>"
+            + side_by_side({"completion": self.transcripts}, self.samples, 6)._repr_html_()
+        )
 
 
 def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:

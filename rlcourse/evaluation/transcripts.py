@@ -1,9 +1,10 @@
 """Completions side by side, right ones and wrong ones told apart by color and by a mark."""
 
 from html import escape as html_escape
+from typing import TYPE_CHECKING
 
-from rlcourse.evaluation.measure import evaluate_policy
-from rlcourse.evaluation.results import Evaluation, Transcript
+if TYPE_CHECKING:  # an evaluation shows itself as such a table
+    from rlcourse.evaluation.results import Transcript
 
 STYLE = """
 .rl-transcripts { border-collapse: collapse; width: 100%; font-size: 0.9em; }
@@ -23,7 +24,7 @@ def escape(text: str) -> str:
 class TranscriptsTable:
     """A table of transcripts: HTML in a notebook, plain text elsewhere."""
 
-    def __init__(self, columns: dict[str, list[Transcript]], samples: int):
+    def __init__(self, columns: dict[str, list["Transcript"]], samples: int):
         self.columns = columns
         self.samples = samples
 
@@ -58,28 +59,17 @@ class TranscriptsTable:
     __repr__ = __str__
 
 
-def transcripts_table(*evaluated, problems=None, count: int = 6, names=None) -> TranscriptsTable:
-    """Completions of the same problems, one column for each evaluation (or policy) given.
-
-    ``transcripts_table(run.before, run.after)``, or with a policy,
-    ``transcripts_table(policy, problems=task.evaluation)``. Problems
-    whose outcome changed come first.
-    """
-    evaluations = [
-        e if isinstance(e, Evaluation) else evaluate_policy(e, problems[:count]) for e in evaluated
-    ]
-    if names is None:
-        names = {1: ["completion"], 2: ["before", "after"]}.get(
-            len(evaluations), [f"policy {i + 1}" for i in range(len(evaluations))]
-        )
-    chosen = telling(*(e.transcripts for e in evaluations), count=count)
-    columns = {
-        name: [e.transcripts[i] for i in chosen] for name, e in zip(names, evaluations, strict=True)
-    }
-    return TranscriptsTable(columns, evaluations[0].samples)
+def side_by_side(
+    columns: dict[str, list["Transcript"]], samples: int, count: int
+) -> TranscriptsTable:
+    """`count` problems worth reading out of these columns, whose rows are the same problems."""
+    chosen = telling(*columns.values(), count=count)
+    return TranscriptsTable(
+        {name: [ts[i] for i in chosen] for name, ts in columns.items()}, samples
+    )
 
 
-def telling(*columns: list[Transcript], count: int) -> list[int]:
+def telling(*columns: list["Transcript"], count: int) -> list[int]:
     """Indices of `count` problems worth reading: newly solved, lost, still wrong, always right."""
     outcomes = {
         i: tuple(t.correct for t in row) for i, row in enumerate(zip(*columns, strict=True))

@@ -14,19 +14,9 @@ learning rate are ours; `settings` says which field of a recipe becomes which ar
 TRL and accelerate are an extra of the package, and are imported when a run starts.
 """
 
-from pathlib import Path
+from rlcourse.trl_engine.directory import require_local
 
-from rlcourse.errors import UserError
-
-ENGINE_FILE = "engine.json"  # in a run directory: this engine made it
-
-__all__ = ["ENGINE_FILE", "require_local", "train"]
-
-
-def require_local(out: Path) -> None:
-    """Raise ``UserError`` where `out` holds an unfinished run of this engine: it alone goes on."""
-    if (out / ENGINE_FILE).exists() and not (out / "result.json").exists():
-        raise UserError(f"{out} was started with --engine trl: resume it with --engine trl")
+__all__ = ["require_local", "train"]
 
 
 def __getattr__(name: str):

@@ -27,7 +27,7 @@ from rlcourse.training.optimizer import NonFinite
 from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.run_directory import false_start_undone, open_directory
-from rlcourse.trl_engine import ENGINE_FILE
+from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
 from rlcourse.trl_engine.rank_zero import Start, after_training, before_training

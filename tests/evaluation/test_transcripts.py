@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from scripted import PROBLEMS, right_when
 
-from rlcourse.evaluation import evaluate_policy
-from rlcourse.evaluation.transcripts import telling, transcripts_table
+from rlcourse.evaluation import evaluate_policy, telling, transcripts_table
 from rlcourse.tasks.problem import Problem
 
 
