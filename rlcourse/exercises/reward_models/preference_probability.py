@@ -36,7 +36,7 @@ def by_exponentials(reward_a, reward_b):
 EXERCISE = Exercise(
     reference=preference_probability,
     lesson="08_reward_models",
-    section="From comparisons to scores",
+    section="From comparisons to rewards",
     points=1,
     difficulty=1,
     minutes=5,
