@@ -236,6 +236,26 @@ def test_conda_environment_is_in_step_with_pyproject():
     assert f"python{project()['requires-python']}" in environment["dependencies"]
 
 
+def test_exact_versions_stand_in_the_lock_alone():
+    """Whoever brings a torch of their own, as hosted notebooks do, keeps it."""
+    declared = [*project()["dependencies"]]
+    for extra in project()["optional-dependencies"].values():
+        declared += extra
+    specifiers = [s for line in declared for s in Requirement(line).specifier]
+    assert len(specifiers) > 10
+    assert not [str(s) for s in specifiers if s.operator in ("==", "===")]
+
+
+def test_there_is_one_version_of_the_project():
+    import rlcourse
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "rlcourse.__version__"
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == rlcourse.__version__
+
+
 def test_lock_fulfils_every_requirement():
     lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
     locked = requirements(line for line in lines if line and not line.startswith("#"))
