@@ -17,7 +17,7 @@ PACKAGE = ROOT / "rlcourse"
 
 # What each part may import of ours, besides itself. Arrows run one way; the command line may use
 # everything, and nothing may use it.
-COMMAND_LINE = {"cli", "doctor", "__main__"}
+COMMAND_LINE = {"cli", "commands", "doctor", "__main__"}
 UTILITIES = {"errors", "files", "machine", "seeds", "signals"}
 BELOW = {
     "errors": set(),
