@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def test_a_version_outside_of_the_range_is_missing(monkeypatch):
     torch = next(finding for finding in doctor._packages() if finding.name == "torch")
     assert torch.state == "missing" and "0.0.1, but" in torch.found
     assert torch.advice.startswith('pip install "torch')
+
+
+def test_where_grading_cannot_run_the_doctor_says_so_in_one_line(monkeypatch):
+    """As on Windows, which lacks the modules that confining student code needs."""
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    monkeypatch.delitem(sys.modules, "rlcourse.grading.isolation", raising=False)
+    (finding,) = doctor._isolation()
+    assert finding.state == "absent" and finding.advice == "grade on Linux"
 
 
 def test_every_extra_that_a_text_or_a_message_advises_exists():
