@@ -14,16 +14,22 @@ from typing import Annotated
 
 import typer
 
+from rlcourse.commands import Commands
 from rlcourse.errors import UserError
 from rlcourse.lab.commands import lab, lessons
 
 app = typer.Typer(
+    cls=Commands,
     help="Reinforcement learning for language models: the functions you write train the model.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+RECIPE = "A YAML file, or the name of a shipped recipe: `rlcourse recipes` lists them."
+SETTINGS = "Settings to change: `rlcourse recipes RECIPE` lists them."
 
 
 class Engine(StrEnum):
@@ -81,9 +87,21 @@ def prove(
 
 
 @app.command()
+def recipes(
+    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="One of them, or a file.")] = "",
+) -> None:
+    """List the recipes; of one recipe, every setting with its value and meaning."""
+    from rlcourse.training.listing import list_recipes, list_settings
+
+    print(list_settings(recipe) if recipe else list_recipes())
+
+
+@app.command()
 def train(
-    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe, or a YAML file.")],
-    settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    recipe: Annotated[str, typer.Argument(help=RECIPE)],
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help=SETTINGS)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Run directory [default: the next in runs/].")
     ] = None,
@@ -125,8 +143,10 @@ def next_run_directory(name: str) -> Path:
 
 @app.command()
 def plan(
-    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe, or a YAML file.")],
-    settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    recipe: Annotated[str, typer.Argument(help=RECIPE)],
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help=SETTINGS)
+    ] = None,
     gpu: Annotated[str | None, typer.Option(help="One GPU, such as L4 [default: all].")] = None,
     price: Annotated[
         float | None, typer.Option(min=0, help="Dollars an hour that you pay for --gpu.")

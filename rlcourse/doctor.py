@@ -11,8 +11,6 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-EXTRAS = {"tensorboard": "tensorboard", "trl": "trl"}
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -44,11 +42,9 @@ def _python() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     for text in importlib.metadata.requires("rlcourse") or ():
         requirement = Requirement(text)
-        optional = requirement.marker is not None
-        if optional and not any(
-            requirement.marker.evaluate({"extra": extra}) for extra in EXTRAS.values()
-        ):
-            continue
+        extra = _extra_of(requirement)
+        if requirement.marker is not None and extra is None:
+            continue  # for tests, or for another machine
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
@@ -57,12 +53,22 @@ def _packages() -> Iterator[Finding]:
             yield Finding("packages", requirement.name, "ok", version)
             continue
         found = f"{version}, but rlcourse needs {requirement.specifier}" if version else "absent"
-        if optional:
-            advice = f'optional: pip install "rlcourse[{requirement.name}]"'
+        if extra:
+            advice = f'optional: pip install "rlcourse[{extra}]"'
             yield Finding("packages", requirement.name, "absent", found, advice)
         else:
             advice = f'pip install "{requirement.name}{requirement.specifier}"'
             yield Finding("packages", requirement.name, "missing", found, advice)
+
+
+def _extra_of(requirement: Requirement) -> str | None:
+    """The extra that brings a requirement; None for what is always needed, or for tests only."""
+    marker = requirement.marker
+    if marker is None or marker.evaluate({"extra": ""}):
+        return None
+    extras = importlib.metadata.metadata("rlcourse").get_all("Provides-Extra") or []
+    brings = (extra for extra in extras if marker.evaluate({"extra": extra}))
+    return next((extra for extra in brings if extra != "test"), None)
 
 
 def _machine() -> Iterator[Finding]:
@@ -101,8 +107,12 @@ def _memory_bytes() -> int | None:
 
 def _isolation() -> Iterator[Finding]:
     """The layers around student code, each of them tried; only instructors need them."""
-    from rlcourse.grading.isolation import ADVICE, LAYERS, probe
-
+    try:
+        from rlcourse.grading.isolation import ADVICE, LAYERS, probe
+    except ImportError:  # Windows has neither users nor limits as they are meant there
+        reason = f"not on {platform.system()}"
+        yield Finding("isolation", "grading", "absent", reason, "grade on Linux")
+        return
     found = probe()
     for name, meaning in LAYERS.items():
         if name in found.standing:

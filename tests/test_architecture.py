@@ -17,7 +17,7 @@ PACKAGE = ROOT / "rlcourse"
 
 # What each part may import of ours, besides itself. Arrows run one way; the command line may use
 # everything, and nothing may use it.
-COMMAND_LINE = {"cli", "doctor", "__main__"}
+COMMAND_LINE = {"cli", "commands", "doctor", "__main__"}
 UTILITIES = {"bars", "errors", "files", "machine", "seeds", "signals"}
 BELOW = {
     "bars": set(),
@@ -320,6 +320,26 @@ def test_conda_environment_is_in_step_with_pyproject():
     (pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     assert requirements(pip) == requirements(project()["dependencies"])
     assert f"python{project()['requires-python']}" in environment["dependencies"]
+
+
+def test_exact_versions_stand_in_the_lock_alone():
+    """Whoever brings a torch of their own, as hosted notebooks do, keeps it."""
+    declared = [*project()["dependencies"]]
+    for extra in project()["optional-dependencies"].values():
+        declared += extra
+    specifiers = [s for line in declared for s in Requirement(line).specifier]
+    assert len(specifiers) > 10
+    assert not [str(s) for s in specifiers if s.operator in ("==", "===")]
+
+
+def test_there_is_one_version_of_the_project():
+    import rlcourse
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "rlcourse.__version__"
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == rlcourse.__version__
 
 
 def test_lock_fulfils_every_requirement():

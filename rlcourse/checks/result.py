@@ -11,6 +11,11 @@ SHOWN = ("value", "shape", "gradient", "leak", "after")  # differences with two 
 MIME_TYPE = "application/vnd.rlcourse.check+json"
 
 
+def counted(number: float, noun: str) -> str:
+    """ "1 point", "2 points"."""
+    return f"{number:g} {noun}" + ("" if number == 1 else "s")
+
+
 @dataclass(frozen=True)
 class Example:
     """The smallest failing case, and what differs on it."""
@@ -85,7 +90,7 @@ class Result:
         if self.unwritten:
             return f"✗ {self.exercise} is not written yet"
         sign = "✓" if self.passed else "✗"
-        earned = f" · {self.points:g} points" if self.passed and self.max_points else ""
+        earned = f" · {counted(self.points, 'point')}" if self.passed and self.max_points else ""
         return f"{sign} {self.exercise}   {self.agreeing} of {self.cases} cases agree{earned}"
 
     @property

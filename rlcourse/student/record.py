@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from rlcourse import exercises
-from rlcourse.checks.result import Result
+from rlcourse.checks.result import Result, counted
 
 
 def home() -> Path:
@@ -130,7 +130,8 @@ def _sign(entry: dict) -> str:
 
 def _words(entry: dict, points: float) -> str:
     if entry["passed"]:
-        return f"passes, {points:g} points"
+        return f"passes, {counted(points, 'point')}"
     if entry["attempts"]:
-        return f"{entry['attempts']} attempts, {entry['score'] * points:.2g} of {points:g} points"
-    return f"not begun, {points:g} points"
+        earned = f"{entry['score'] * points:.2g} of {counted(points, 'point')}"
+        return f"{counted(entry['attempts'], 'attempt')}, {earned}"
+    return f"not begun, {counted(points, 'point')}"

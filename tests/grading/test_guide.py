@@ -152,6 +152,28 @@ def test_feedback_and_export_stand_where_the_guide_says(desk):
     assert len(list((desk.exchange / "rlcourse" / "feedback").glob("*.html"))) == 1
 
 
+def test_git_ignores_whatever_the_guide_makes(desk):
+    """Students' work, grades and the secret must not be one `git add` away from being public."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "course"], cwd=room.REPOSITORY, capture_output=True, text=True
+    )
+    if listing.returncode != 0:
+        pytest.skip("needs a git checkout: it asks git")
+    tracked = set(listing.stdout.split("\0"))
+    repository = desk.course.parent
+    found = (p.relative_to(repository).as_posix() for p in desk.course.rglob("*") if p.is_file())
+    made = sorted(name for name in found if name not in tracked and "__pycache__" not in name)
+    assert {"course/.grading-secret", "course/grades.csv"} <= set(made)
+    ignored = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        cwd=room.REPOSITORY,
+        input="\n".join(made),
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    assert sorted(ignored) == made
+
+
 def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
     from rlcourse.grading import sandbox, submission
 

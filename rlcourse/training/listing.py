@@ -1,0 +1,36 @@
+"""The shipped recipes and a recipe's settings as text, for ``rlcourse recipes``."""
+
+import re
+from dataclasses import fields
+
+from rlcourse.training.recipe import SHIPPED, Recipe, load_recipe, shipped_recipes
+
+
+def list_recipes() -> str:
+    """A line a recipe: its name, and the sentence that its file begins with."""
+    names = shipped_recipes()
+    width = max(map(len, names))
+    lines = [f"{name:{width}}  {about(name)}" for name in names]
+    return "\n".join([*lines, "", "rlcourse recipes RECIPE lists the settings of one."])
+
+
+def about(name: str) -> str:
+    """The first sentence of the comment at the head of a shipped recipe."""
+    text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
+    comment = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        comment.append(line.removeprefix("#").strip())
+    return re.split(r"(?<!\bDr)\. (?=[A-Z])", " ".join(comment))[0].rstrip(".") + "."
+
+
+def list_settings(recipe: str) -> str:
+    """A line a setting: name, the recipe's value, and what it is."""
+    values = load_recipe(recipe).to_dict()
+    shown = {name: "null" if value is None else str(value) for name, value in values.items()}
+    width = max(map(len, shown))
+    return "\n".join(
+        f"{field.name:{width}}  {shown[field.name]:16}  {field.metadata['help']}"
+        for field in fields(Recipe)
+    )

@@ -1,0 +1,83 @@
+"""What the command line says of itself: whole descriptions, recipes, settings, a second Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+from typer.testing import CliRunner
+
+from rlcourse.cli import app
+from rlcourse.training import Recipe, shipped_recipes
+from rlcourse.training.listing import about
+
+
+def said(*words: str) -> str:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_no_description_of_a_command_is_cut():
+    listing = said("--help").partition("Commands:")[2]
+    assert "..." not in listing
+    commands = re.findall(r"^  ([a-z]+)  +[A-Z]", listing, re.MULTILINE)
+    assert {"lab", "lessons", "train", "recipes", "doctor"} <= set(commands)
+
+
+def test_every_recipe_is_listed_with_a_sentence():
+    text = said("recipes")
+    for name in shipped_recipes():
+        assert re.search(rf"^{re.escape(name)}  +[A-Zμ].*\.$", text, re.MULTILINE), name
+        assert 10 < len(about(name)) < 160, about(name)
+
+
+def test_every_setting_of_a_recipe_is_listed_with_its_value():
+    text = said("recipes", "grpo")
+    for field in fields(Recipe):
+        assert re.search(rf"^{field.name} .*{re.escape(field.metadata['help'])}$", text, re.M)
+    assert re.search(r"^steps +100 ", text, re.MULTILINE)
+
+
+def test_help_for_training_says_where_recipes_and_settings_are_listed():
+    text = " ".join(said("train", "--help").split())
+    assert "`rlcourse recipes`" in text and "`rlcourse recipes RECIPE`" in text
+
+
+INTERRUPTED = """
+import os, signal
+from rlcourse import cli
+def work(): os.kill(os.getpid(), signal.SIGINT); signal.pause()
+cli.app.command("work")(work)
+import sys; sys.argv = ["rlcourse", "work"]
+cli.main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself a POSIX signal")
+def test_a_ctrl_c_that_nobody_else_hears_ends_with_a_sentence_and_130():
+    """The second one of two is such: the first is heard by whatever is at work, which lets go."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert done.returncode == 130
+    assert re.fullmatch(r"rlcourse: interrupted .*kept\n", done.stderr), done.stderr
+
+
+def test_one_is_singular(tmp_path, monkeypatch):
+    from rlcourse import exercises
+    from rlcourse.checks.result import counted
+
+    assert [counted(n, "point") for n in (0, 0.5, 1, 1.0, 2)] == [
+        *("0 points", "0.5 points", "1 point", "1 point", "2 points")
+    ]
+    assert any(exercise.points == 1 for exercise in exercises.all())
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+    text = said("progress")
+    assert "not begun, 1 point\n" in text and not re.search(r"\b1 (points|attempts)", text)

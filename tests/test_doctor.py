@@ -1,0 +1,74 @@
+"""The doctor's advice can be followed: it names extras and packages that there are."""
+
+import importlib.metadata
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from rlcourse import doctor
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def metadata_of_pyproject(monkeypatch):
+    """Let the doctor read what pyproject.toml says now, whenever the package was installed."""
+    lines = list(PROJECT["dependencies"])
+    for extra, requirements in EXTRAS.items():
+        lines += [f'{line}; extra == "{extra}"' for line in requirements]
+
+    class Metadata:
+        def get_all(self, field):
+            assert field == "Provides-Extra"
+            return list(EXTRAS)
+
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: lines)
+    monkeypatch.setattr(importlib.metadata, "metadata", lambda name: Metadata())
+
+
+def nothing_installed(name):
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
+def test_only_extras_that_exist_and_bring_the_package_are_advised(monkeypatch):
+    metadata_of_pyproject(monkeypatch)
+    monkeypatch.setattr(importlib.metadata, "version", nothing_installed)
+    findings = {finding.name: finding for finding in doctor._packages()}
+    optional = {name: f.advice for name, f in findings.items() if f.state == "absent"}
+    assert {"accelerate", "peft", "tensorboard", "trl"} == set(optional)
+    for name, advice in optional.items():
+        (extra,) = re.findall(r"rlcourse\[(\w+)\]", advice)
+        assert name in {Requirement(line).name for line in EXTRAS[extra]}, advice
+    needed = {Requirement(line).name for line in PROJECT["dependencies"]}
+    assert {name for name, f in findings.items() if f.state == "missing"} == needed
+
+
+def test_a_version_outside_of_the_range_is_missing(monkeypatch):
+    metadata_of_pyproject(monkeypatch)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0.1")
+    torch = next(finding for finding in doctor._packages() if finding.name == "torch")
+    assert torch.state == "missing" and "0.0.1, but" in torch.found
+    assert torch.advice.startswith('pip install "torch')
+
+
+def test_where_grading_cannot_run_the_doctor_says_so_in_one_line(monkeypatch):
+    """As on Windows, which lacks the modules that confining student code needs."""
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    monkeypatch.delitem(sys.modules, "rlcourse.grading.isolation", raising=False)
+    (finding,) = doctor._isolation()
+    assert finding.state == "absent" and finding.advice == "grade on Linux"
+
+
+def test_every_extra_that_a_text_or_a_message_advises_exists():
+    places = [ROOT / "README.md", *(ROOT / "rlcourse").rglob("*.py"), *ROOT.glob("course/**/*.md")]
+    advised = {
+        extra.strip()
+        for path in places
+        for names in re.findall(r"rlcourse\[([\w, ]+)\]", path.read_text("utf-8"))
+        for extra in names.split(",")
+    }
+    assert advised and advised <= set(EXTRAS)

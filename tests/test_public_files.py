@@ -1,0 +1,103 @@
+"""Workflows, templates and texts for strangers: that they can be read, and say what is so."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import rlcourse
+from rlcourse.training.recipe import RENAMED
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FORMS = [
+    p for p in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")) if p.stem != "config"
+]
+YAML_FILES = [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"]
+SYSTEMS = {"ubuntu-latest", "${{ matrix.os }}"}
+
+
+def read(path: Path):
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", YAML_FILES, ids=lambda path: path.name)
+def test_yaml_files_can_be_read(path):
+    assert isinstance(read(path), dict)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_use_actions_by_version_and_end(path):
+    workflow = read(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        assert job["runs-on"] in SYSTEMS and job["timeout-minutes"] > 0, name
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/x@v1"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_name_tests_that_there_are(path):
+    for name in re.findall(r"\btests/[\w/.]+", path.read_text("utf-8")):
+        assert (ROOT / name).exists(), name
+
+
+def test_oldest_python_of_the_workflows_is_the_oldest_that_is_promised():
+    (path,) = (path for path in WORKFLOWS if path.stem == "test")
+    versions = read(path)["jobs"]["fast"]["strategy"]["matrix"]["python"]
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    assert f">={versions[0]}" == project["requires-python"]
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_issue_forms_are_complete(path):
+    form = read(path)
+    assert form["name"] and form["description"]
+    asked = [item for item in form["body"] if item["type"] != "markdown"]
+    assert all(item["attributes"]["label"] for item in asked)
+    assert len({item["id"] for item in asked}) == len(asked) > 0
+
+
+def test_pre_commit_has_the_ruff_of_the_lock():
+    locked = re.search(r"^ruff==(.*)$", text("requirements.lock"), re.MULTILINE)[1]
+    (ruff,) = (r for r in read(ROOT / ".pre-commit-config.yaml")["repos"] if "ruff" in r["repo"])
+    assert ruff["rev"] == f"v{locked}"
+
+
+def test_changelog_knows_this_version_and_every_renamed_recipe_key():
+    changes = text("CHANGELOG.md")
+    assert f"## {rlcourse.__version__}\n" in changes
+    for old, new in RENAMED.items():
+        assert re.search(rf"^\|.*`{old}` \| `{new}` \|$", changes, re.MULTILINE), old
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
+def test_security_promises_the_layers_that_there_are():
+    from rlcourse.grading.isolation import LAYERS
+
+    row = re.search(r"^\| Linux 5\.13.*\| \*(.*)\* \|$", text("SECURITY.md"), re.MULTILINE)
+    assert row[1].split(", ") == list(LAYERS)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("my-lessons/01_policies/01_policies.ipynb", "course/.grading-secret", "runs/grpo-001/x"),
+        *("course/grades.csv", "course/downloaded/02/archive/a.zip", "course/gradebook.db"),
+        *("course/submitted/ada/02/02.ipynb", "dist/x.whl", "build/lib/x"),
+    ],
+)
+def test_git_ignores_students_work_grades_and_secrets(path):
+    words = ["git", "check-ignore", "--no-index", "--quiet", path]
+    if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True).returncode:
+        pytest.skip("needs a git checkout: it asks git")
+    assert subprocess.run(words, cwd=ROOT).returncode == 0
