@@ -58,13 +58,13 @@ class LessonExam:
             )
             for grade_id, exercise in self.exercises.items()
         }
-        self.papers = {g: self._paper(g, limits.step) for g in self._exams}
+        self.papers = {g: self._paper(g, limits) for g in self._exams}
 
-    def _paper(self, grade_id: str, seconds: float) -> ExamRequest:
+    def _paper(self, grade_id: str, limits: Limits) -> ExamRequest:
         visible, hidden = self._exams[grade_id]
         cases = [_bare(case) for case in (*visible.cases, *hidden.cases)]
         name = self.exercises[grade_id].name
-        order = {"do": "exam", "function": name, "cases": cases, "seconds": seconds}
+        order = {"do": "exam", "function": name, "cases": cases, **limits.seconds}
         return ExamRequest(grade_id, protocol.dumps(order), len(cases))
 
     def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
