@@ -5,8 +5,12 @@ channel are claims about values, which the judge on the other side compares with
 this process never sees.
 """
 
+import ast
+import asyncio
 import builtins
 import contextlib
+import importlib
+import inspect
 import linecache
 import random
 import signal
@@ -46,6 +50,7 @@ def serve(channel: socket.socket) -> None:
     sys.stdin = open("/dev/null") if hasattr(sys, "stdin") else None  # noqa: SIM115
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _alarm)
+    sys.path.append("")  # modules that a notebook writes beside itself
     _say(channel, {"ready": True})
     session = Session()
     while True:
@@ -144,7 +149,15 @@ class Session:
     def execute(self, name: str, source: str) -> None:
         filename = f"<{name}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        exec(compile(source, filename, "exec"), self.names)
+        self.run(compile(source, filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+
+    def run(self, code: types.CodeType) -> None:
+        """Run code in the notebook's namespace; what awaits gets a loop."""
+        if code.co_flags & inspect.CO_COROUTINE:
+            with contextlib.closing(Loop()) as loop:
+                loop.run_until_complete(eval(code, self.names))
+        else:
+            exec(code, self.names)
 
     def sit_exam(self, name: str, cases: list[Case], allowed: Time) -> dict:
         """Call the function on every case; those not reached in time are errors."""
@@ -184,17 +197,40 @@ class Session:
 
     def run_line_magic(self, name: str, line: str, *_, **__):
         if name == "time":
-            exec(compile(line, "<%time>", "exec"), self.names)
+            self.execute("%time", line)
 
     def run_cell_magic(self, name: str, line: str, body: str, *_, **__):
         if name in ("time", "timeit", "capture", "prun"):
-            self.execute(f"%%{name}", body)
+            self.execute(f"%%{name}", self.transform(body))
+        elif name in ("writefile", "file"):
+            *options, path = line.split()
+            with open(path.strip("'\""), "a" if "-a" in options else "w") as file:
+                file.write(body)
+            importlib.invalidate_caches()
 
     def getoutput(self, command: str, *_, **__) -> list:
         return []
 
     def __getattr__(self, name: str):
         return lambda *_, **__: None
+
+
+class Loop(asyncio.BaseEventLoop):
+    """An event loop of timers only: the usual ones want a socket, which there is none here."""
+
+    def __init__(self):
+        super().__init__()
+        self._selector = self
+
+    def select(self, timeout: float | None = None) -> list:
+        time.sleep(FOREVER if timeout is None else max(0.0, timeout))
+        return []
+
+    def _process_events(self, events: list) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
 
 
 def _outcome(function, case: Case) -> Outcome:
