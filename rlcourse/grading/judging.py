@@ -88,7 +88,7 @@ class LessonExam:
                 results[grade_id] = self._results(grade_id, answer)
             except Exception as error:
                 incident = Incident(
-                    DIED, grade_id, f"sent what cannot be judged, {type(error).__name__}"
+                    DIED, grade_id, f"returned what cannot be compared, {type(error).__name__}"
                 )
                 transcript.incidents.append(incident)
         return {g: self._mark(g, transcript, results) for g in self.exercises}
@@ -117,7 +117,13 @@ class LessonExam:
         points = float(hidden.points)
         if not (math.isfinite(points) and 0 <= points <= possible):
             raise ValueError(f"{exercise.name} earned {points} of {possible} points")
-        return Mark(exercise.name, points, possible, hidden.passed, hidden.mistake, telling.message)
+        message = telling.message
+        if telling.exercise == hidden.exercise and not visible.passed:
+            counted = (
+                f"{hidden.agreeing} of {hidden.cases} larger cases agree, which points are for"
+            )
+            message += f"\n  {counted}."
+        return Mark(exercise.name, points, possible, hidden.passed, hidden.mistake, message)
 
     def _blame(self, result: Result, uses: tuple[str, ...], results) -> Result:
         for name in uses:
