@@ -325,10 +325,12 @@ def grade(
     from rlcourse.grading import Options
     from rlcourse.grading import grade as grade_lesson
 
-    with tqdm(desc="grade", unit="submission", disable=as_json, leave=False) as bar:
+    options = {"unit": "submission", "disable": as_json, "leave": False, "smoothing": 0}
+    with tqdm(desc="grade", **options) as bar:
 
         def advance(row, count):
             bar.total = count
+            bar.initial += row.before  # the estimate is of what is graded now
             bar.update()
 
         report = grade_lesson(
@@ -337,7 +339,7 @@ def grade(
             student,
             course=course,
             options=Options(force=force, strict=strict, jobs=jobs),
-            on_row=advance,
+            on_row=None if as_json else advance,
             on_warning=lambda text: print(f"rlcourse: WARNING: {text}", file=sys.stderr),
         )
     print(json.dumps(report.as_json(), indent=2) if as_json else report)

@@ -6,7 +6,6 @@ gradebook happen in one place, one submission after the other.
 
 import ast
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -26,6 +25,7 @@ from rlcourse.grading.gradebook import Course, Grades
 from rlcourse.grading.isolation import LAYERS
 from rlcourse.grading.judging import LessonExam, Mark, course_secret
 from rlcourse.grading.library import PACKAGE, write_library
+from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.protocol import clean
 from rlcourse.grading.report import Report, Row
 from rlcourse.grading.sandbox import DIED, GRADED, Cell, Incident, Limits, Sandbox, Transcript
@@ -94,7 +94,9 @@ def grade(
     source = nbgrader_side.load_source(opened, lesson)
     release = student_notebook(source, lesson, opened.root / "nbgrader_config.py")
     torch.set_num_threads(1)
-    with Grades(opened, lesson, source) as grades:
+    lock = opened.step(opened.directory.autograded_directory) / f".{lesson}.lock"
+    busy = f"another grader is at work on {lesson}: wait until it is done."
+    with only_one(lock, 2, busy), Grades(opened, lesson, source) as grades:
         batch = _Batch(opened, lesson, directory, release, grades, options)
         return batch.run(students, on_row or (lambda row, count: None), on_warning)
 
@@ -187,14 +189,13 @@ class _Batch:
     @contextmanager
     def _sandbox(self) -> Iterator[Sandbox]:
         hidden = [PACKAGE, PACKAGE.parent / "solutions", self.course.root, self.directory]
-        with tempfile.TemporaryDirectory(prefix="rlcourse-grade-") as scratch:
-            Path(scratch).chmod(0o755)
-            library = Path(scratch, "library")
+        with scratch_directory() as scratch:
+            library = scratch / "library"
             later = [e for e in all_exercises() if e.lesson >= self.lesson]
             write_library(library, [*self.exam.exercises.values(), *later])
             with Sandbox(
                 library,
-                Path(scratch, "server"),
+                scratch / "server",
                 _imports(self.release),
                 hidden,
                 self.options.layers_off,
@@ -261,6 +262,13 @@ class _Batch:
         """Record; what cannot be recorded as it came is recorded as having failed."""
         try:
             return self._record(ran)
+        except UserError:  # not this submission's fault, and it is graded by the next run
+            raise
+        except OSError as error:
+            raise UserError(
+                f"the grades of {ran.student} could not be written ({error.strerror or error}): "
+                "mend that, then run the same command again, which goes on where this one stopped."
+            ) from error
         except Exception as error:
             self.grades.gradebook.db.rollback()
             rejected = Rejected(DIED, f"its results cannot be written, {type(error).__name__}")

@@ -10,7 +10,8 @@ import os
 import sys
 import tempfile
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,20 +19,27 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader import utils
-from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, ClearSolutions, ComputeChecksums, SaveCells
-from sqlalchemy.exc import SAWarning
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets.config import Config, PyFileConfigLoader
 
 from rlcourse.errors import UserError
 from rlcourse.grading.judging import Mark
+from rlcourse.grading.locking import only_one
 from rlcourse.grading.markdown import plain
 from rlcourse.grading.sandbox import Incident, Transcript
 from rlcourse.grading.submission import Rejected, read_bytes
 
 TIMESTAMP = "timestamp.txt"
 NOTES = (TIMESTAMP, "submission_secret.txt")
+BUSY_SECONDS = 60.0  # how long to wait for somebody else who writes to the gradebook
+BUSY = (
+    "another program has been writing to the gradebook for a minute: close it or wait for it, then "
+    "run the same command again, which goes on where this one stopped."
+)
 KEY = "rlcourse_grading"  # of the receipt in a notebook's metadata
 
 
@@ -75,14 +83,15 @@ class Grades:
 
     def __init__(self, course: Course, lesson: str, source: NotebookNode):
         self.course, self.lesson = course, lesson
-        url, course_id = course.directory.db_url, course.directory.course_id
+        url, course_id = _patient(course.directory.db_url), course.directory.course_id
         _put_alembic_on_path()
-        with Gradebook(url, course_id) as gradebook:
+        with self._alone(), Gradebook(url, course_id) as gradebook:
             try:
                 gradebook.find_notebook(lesson, lesson)
             except MissingEntry:
                 _register(course, lesson, source, gradebook)
-        self.gradebook = Gradebook(url, course_id)
+        with self._alone():
+            self.gradebook = Gradebook(url, course_id)
         warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
         self.late = AssignLatePenalties(config=course.config)
         self.late.init_plugin()
@@ -93,7 +102,27 @@ class Grades:
     def __exit__(self, *_) -> None:
         self.gradebook.close()
 
-    def write(
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One grader of the course writes at a time; others, such as Formgrader, are waited for."""
+        path = self.course.step(self.course.directory.autograded_directory) / ".gradebook.lock"
+        with only_one(path, BUSY_SECONDS, BUSY):
+            try:
+                yield
+            except (SQLAlchemyError, InvalidEntry) as error:
+                if "database is locked" in str(error):
+                    raise UserError(BUSY) from None
+                raise
+
+    def write(self, student, notebook, marks, failed, timestamp) -> tuple[float, bool]:
+        """Write a submission's grades, manual ones left as they are: (score, needs a person).
+
+        With `failed`, everything that a program grades is 0 and marked for a person to look at.
+        """
+        with self._alone():
+            return self._write(student, notebook, marks, failed, timestamp)
+
+    def _write(
         self,
         student: str,
         notebook: NotebookNode,
@@ -101,10 +130,6 @@ class Grades:
         failed: bool,
         timestamp: str | None,
     ) -> tuple[float, bool]:
-        """Write a submission's grades, manual ones left as they are: (score, needs a person).
-
-        With `failed`, everything that a program grades is 0 and marked for a person to look at.
-        """
         self.gradebook.update_or_create_student(student)
         kwargs = {"timestamp": timestamp.strip()} if timestamp else {}
         submission = self.gradebook.update_or_create_submission(self.lesson, student, **kwargs)
@@ -142,6 +167,14 @@ class Grades:
                 submitted.late_submission_penalty = min(max(penalty, 0), submitted.score)
 
 
+def _patient(url: str) -> str:
+    """The gradebook's address, with how long SQLite waits for a lock."""
+    address = make_url(url)
+    if address.get_backend_name() == "sqlite":
+        address = address.update_query_dict({"timeout": str(BUSY_SECONDS)})
+    return address.render_as_string(hide_password=False)
+
+
 def _put_alembic_on_path() -> None:
     """nbgrader calls ``alembic`` by its bare name when it makes a gradebook."""
     beside = str(Path(sys.executable).parent)
@@ -177,7 +210,7 @@ def _complete(submitted) -> None:
 def _register(course: Course, lesson: str, source: NotebookNode, gradebook: Gradebook) -> None:
     """Make the assignment known to the gradebook, as ``nbgrader generate_assignment`` does."""
     gradebook.update_or_create_assignment(lesson)
-    url = course.directory.db_url
+    url = _patient(course.directory.db_url)
     resources = {"nbgrader": {"notebook": lesson, "assignment": lesson, "db_url": url}}
     notebook = nbformat.from_dict(source)
     for step in (ClearSolutions, ComputeChecksums, SaveCells):

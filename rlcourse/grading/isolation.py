@@ -230,7 +230,7 @@ def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
 def _limit(wanted: Confinement, mapped: int) -> None:
     _bound(resource.RLIMIT_AS, mapped + wanted.memory)
     _bound(resource.RLIMIT_FSIZE, wanted.file_size)
-    _bound(resource.RLIMIT_CPU, wanted.cpu_seconds)
+    _bound(resource.RLIMIT_CPU, wanted.cpu_seconds, more=5)  # a signal that says why comes first
     _bound(resource.RLIMIT_CORE, 0)
     _bound(resource.RLIMIT_NOFILE, 128)
     _bound(resource.RLIMIT_MEMLOCK, 0)
@@ -238,10 +238,12 @@ def _limit(wanted: Confinement, mapped: int) -> None:
         _bound(resource.RLIMIT_NPROC, _threads_of_user() + wanted.threads)
 
 
-def _bound(kind: int, value: int) -> None:
+def _bound(kind: int, value: int, more: int = 0) -> None:
     hard = resource.getrlimit(kind)[1]
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
+    values = [value, value + more]
+    if hard != resource.RLIM_INFINITY:
+        values = [min(value, hard) for value in values]
+    resource.setrlimit(kind, tuple(values))
 
 
 def _threads_of_user() -> int:

@@ -62,12 +62,12 @@ class LessonExam:
             grade_id: Paper.draw((visible.cases, hidden.cases), _seed(secret, grade_id, "order"))
             for grade_id, (visible, hidden) in self._exams.items()
         }
-        self.papers = {g: self._request(g, limits.step) for g in self._exams}
+        self.papers = {g: self._request(g, limits) for g in self._exams}
 
-    def _request(self, grade_id: str, seconds: float) -> ExamRequest:
+    def _request(self, grade_id: str, limits: Limits) -> ExamRequest:
         questions = self._papers[grade_id].questions()
         name = self.exercises[grade_id].name
-        order = {"do": "exam", "function": name, "cases": questions, "seconds": seconds}
+        order = {"do": "exam", "function": name, "cases": questions, **limits.seconds}
         return ExamRequest(grade_id, protocol.dumps(order), len(questions))
 
     def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
@@ -91,7 +91,7 @@ class LessonExam:
                 results[grade_id] = self._results(grade_id, answer)
             except Exception as error:
                 incident = Incident(
-                    DIED, grade_id, f"sent what cannot be judged, {type(error).__name__}"
+                    DIED, grade_id, f"returned what cannot be compared, {type(error).__name__}"
                 )
                 transcript.incidents.append(incident)
         return {g: self._mark(g, transcript, results) for g in self.exercises}
@@ -118,7 +118,13 @@ class LessonExam:
         points = float(hidden.points)
         if not (math.isfinite(points) and 0 <= points <= possible):
             raise ValueError(f"{exercise.name} earned {points} of {possible} points")
-        return Mark(exercise.name, points, possible, hidden.passed, hidden.mistake, telling.message)
+        message = telling.message
+        if telling.exercise == hidden.exercise and not visible.passed:
+            counted = (
+                f"{hidden.agreeing} of {hidden.cases} larger cases agree, which points are for"
+            )
+            message += f"\n  {counted}."
+        return Mark(exercise.name, points, possible, hidden.passed, hidden.mistake, message)
 
     def _blame(self, result: Result, uses: tuple[str, ...], results) -> Result:
         for name in uses:

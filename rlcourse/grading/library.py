@@ -16,7 +16,10 @@ from rlcourse.checks.exercise import Exercise
 PACKAGE = Path(rlcourse.__file__).parent
 COPIED = ("__init__.py", "errors.py", "plots.py", "algorithms", "tasks", "policy")
 STUDENTS_SIDE = ("checks/calling.py", "checks/specs.py")
-RUNTIME = ("__init__.py", "isolation.py", "protocol.py", "server.py", "syscalls.py", "worker.py")
+RUNTIME = tuple(
+    f"{name}.py"
+    for name in ("__init__", "isolation", "limits", "protocol", "server", "syscalls", "worker")
+)
 
 
 def write_library(directory: Path, absent: Iterable[Exercise]) -> None:

@@ -7,6 +7,7 @@ and goes on with the rest.
 """
 
 import json
+import math
 import os
 import signal
 import socket
@@ -30,9 +31,12 @@ from rlcourse.grading.answers import (
     fields_of,
     text_of,
 )
+from rlcourse.grading.limits import IDLE, Limits
 
 START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
 FORK_SECONDS = 60.0
+REPLY_SECONDS = 10.0  # from the first byte of an answer to its last
+POLL_SECONDS = 2.0  # between two looks at what a slow process is doing
 MOST_LOSSES = 6  # processes that one submission may use up
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
@@ -77,15 +81,6 @@ class Transcript:
     incidents: list[Incident] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds until a cell or exam is interrupted, from there until it is killed, and in all."""
-
-    step: float = 10.0
-    grace: float = 2.0
-    submission: float = 120.0
-
-
 class Lost(Exception):
     """The process is gone or not to be trusted any further."""
 
@@ -104,7 +99,7 @@ class Sandbox:
         imports: Sequence[tuple[str, str]] = (),
         hidden: Sequence[Path] = (),
         refuse: Sequence[str] = (),
-        limits: Limits = Limits(),
+        limits: Limits = Limits(),  # noqa: B008
         memory: int | None = None,
     ):
         """`library` is the students' copy; `scratch` an empty directory for this server alone."""
@@ -115,6 +110,7 @@ class Sandbox:
         self._state = threading.Condition()
         self._sending = threading.Lock()
         self._ended: dict[int, dict] = {}
+        self._spent: dict[int, float] = {}  # processor seconds, as the server said last
         self._number = 0
         self._alive = self._closed = False
         readable = (*isolation.system_paths(), str(library))
@@ -126,6 +122,7 @@ class Sandbox:
                 str(path) for path in hidden if not any(_is_within(r, path) for r in readable)
             ),
             refuse=tuple(refuse),
+            cpu_seconds=math.ceil(limits.submission),
             **({} if memory is None else {"memory": memory}),
         )
 
@@ -187,9 +184,12 @@ class Sandbox:
                     self._alive = False
                     self._state.notify_all()
                     return
-                ended = json.loads(packet)
-                self._ended[ended["ended"]] = ended
-                self.peak_memory.append(ended["memory"])
+                said = json.loads(packet)
+                if "spent" in said:
+                    self._spent[said["spent"]] = said["seconds"]
+                else:
+                    self._ended[said["ended"]] = said
+                    self.peak_memory.append(said["memory"])
                 self._state.notify_all()
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class Sandbox:
     def run(self, steps: Sequence[Cell | ExamRequest]) -> Transcript:
         """Carry out the steps in order; whatever happens ends in the transcript."""
         transcript, left_out = Transcript(), set()
-        end = time.monotonic() + self.limits.submission
+        end = time.monotonic() + self.limits.submission * self.limits.patience
         for _ in range(MOST_LOSSES):
             left = [s for s in steps if s.name not in left_out and s.name not in transcript.exams]
             fatal = self._attempt(left, transcript, end)
@@ -242,7 +242,7 @@ class Sandbox:
                     self._order({"start": number}, [theirs.fileno()])
                 protocol.receive(ours, time.monotonic() + FORK_SECONDS)
                 try:
-                    for where in self._converse(ours, steps, transcript, end):  # noqa: B007
+                    for where in self._converse(number, ours, steps, transcript, end):  # noqa: B007
                         pass  # the name of the last step is read below
                 finally:
                     with suppress(OSError):
@@ -263,7 +263,7 @@ class Sandbox:
             transcript.incidents.append(Incident(lost.status, where, lost.detail))
         return where
 
-    def _converse(self, channel, steps, transcript: Transcript, end: float) -> Iterator[str]:
+    def _converse(self, number, channel, steps, transcript, end: float) -> Iterator[str]:
         """Send the steps and take the answers; yields each step's name before its answer is due.
 
         A thread sends ahead, so that the process need not wait for us between two steps; and we
@@ -274,17 +274,48 @@ class Sandbox:
         threading.Thread(target=_send_all, args=(channel.dup(), orders, deadline)).start()
         for step in steps:
             yield step.name
-            now = time.monotonic()
-            if now > end:
+            if time.monotonic() > end:
                 raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
-            deadline = min(now + self.limits.step, end) + self.limits.grace
-            self._note(step, fields_of(protocol.receive(channel, deadline)), transcript)
+            self._await_answer(number, channel, end)
+            answer = protocol.receive(channel, time.monotonic() + REPLY_SECONDS)
+            self._note(step, fields_of(answer), transcript)
+
+    def _await_answer(self, number: int, channel: socket.socket, end: float) -> None:
+        """Return when an answer begins; ``TimeoutError`` once the step has used up its time.
+
+        The process interrupts itself in time. One that does not, after a time in which an idle
+        machine would have been done, is watched: it may go on as long as it works.
+        """
+        limits, start = self.limits, time.monotonic()
+        until = min(start + limits.step * limits.patience, end) + limits.grace
+        first = last = None
+        asked, wait = start, limits.step + limits.grace
+        while not _begins(channel, min(wait, until - time.monotonic())):
+            now, spent = time.monotonic(), self._processor_seconds(number)
+            if now >= until:
+                raise TimeoutError
+            if spent is not None:
+                first = spent if first is None else first
+                idle = last is not None and spent - last < IDLE * (now - asked)
+                if idle or spent - first > limits.step:
+                    raise TimeoutError
+                last, asked = spent, now
+            wait = POLL_SECONDS
+
+    def _processor_seconds(self, number: int) -> float | None:
+        """What a submission's process has used so far, where the system says."""
+        with self._state:
+            self._spent.pop(number, None)
+        self._order({"time": number})
+        with self._state:
+            self._state.wait_for(lambda: number in self._spent or not self._alive, timeout=5)
+            return self._spent.pop(number, None)
 
     def _order_of(self, step: Cell | ExamRequest) -> bytes:
         if isinstance(step, ExamRequest):
             return step.message
         order = {"do": "cell", "name": step.name, "source": step.source}
-        return protocol.dumps({**order, "seconds": self.limits.step})
+        return protocol.dumps({**order, **self.limits.seconds})
 
     @staticmethod
     def _note(step: Cell | ExamRequest, answer: dict, transcript: Transcript) -> None:
@@ -346,6 +377,18 @@ def _directory(path: Path, mode: int = 0o755) -> str:
 
 def _is_within(path: str, directory: Path) -> bool:
     return Path(path).is_relative_to(directory)
+
+
+def _begins(channel: socket.socket, seconds: float) -> bool:
+    """Whether something can be read, or is lost for good, within so many seconds."""
+    try:
+        channel.settimeout(max(0.001, seconds))
+        channel.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        return False
+    except OSError:
+        pass  # whoever reads will find out
+    return True
 
 
 def _send_all(channel: socket.socket, orders: list[bytes], deadline: float) -> None:

@@ -22,11 +22,18 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from rlcourse.grading.markdown import harmless
 from rlcourse.grading.protocol import clean
 
-LARGEST_FILE = 20 * 2**20
+LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which nobody reads
+MOST_BRACKETS = 2_000_000  # of a file: each may become a list or a dictionary in memory
 MOST_CELLS = 1000
 LONGEST_CELL = 200_000  # characters
 
+ELSEWHERE = "# The answer stands in another cell."
 _PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' trees together
+
+# %magic, !command, ?name, name? and x = !command; whitespace of one line only, or it is quadratic
+_IPYTHON = re.compile(
+    r"^([^\S\n]*)(?:[%!?].*|[\w.]+\?{1,2}[^\S\n]*|[\w.]+[^\S\n]*=[^\S\n]*[%!].*)$", re.MULTILINE
+)
 
 MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
 WRONG = "wrong notebook"
@@ -89,35 +96,56 @@ def _open(name: str, flags: int, directory: int) -> int:
 def find_notebook(directory: Path, lesson: str) -> str:
     """The name of the notebook in a student's directory: the lesson's, else the only one."""
     name = f"{lesson}.ipynb"
-    entries = sorted(os.listdir(directory))
-    others = [entry for entry in entries if entry.endswith(".ipynb")]
-    if name in others:
+    notebooks = sorted(
+        entry
+        for entry in os.listdir(directory)
+        if entry.lower().endswith(".ipynb") and not entry.startswith(".")  # "._x", as macOS leaves
+    )
+    same = [entry for entry in notebooks if entry.lower() == name.lower()]
+    similar = [entry for entry in notebooks if entry.lower().startswith(lesson.lower())]
+    if name in notebooks:
         return name
-    if len(others) == 1:  # "02_policy_gradient (1).ipynb", as browsers save it
-        return others[0]
-    found = f"{len(others)} others" if others else "no notebook"
-    raise Rejected(MISSING, f"there is no {name}, and {found}")
+    for candidates in (same, notebooks, similar):
+        if len(candidates) == 1:  # "02_policy_gradient (1).ipynb", as browsers save it
+            return candidates[0]
+    if not notebooks:
+        raise Rejected(MISSING, f"there is no notebook in it, expected {name}")
+    names = ", ".join(ascii(entry)[1:-1] for entry in notebooks[:5])
+    raise Rejected(MISSING, f"which notebook is meant? Name it {name}; there are {names}")
 
 
 def parse(data: bytes) -> list[Found]:
     """The cells of a notebook file, or ``Rejected``."""
+    if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
+        raise Rejected(REFUSED, "the file has too many parts")
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Rejected(UNREADABLE, "the file is not UTF-8") from None
     except (ValueError, RecursionError):
         raise Rejected(UNREADABLE, "the file is no complete JSON") from None
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise Rejected(UNREADABLE, "the file is no notebook of format 4")
-    if len(notebook["cells"]) > MOST_CELLS:
+    cells = _cells_of(notebook)
+    if len(cells) > MOST_CELLS:
         raise Rejected(REFUSED, f"more than {MOST_CELLS} cells")
-    return [_cell(cell) for cell in notebook["cells"]]
+    return [_cell(cell) for cell in cells]
+
+
+def _cells_of(notebook) -> list:
+    if isinstance(notebook, dict):
+        if isinstance(notebook.get("cells"), list):
+            return notebook["cells"]
+        sheets = notebook.get("worksheets")  # format 3
+        if isinstance(sheets, list) and all(
+            isinstance(sheet, dict) and isinstance(sheet.get("cells"), list) for sheet in sheets
+        ):
+            return [cell for sheet in sheets for cell in sheet["cells"]]
+    raise Rejected(UNREADABLE, "the file is no notebook of format 3 or 4")
 
 
 def _cell(cell) -> Found:
     if not isinstance(cell, dict):
         raise Rejected(UNREADABLE, "a cell is no cell")
-    source = cell.get("source", "")
+    source = cell.get("source", cell.get("input", ""))  # format 3 calls code an input
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
@@ -157,15 +185,34 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
     answers = [i for i, cell in enumerate(notebook.cells) if _is_answer(cell)]
     if answers and not any(i in matches for i in answers):
         raise Rejected(WRONG, "it has none of this lesson's cells to fill in")
+    defined_by = _definitions(notebook, found, matches)
     for i, cell in enumerate(notebook.cells):
+        released = cell.source
         if i in matches and _is_open(cell):
             source = found[matches[i]].source
             if source != cell.source:
                 cell.source = source if cell.cell_type == "code" else harmless(source)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+            others = defined_by.get(_grade_id(cell), set()) - {matches.get(i)}
+            if _is_answer(cell) and cell.source == released and others:
+                cell.source = ELSEWHERE  # a stub would take the place of the answer
     notebook.cells = _with_added_cells(notebook.cells, found, matches)
     return notebook
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return cell.metadata.get("nbgrader", {}).get("grade_id", "")
+
+
+def _definitions(notebook, found: list[Found], matches: dict[int, int]) -> dict[str, set[int]]:
+    """Which cells of the submission define a function, of those that will run."""
+    passed_over = {matches[i] for i in matches if is_demo(notebook.cells[i])}
+    where: dict[str, set[int]] = {}
+    for j, cell in enumerate(found):
+        for name in _functions(cell) if j not in passed_over else ():
+            where.setdefault(name, set()).add(j)
+    return where
 
 
 def _is_answer(cell: NotebookNode) -> bool:
@@ -220,7 +267,7 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
 
 
 def _functions(cell: Found) -> set[str]:
-    if cell.kind != "code":
+    if cell.kind != "code" or cell.source.lstrip().startswith("%%writefile"):
         return set()
     try:
         with _PARSING:
@@ -232,29 +279,37 @@ def _functions(cell: Found) -> set[str]:
 
 def without_magics(source: str) -> str:
     """Code that ``ast`` can read, with IPython's own lines taken out."""
-    return re.sub(r"^([ \t]*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+    return _IPYTHON.sub(r"\1pass", source)
 
 
 def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
     """Added cells follow the release cell that they followed in the submission."""
     of_submission = {j: i for i, j in matches.items()}
+    checks = {_grade_id(cell): cell.source.strip() for cell in cells if _is_check(cell)}
     after: dict[int, list[NotebookNode]] = {}
     anchor = -1
     for j, cell in enumerate(found):
+        own_words = cell.source.strip() and cell.source.strip() != checks.get(cell.grade_id)
         if j in of_submission:
-            anchor = of_submission[j]
-        elif cell.source.strip() and not _claims_to_be_graded(cell):
-            made = _added(cell, f"added-{j}")
-            after.setdefault(anchor, []).append(made)
+            at = of_submission[j]
+            if (
+                _is_check(cells[at])
+                and own_words
+                and cell.source.strip() != cells[at].source.strip()
+            ):
+                after.setdefault(at - 1, []).append(_added(cell, f"added-{j}"))  # a helper, say
+            anchor = at
+        elif own_words:
+            after.setdefault(anchor, []).append(_added(cell, f"added-{j}"))
     rebuilt = list(after.get(-1, []))
     for i, cell in enumerate(cells):
         rebuilt += [cell, *after.get(i, [])]
     return rebuilt
 
 
-def _claims_to_be_graded(cell: Found) -> bool:
-    """A check cell that the student duplicated: it would only be run once more."""
-    return cell.grade_id.startswith("check_")
+def _is_check(cell: NotebookNode) -> bool:
+    """A check: the release's text stands, and what a student wrote into it is an added cell."""
+    return cell.cell_type == "code" and _grade_id(cell).startswith("check_")
 
 
 def _added(cell: Found, name: str) -> NotebookNode:

@@ -7,7 +7,16 @@ import classroom as room
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from rlcourse.grading.submission import Found, Rejected, parse, rebuild, without_magics
+from rlcourse.grading.submission import (
+    ELSEWHERE,
+    Found,
+    Rejected,
+    find_notebook,
+    parse,
+    read_bytes,
+    rebuild,
+    without_magics,
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +46,9 @@ def test_answers_are_taken_and_everything_graded_is_not(release):
     assert room.cell_of(rebuilt, "applause").source == "text"
     assert room.cell_of(rebuilt, "check_score_function").source == "check(score_function)"
     assert rebuilt.cells[0].source == release.cells[0].source
-    assert [c.metadata for c in rebuilt.cells] == [c.metadata for c in release.cells]
+    kept = [c for c in rebuilt.cells if "rlcourse" not in c.metadata]
+    assert [c.metadata for c in kept] == [c.metadata for c in release.cells]
+    assert [c.source for c in rebuilt.cells if "rlcourse" in c.metadata] == ["99"]
 
 
 def test_an_import_added_to_the_lessons_own_cell_stands(release):
@@ -97,3 +108,114 @@ def test_a_cell_of_blank_lines_is_read_at_once(release):
     rebuilt = rebuild(release, found(changed))
     assert any(cell.source.endswith("y = 1") for cell in rebuilt.cells)
     assert without_magics("a\n  !ls\n\n%time b") == "a\n  pass\n\npass"
+
+
+FIRST, SECOND = room.NAMES[:2]
+
+
+def without(notebook, grade_id):
+    notebook.cells = [c for c in notebook.cells if c is not room.cell_of(notebook, grade_id)]
+    return notebook
+
+
+def functions_left_as_stubs(notebook):
+    """What the last definition of each of the two functions leaves."""
+    code = "\n".join(c.source for c in notebook.cells if c.cell_type == "code")
+    return {
+        name for name in (FIRST, SECOND)
+        if "NotImplementedError" in code.rpartition(f"def {name}(")[2].partition("def ")[0]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("stub", ["deleted", "left as it was", "emptied"])
+def test_two_answers_in_one_cell_are_not_overridden_by_a_stub(release, stub):
+    both = f"{room.solution(FIRST)}\n\n\n{room.solution(SECOND)}"
+    changed = room.with_answers(release, **{FIRST: both})
+    if stub == "deleted":
+        without(changed, SECOND)
+    elif stub == "emptied":
+        room.cell_of(changed, SECOND).source = ""
+    rebuilt = rebuild(release, found(changed))
+    assert functions_left_as_stubs(rebuilt) == set()
+    assert room.cell_of(rebuilt, SECOND).source in (ELSEWHERE, "")
+    blank = rebuild(release, found(without(copy.deepcopy(release), SECOND)))
+    assert functions_left_as_stubs(blank) == {FIRST, SECOND}
+
+
+def test_answers_in_one_added_cell_stand_when_both_emptied_cells_are_deleted(release):
+    both = f"{room.solution(FIRST)}\n\n\n{room.solution(SECOND)}"
+    changed = room.with_code(release, both)
+    for name in (FIRST, SECOND):
+        without(changed, name)
+    assert functions_left_as_stubs(rebuild(release, found(changed))) == set()
+
+
+def test_an_answer_in_a_cell_that_is_not_run_does_not_take_the_stub_away(release):
+    demo = next(c for c in release.cells if "demo" in c.metadata.get("tags", []))
+    changed = copy.deepcopy(release)
+    changed.cells[release.cells.index(demo)].source = room.solution(FIRST)
+    stub = room.cell_of(rebuild(release, found(changed)), FIRST).source
+    assert "NotImplementedError" in stub
+
+
+def test_a_helper_written_into_a_check_cell_is_kept_before_the_check(release):
+    text = f"def helper(): pass\ncheck({FIRST})"
+    changed = room.with_answers(release, **{f"check_{FIRST}": text})
+    twin = copy.deepcopy(room.cell_of(changed, f"check_{FIRST}"))
+    twin.source = f"check({FIRST})"  # run once more: nothing of the student's
+    changed.cells.append(twin)
+    rebuilt = rebuild(release, found(changed))
+    at = room.index_of(rebuilt, f"check_{FIRST}")
+    assert rebuilt.cells[at].source == f"check({FIRST})"
+    assert rebuilt.cells[at - 1].source == text and "nbgrader" not in rebuilt.cells[at - 1].metadata
+    assert len(rebuilt.cells) == len(release.cells) + 1
+
+
+def test_a_notebook_of_format_3_is_read(release):
+    cells = [
+        {"cell_type": "code", "input": cell.source, "metadata": cell.metadata, "outputs": []}
+        if cell.cell_type == "code"
+        else {"cell_type": cell.cell_type, "source": cell.source, "metadata": cell.metadata}
+        for cell in room.with_answers(release, **{FIRST: "mine"}).cells
+    ]
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}
+    rebuilt = rebuild(release, parse(json.dumps(old).encode()))
+    assert room.cell_of(rebuilt, FIRST).source == "mine"
+    with pytest.raises(Rejected, match="format 3 or 4"):
+        parse(b'{"worksheets": [1]}')
+
+
+def test_outputs_of_25_mebibytes_are_no_reason_to_refuse(release, tmp_path):
+    big = copy.deepcopy(release)
+    picture = {"output_type": "display_data", "data": {"image/png": "A" * 25 * 2**20}}
+    room.cell_of(big, FIRST).outputs = [picture | {"metadata": {}}]
+    (tmp_path / "x.ipynb").write_text(json.dumps(big))
+    assert len(parse(read_bytes(tmp_path, "x.ipynb"))) == len(release.cells)
+    with pytest.raises(Rejected, match="too many parts"):
+        parse(b'{"cells": [' + b"[]," * 2_000_001 + b"]}")
+
+
+@pytest.mark.parametrize(
+    "names, wanted",
+    [
+        (["02_x.ipynb", "other.ipynb"], "02_x.ipynb"),
+        (["02_X.IPYNB"], "02_X.IPYNB"),
+        (["02_x (1).ipynb", "._02_x (1).ipynb", ".ipynb_checkpoints"], "02_x (1).ipynb"),
+        (["02_x-1.ipynb", "scratch.ipynb"], "02_x-1.ipynb"),
+        (["02_x.ipynb.txt", "._02_x.ipynb"], "there is no notebook in it, expected 02_x.ipynb"),
+        (["a.ipynb", "b.ipynb"], "which notebook is meant? Name it 02_x.ipynb; there are a."),
+    ],
+)  # fmt: skip
+def test_the_notebook_is_found_whatever_a_browser_made_of_its_name(tmp_path, names, wanted):
+    for name in names:
+        (tmp_path / name).touch()
+    try:
+        assert find_notebook(tmp_path, "02_x") == wanted
+    except Rejected as rejected:
+        assert wanted in rejected.reason
+
+
+def test_ipythons_lines_are_taken_out_of_what_is_parsed():
+    text = "%time 1\n  !ls\nhelp?\nx = !ls\ny = 1  # why?\n?z"
+    assert without_magics(text) == "pass\n  pass\npass\npass\ny = 1  # why?\npass"
+    assert without_magics("\n" * 300_000) == "\n" * 300_000

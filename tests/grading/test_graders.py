@@ -1,0 +1,104 @@
+"""Two graders at once, a gradebook that somebody else writes to, and what a killed one leaves."""
+
+import os
+import sqlite3
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import classroom as room
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.grading import engine, grade, gradebook
+from rlcourse.grading.gradebook import Course, Grades, load_source
+from rlcourse.grading.locking import SCRATCH, only_one, remove_abandoned, scratch_directory
+
+fcntl = pytest.importorskip("fcntl")
+
+
+def grades_of(course):
+    opened = Course.open(course)
+    return Grades(opened, room.LESSON, load_source(opened, room.LESSON))
+
+
+def test_a_second_grader_of_the_same_lesson_is_refused_in_a_sentence(course):
+    room.submit(course, "ada", room.released(course))
+    with (
+        only_one(course / "autograded" / f".{room.LESSON}.lock", 0, ""),
+        pytest.raises(UserError, match="another grader is at work on 02_policy_gradient"),
+    ):
+        grade("02", course=course)
+
+
+def test_two_that_write_to_one_gradebook_lose_and_double_nothing(course):
+    students = [f"s{number:02}" for number in range(12)]
+    blank = room.released(course)
+
+    def write_all(names):
+        with grades_of(course) as grades:
+            for name in names:
+                grades.write(name, blank, {}, False, None)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write_all, [students, students[::-1]]))
+    rows = Counter((student, cell) for student, cell, *_ in room.query(course, room.GRADES))
+    assert set(rows.values()) == {1}
+    assert {student for student, _ in rows} == set(students)
+
+
+def test_a_gradebook_that_stays_locked_is_one_sentence_and_no_grade_of_zero(course, monkeypatch):
+    with grades_of(course):
+        pass
+    monkeypatch.setattr(gradebook, "BUSY_SECONDS", 0.2)
+    grades = grades_of(course)
+    other = sqlite3.connect(course / "gradebook.db", isolation_level=None)
+    other.execute("begin exclusive")
+    with pytest.raises(UserError, match="writing to the gradebook for a minute"):
+        grades.write("ada", room.released(course), {}, False, None)
+    with pytest.raises(UserError, match="run the same command again"):
+        grades_of(course)
+    other.execute("rollback")
+    grades.gradebook.db.rollback()
+    assert grades.write("ada", room.released(course), {}, False, None)[0] == 0.0
+    grades.gradebook.close()
+
+
+def test_a_fault_of_the_machine_is_no_fault_of_the_submission(course, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    room.submit(course, "ada", room.released(course))
+    opened = Course.open(course)
+    release = room.released(course)
+    with grades_of(course) as grades:
+        batch = engine._Batch(
+            opened, room.LESSON, course / "submitted", release, grades, engine.Options()
+        )
+        ran = engine.Ran("ada", "", release, engine.Transcript(), None, {}, 0.0)
+        monkeypatch.setattr(engine.nbgrader_side, "write_receipt", full)
+        with pytest.raises(UserError, match="grades of ada could not be written"):
+            batch._record_safely(ran)
+
+
+def test_directories_of_killed_graders_are_removed_and_those_of_others_are_not(tmp_path):
+    old, young, held, foreign = (tmp_path / f"{SCRATCH}{n}" for n in ("old", "young", "held", "x"))
+    for directory in (old, young, held, foreign):
+        directory.mkdir()
+        (directory / ".lock").touch()
+        (directory / "library").mkdir()
+        os.utime(directory, (time.time() - 3600,) * 2)
+    os.utime(young)
+    (foreign / ".lock").unlink()
+    os.utime(foreign, (time.time() - 3600,) * 2)
+    with only_one(held / ".lock", 0, ""):
+        remove_abandoned(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([young, held, foreign])
+
+
+def test_the_scratch_directory_is_held_and_removed():
+    with scratch_directory() as directory:
+        os.utime(directory, (0, 0))
+        remove_abandoned(directory.parent)
+        assert directory.is_dir()
+    assert not directory.exists()
