@@ -85,6 +85,17 @@ class Exam:
             self._of_mistake[key] = only[0]
         return self._of_mistake[key]
 
+    def known_outcomes(self) -> list[tuple[str, int, bool]]:
+        """What of the declared mistakes has been computed: (name, case, repeated)."""
+        return list(self._of_mistake)
+
+    @one_thread()
+    def know_outcome(self, name: str, i: int, repeat: bool) -> None:
+        """Compute one of them ahead of its use."""
+        for mistake in self.exercise.mistakes:
+            if mistake.name == name:
+                self.outcome_of(mistake, i, repeat)
+
     @one_thread()
     def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
         """The verdict on a function from its outcomes on all the cases, in order."""

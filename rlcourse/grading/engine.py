@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -23,26 +24,21 @@ from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import gradebook as nbgrader_side
 from rlcourse.grading.gradebook import Course, Grades
 from rlcourse.grading.isolation import LAYERS
-from rlcourse.grading.judging import LessonExam, Mark, course_secret
+from rlcourse.grading.judging import course_secret
 from rlcourse.grading.library import PACKAGE, write_library
 from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.protocol import clean
+from rlcourse.grading.reading import Read, Reader, Readers
 from rlcourse.grading.report import Report, Row
-from rlcourse.grading.sandbox import DIED, GRADED, Cell, Incident, Limits, Sandbox, Transcript
+from rlcourse.grading.sandbox import DIED, GRADED, Incident, Limits, Sandbox, Transcript
 from rlcourse.grading.submission import (
     REFUSED,
-    UNREADABLE,
     Rejected,
     digest,
     find_notebook,
-    parse,
     read_bytes,
-    rebuild,
     without_magics,
 )
-
-# Runs the lesson's cells that show off finished functions, too; they take a second or two.
-SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
 
 
 @dataclass(frozen=True)
@@ -59,13 +55,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Ran:
-    """A submission after it ran: what it answered, or why there was nothing to run."""
+    """A submission after it ran, and what came of it."""
 
     student: str
     fingerprint: str
-    notebook: NotebookNode
-    transcript: Transcript
-    rejected: Rejected | None
+    read: Read
     notes: dict[str, str]
     seconds: float
 
@@ -146,7 +140,8 @@ class _Batch:
         self.course, self.lesson, self.directory = course, lesson, directory
         self.release, self.grades, self.options = release, grades, options
         self.secret = course_secret(course.root)
-        self.exam = LessonExam(release, self.secret, options.limits)
+        self.reader = Reader(release, self.secret, options.limits)
+        self.exam = self.reader.exam
         self.graded_against = nbformat.writes(release).encode()
 
     def run(self, students: list[str], on_row, on_warning) -> Report:
@@ -175,11 +170,13 @@ class _Batch:
 
     def _grade_all(self, students: list[str], on_warning) -> Iterator[Row]:
         jobs = max(1, min(self.options.jobs or _cores(), len(students)))
-        with self._sandbox() as sandbox:
+        # Readers first: they are forks of this process, which has no threads yet.
+        with Readers(self.reader, jobs) as readers, self._sandbox() as sandbox:
             self._verify_layers(sandbox, on_warning)
             with ThreadPoolExecutor(jobs) as pool:
                 try:
-                    for ran in _as_they_finish(pool, self._run, students, sandbox, 2 * jobs):
+                    run = partial(self._run, readers)
+                    for ran in _as_they_finish(pool, run, students, sandbox, 2 * jobs):
                         yield self._record_safely(ran)
                 except BaseException:
                     sandbox.close()  # or the threads would wait for their submissions
@@ -238,25 +235,22 @@ class _Batch:
             rejected = Rejected("unreadable file", error.strerror or str(error))
             return digest(self.graded_against, b"", rejected.reason.encode()), b"", rejected
 
-    def _run(self, student: str, sandbox: Sandbox) -> Ran:
+    def _run(self, readers: Readers, student: str, sandbox: Sandbox) -> Ran:
         start = time.perf_counter()
         fingerprint, data, rejected = self._read(student)
-        notebook, transcript = from_dict(self.release), Transcript()
         notes = nbgrader_side.read_notes(self.directory, student, self.lesson)
-        if rejected is None:
-            try:
-                notebook = rebuild(self.release, parse(data))
-            except Rejected as error:
-                rejected = error
-            except Exception as error:  # one strange file must not end the batch
-                rejected = Rejected(UNREADABLE, f"it cannot be taken apart, {type(error).__name__}")
-        if rejected is None:
-            steps = self.exam.steps(notebook)
-            transcript = sandbox.run(steps)
-            if _lacks_a_name(transcript):
-                transcript = sandbox.run([SHOW, *steps])
-        seconds = time.perf_counter() - start
-        return Ran(student, fingerprint, notebook, transcript, rejected, notes, seconds)
+        try:
+            read = self._rejected(rejected) if rejected else readers.read(data, sandbox)
+        except Rejected as error:
+            read = self._rejected(error)
+        return Ran(student, fingerprint, read, notes, time.perf_counter() - start)
+
+    def _rejected(self, rejected: Rejected) -> Read:
+        """The released notebook, with the reason why nothing of the submission is graded."""
+        notebook = from_dict(self.release)
+        incidents = [Incident(rejected.status, self.lesson, rejected.reason)]
+        nbgrader_side.annotate(notebook, Transcript(), {}, incidents)
+        return Read(notebook, {}, tuple(incidents), failed=True)
 
     def _record_safely(self, ran: Ran) -> Row:
         """Record; what cannot be recorded as it came is recorded as having failed."""
@@ -272,27 +266,17 @@ class _Batch:
         except Exception as error:
             self.grades.gradebook.db.rollback()
             rejected = Rejected(DIED, f"its results cannot be written, {type(error).__name__}")
-            blank = replace(ran, notebook=from_dict(self.release), transcript=Transcript())
-            return self._record(replace(blank, rejected=rejected))
+            return self._record(replace(ran, read=self._rejected(rejected)))
 
     def _record(self, ran: Ran) -> Row:
         start = time.perf_counter()
-        if ran.rejected:
-            marks: dict[str, Mark] = {}
-            incidents = [Incident(ran.rejected.status, self.lesson, ran.rejected.reason)]
-        else:
-            marks = self.exam.judge(ran.transcript)
-            incidents = ran.transcript.incidents
-        nbgrader_side.annotate(ran.notebook, ran.transcript, marks, incidents)
+        notebook, marks, incidents = ran.read.notebook, ran.read.marks, ran.read.incidents
         score, needs_person = 0.0, False
         writable = clean(ran.student) == ran.student and ran.student.isprintable()
         if writable:
+            timestamp = ran.notes.get(nbgrader_side.TIMESTAMP)
             score, needs_person = self.grades.write(
-                ran.student,
-                ran.notebook,
-                marks,
-                ran.rejected is not None,
-                ran.notes.get(nbgrader_side.TIMESTAMP),
+                ran.student, notebook, marks, ran.read.failed, timestamp
             )
         row = Row(
             student=clean(ran.student) if ran.student.isprintable() else ascii(ran.student),
@@ -311,18 +295,9 @@ class _Batch:
             path = self._autograded(ran.student)
             receipt = {"fingerprint": ran.fingerprint, "row": row.as_json()}
             nbgrader_side.write_notes(path.parent, ran.notes)
-            nbgrader_side.write_receipt(path, ran.notebook, receipt, self.secret)
+            nbgrader_side.write_receipt(path, notebook, receipt, self.secret)
             nbgrader_side.remove_leftovers(path)
         return row
-
-
-def _lacks_a_name(transcript: Transcript) -> bool:
-    """Whether a function looked for a name that nobody defined, or that a passed-over cell does."""
-    return any(
-        outcome.error and outcome.error.type == "NameError"
-        for answer in transcript.exams.values()
-        for outcome in answer.outcomes
-    )
 
 
 def _as_they_finish(pool, function, students, sandbox, ahead: int) -> Iterator[Ran]:

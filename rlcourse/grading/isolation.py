@@ -11,6 +11,7 @@ import json
 import os
 import pwd
 import resource
+import secrets
 import site
 import subprocess
 import sys
@@ -41,6 +42,7 @@ ADVICE = {
     "limits": "raise the hard limits of this shell (ulimit -H)",
 }
 MEBIBYTE = 2**20
+FIRST_UNUSED_USER = 0x70000000  # no system or container hands out the numbers from here on
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class Confinement:
     scratch: str  # a directory; each submission gets an empty one there
     hidden: tuple[str, ...] = ()  # kept out of sight although below a readable path
     scratch_size: int = 64 * MEBIBYTE
-    memory: int = 1024 * MEBIBYTE  # beyond what the warm server has mapped
+    # Beyond what the warm server has: the process may take that much more than it is born with,
+    # most of which it shares. What `ps` shows for it is therefore more, by about half a GiB.
+    memory: int = 1024 * MEBIBYTE
     file_size: int = 32 * MEBIBYTE
     cpu_seconds: int = 300
     threads: int = 64
@@ -67,6 +71,7 @@ class Layers:
     missing: dict[str, str] = field(default_factory=dict)
     pids: int = -1  # the server's own PID namespace, opened while /proc was in sight
     sizes: int = -1  # its /proc/self/statm
+    written: int = 1024 * MEBIBYTE  # of what it has mapped: its own to write to
 
     def attempt(self, name: str, action: Callable[[], None], refuse: tuple[str, ...] = ()) -> bool:
         """Try one layer and note how it went."""
@@ -88,7 +93,9 @@ class Layers:
         with contextlib.suppress(OSError, ValueError):
             if self.sizes < 0:
                 self.sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-            return int(os.pread(self.sizes, 100, 0).split()[0]) * resource.getpagesize()
+            pages = [int(field) for field in os.pread(self.sizes, 100, 0).split()]
+            self.written = pages[5] * resource.getpagesize()
+            return pages[0] * resource.getpagesize()
         return 2048 * MEBIBYTE
 
 
@@ -217,7 +224,10 @@ def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
     tempfile.tempdir = None
     os.environ.update(HOME=scratch, TMPDIR=scratch)
     os.umask(0o077)
-    layers.attempt("limits", lambda: _limit(wanted, mapped), wanted.refuse)
+    if "user" in layers.standing:  # threads are counted for each user of each namespace
+        with contextlib.suppress(OSError):
+            syscalls.unshare(syscalls.NEWUSER)
+    layers.attempt("limits", lambda: _limit(wanted, mapped, layers.written), wanted.refuse)
     if os.getuid() == 0 and "user" not in layers.standing:
         layers.attempt("user", _become_nobody, wanted.refuse)
     with contextlib.suppress(OSError):
@@ -227,8 +237,9 @@ def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
     layers.attempt("seccomp", syscalls.forbid_system_calls, wanted.refuse)
 
 
-def _limit(wanted: Confinement, mapped: int) -> None:
+def _limit(wanted: Confinement, mapped: int, written: int) -> None:
     _bound(resource.RLIMIT_AS, mapped + wanted.memory)
+    _bound(resource.RLIMIT_DATA, written + wanted.memory)  # address space can be given back
     _bound(resource.RLIMIT_FSIZE, wanted.file_size)
     _bound(resource.RLIMIT_CPU, wanted.cpu_seconds, more=5)  # a signal that says why comes first
     _bound(resource.RLIMIT_CORE, 0)
@@ -259,10 +270,17 @@ def _threads_of_user() -> int:
 
 
 def _become_nobody() -> None:
+    """Become a user of this process alone: the system counts threads by user. Where the machine
+    has not that many users (in some containers), nobody, whom all submissions then share."""
+    os.setgroups([])
+    alone = FIRST_UNUSED_USER + secrets.randbelow(2**28)
+    with contextlib.suppress(OSError):
+        os.setresgid(alone, alone, alone)
+        os.setresuid(alone, alone, alone)
+        return
     nobody = pwd.struct_passwd(("nobody", "x", 65534, 65534, "", "/", ""))
     with contextlib.suppress(KeyError):
         nobody = pwd.getpwnam("nobody")
-    os.setgroups([])
     os.setresgid(nobody.pw_gid, nobody.pw_gid, nobody.pw_gid)
     os.setresuid(nobody.pw_uid, nobody.pw_uid, nobody.pw_uid)
 

@@ -40,6 +40,8 @@ POLL_SECONDS = 2.0  # between two looks at what a slow process is doing
 MOST_LOSSES = 6  # processes that one submission may use up
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
+MANY_THREADS = "too many threads"
+FLAGS = {"late": TIMED_OUT, "memory": OVER_MEMORY, "threads": MANY_THREADS}
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,27 @@ class Sandbox:
         with self._sending, suppress(OSError):  # its end is noticed by the listener
             socket.send_fds(self._control, [json.dumps(order).encode()], list(descriptors))
 
+    # Processes, each with a number and a channel
+
+    def open_process(self) -> tuple[int, socket.socket]:
+        """Have the server fork a process for a submission."""
+        with self._state:
+            if self._closed:
+                raise RuntimeError("the sandbox is closed")
+            if not self._alive:
+                self._stop()
+                self._start()
+            self._number += 1
+            number = self._number
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._order({"start": number}, [theirs.fileno()])
+        return number, ours
+
+    def kill(self, number: int) -> None:
+        """End it, if it has not ended."""
+        self._order({"kill": number})
+
     # A submission
 
     def run(self, steps: Sequence[Cell | ExamRequest]) -> Transcript:
@@ -226,20 +249,10 @@ class Sandbox:
 
     def _attempt(self, steps, transcript: Transcript, end: float) -> str | None:
         """Run the steps in one process; the name of the step that it was lost in, or None."""
-        with self._state:
-            if self._closed:
-                raise RuntimeError("the sandbox is closed")
-            if not self._alive:
-                self._stop()
-                self._start()
-            self._number += 1
-            number = self._number
-        ours, theirs = socket.socketpair()
+        number, ours = self.open_process()
         where = "start"
         try:
             with ours:
-                with theirs:
-                    self._order({"start": number}, [theirs.fileno()])
                 protocol.receive(ours, time.monotonic() + FORK_SECONDS)
                 try:
                     for where in self._converse(number, ours, steps, transcript, end):  # noqa: B007
@@ -250,7 +263,7 @@ class Sandbox:
         except TimeoutError:
             lost = Lost(TIMED_OUT, "killed")
         except protocol.Closed:
-            lost = self._how_it_ended(number)
+            lost = self.how_it_ended(number)
         except protocol.BrokenMessage as error:
             lost = Lost(DIED, f"answered with something else: {error}")
         except Lost as error:
@@ -258,7 +271,7 @@ class Sandbox:
         else:
             return None
         finally:
-            self._order({"kill": number})
+            self.kill(number)
         if not any(i.where == where and i.status == lost.status for i in transcript.incidents):
             transcript.incidents.append(Incident(lost.status, where, lost.detail))
         return where
@@ -324,12 +337,13 @@ class Sandbox:
             transcript.cells[step.name] = cell
         else:
             transcript.exams[step.name] = exam_answer(answer, step.cases)
-        for flag, status in (("late", TIMED_OUT), ("memory", OVER_MEMORY)):
+        for flag, status in FLAGS.items():
             incident = Incident(status, step.name)
             if answer.get(flag) is True and incident not in transcript.incidents:
                 transcript.incidents.append(incident)
 
-    def _how_it_ended(self, number: int) -> Lost:
+    def how_it_ended(self, number: int) -> Lost:
+        """What became of a process whose channel has closed."""
         with self._state:
             self._state.wait_for(lambda: number in self._ended or not self._alive, timeout=10)
             ended = self._ended.get(number)

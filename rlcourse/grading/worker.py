@@ -16,6 +16,7 @@ import random
 import signal
 import socket
 import sys
+import threading
 import time
 import types
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ from rlcourse.grading.limits import IDLE
 FOREVER = 10**9  # the grader keeps the time
 IDLE_SECONDS = 10.0  # between two looks at whether a step still works
 REPEATED = 2  # first and last cases that are called twice, to see whether the answers agree
+MOST_THREADS = 16  # alive after a cell, before a person should look
 
 
 class TookTooLong(BaseException):
@@ -144,6 +146,7 @@ class Session:
             "error": error,
             "late": late,
             "memory": _is_memory(error),
+            "threads": threading.active_count() > MOST_THREADS,
         }
 
     def execute(self, name: str, source: str) -> None:

@@ -1,0 +1,276 @@
+"""Processes that may be lost: whatever reads what a student handed in runs in one of them.
+
+A warm process waits for work. For each job it forks one that has limits on processor time, time and
+memory, does that job and ends; where forking is not safe, it does the job itself, and another one
+takes its place when it is lost. The job asks its starter for what it may not do itself.
+"""
+
+import gc
+import json
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+LARGEST_FRAME = 256 * 2**20
+_LENGTH = struct.Struct("<I")
+
+
+class Lost(Exception):
+    """The job ended its process; `status` is that of ``waitpid``, None where nobody knows."""
+
+    def __init__(self, status: int | None = None):
+        super().__init__(status)
+        self.status = status
+
+    @property
+    def signal(self) -> int | None:
+        killed = self.status is not None and os.WIFSIGNALED(self.status)
+        return os.WTERMSIG(self.status) if killed else None
+
+    @property
+    def by_time(self) -> bool:
+        return self.signal in (signal.SIGXCPU, signal.SIGALRM)
+
+
+class Closed(Exception):
+    """The other end of a channel is gone."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one job may use."""
+
+    cpu_seconds: int = 60
+    seconds: float = 600.0
+    memory: int = 1024 * 2**20  # bytes beyond what the warm process has mapped
+
+
+class Work(Protocol):
+    """What is done in there. `prepare` happens in the warm process, before the job is begun."""
+
+    def prepare(self, hints: Any) -> None: ...
+
+    def do(self, request: bytes, ask: "Channel") -> Any: ...
+
+
+class Channel:
+    """Frames of bytes or JSON over a stream socket, descriptors attached where asked for."""
+
+    def __init__(self, stream: socket.socket):
+        self.stream = stream
+
+    def send(self, data: bytes) -> None:
+        try:
+            self.stream.sendall(_LENGTH.pack(len(data)) + data)
+        except OSError:
+            raise Closed from None
+
+    def receive(self) -> bytes:
+        (size,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        if size > LARGEST_FRAME:
+            raise Closed
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size:
+            try:
+                part = self.stream.recv(min(size - len(found), 1 << 20))
+            except OSError:
+                raise Closed from None
+            if not part:
+                raise Closed
+            found += part
+        return bytes(found)
+
+    def tell(self, message: Any) -> None:
+        self.send(json.dumps(message).encode())
+
+    def hear(self) -> Any:
+        return json.loads(self.receive())
+
+    def pass_on(self, descriptor: int) -> None:
+        try:
+            socket.send_fds(self.stream, [b"d"], [descriptor])
+        except OSError:
+            raise Closed from None
+
+    def take(self) -> int:
+        try:
+            _, found, _, _ = socket.recv_fds(self.stream, 1, 1)
+        except OSError:
+            raise Closed from None
+        if not found:
+            raise Closed
+        return found[0]
+
+
+def may_fork() -> bool:
+    """Whether a process with torch in it can go on in a fork; one with a GPU cannot."""
+    return sys.platform == "linux" and not torch.cuda.is_available()
+
+
+class Disposable:
+    """The starter's end of one warm process; for one thread at a time."""
+
+    def __init__(self, work: Work, bounds: Bounds = Bounds(), fork: bool | None = None):
+        self._job = work, bounds, may_fork() if fork is None else fork
+        self._start(self._job[2])
+
+    def _start(self, fork: bool) -> None:
+        ours, theirs = socket.socketpair()
+        self._program: subprocess.Popen | None = None
+        if fork:
+            self._pid = os.fork()
+            if not self._pid:
+                ours.close()
+                _live(theirs, *self._job)
+        else:
+            program = "from rlcourse.grading.disposable import main; main()"
+            command = [sys.executable, "-c", program]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            self._program = subprocess.Popen(command, stdin=theirs, env=environment)
+        theirs.close()
+        self._control = Channel(ours)
+        if self._program:
+            self._control.send(pickle.dumps(self._job))
+
+    def __enter__(self) -> "Disposable":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the warm process."""
+        self._control.stream.close()
+        if self._program:
+            self._program.kill()
+            self._program.wait()
+        else:
+            with suppress(OSError):
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+
+    def run(
+        self,
+        request: bytes,
+        answer: Callable[[Any, Channel], None] = lambda question, channel: None,
+        hints: Any = None,
+    ) -> Any:
+        """What the work makes of `request`; `answer` hears its questions. ``Lost`` if it dies."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            try:
+                with theirs:
+                    self._control.tell(hints)
+                    self._control.pass_on(theirs.fileno())
+                channel = Channel(ours)
+                channel.send(request)
+                while "done" not in (said := channel.hear()):
+                    answer(said, channel)
+            except (Closed, ValueError):
+                said = None
+        try:
+            status = self._control.hear()
+        except Closed:
+            status = self._revive()
+        if said is None:
+            raise Lost(status)
+        return said["done"]
+
+    def _revive(self) -> int | None:
+        """Start another process for one that is gone; forking is over once there are threads."""
+        self.close()
+        status = None if not self._program else self._program.returncode
+        self._start(fork=False)
+        return -status if status is not None and status < 0 else None
+
+
+# The other end
+
+
+def main() -> None:
+    """Be a warm process that was started and not forked; the work comes first."""
+    control = socket.socket(fileno=os.dup(0))
+    torch.set_num_threads(1)
+    _live(control, *pickle.loads(Channel(control).receive()))
+
+
+def _live(control: socket.socket, work: Work, bounds: Bounds, fork: bool) -> None:
+    """Serve until the starter is gone; never returns."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the starter hears of it, and ends us
+        _die_with_starter()
+        channel = Channel(control)
+        while True:
+            work.prepare(channel.hear())
+            gc.freeze()  # a collection in the fork would write to, and so copy, all there is
+            with socket.socket(fileno=channel.take()) as job:
+                status = _in_a_fork(job, work, bounds) if fork else _here(job, work, bounds)
+            channel.tell(status)
+    except Closed:
+        os._exit(0)
+    finally:
+        os._exit(70)
+
+
+def _die_with_starter() -> None:
+    if sys.platform == "linux":
+        from rlcourse.grading import syscalls
+
+        with suppress(OSError):
+            syscalls.die_with_parent()
+
+
+def _in_a_fork(job: socket.socket, work: Work, bounds: Bounds) -> int:
+    child = os.fork()
+    if not child:
+        try:
+            _die_with_starter()
+            _here(job, work, bounds)
+            os._exit(0)
+        finally:
+            os._exit(70)
+    return os.waitpid(child, 0)[1]
+
+
+def _here(job: socket.socket, work: Work, bounds: Bounds) -> int:
+    _limit(bounds)
+    channel = Channel(job)
+    channel.tell({"done": work.do(channel.receive(), channel)})
+    return 0
+
+
+def _limit(bounds: Bounds) -> None:
+    """Bound this process from here on; what goes beyond its time is ended by the system."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, bounds.seconds)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + bounds.cpu_seconds
+    for kind, most in (
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_AS, _mapped() + bounds.memory),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        with suppress(OSError, ValueError):
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, hard))
+
+
+def _mapped() -> int:
+    from rlcourse.grading.isolation import Layers
+
+    return Layers().mapped()

@@ -1,0 +1,317 @@
+"""Forged frames, notebooks and answers, by the thousand: nothing but the declared refusals.
+
+    python tests/grading/fuzz.py --frames 100000 --notebooks 10000 --answers 10000
+
+The claim: a frame is a value or a ``BrokenMessage``; a notebook file is rebuilt or ``Rejected``;
+any answer is judged, and earns from nothing to all points. ``test_fuzz.py`` runs few of each.
+"""
+
+import argparse
+import functools
+import json
+import struct
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import classroom as room
+import nbformat
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_markdown import HOSTILE
+
+from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
+from rlcourse.checks.specs import Spec
+from rlcourse.grading import protocol
+from rlcourse.grading.answers import exam_answer, fields_of
+from rlcourse.grading.judging import LessonExam
+from rlcourse.grading.sandbox import Transcript
+from rlcourse.grading.submission import Rejected, parse, rebuild
+
+COUNTS = {"frames": 0, "notebooks": 0, "answers": 0}
+PER_EXAMPLE = 20  # damaged frames made of each
+
+
+def examples(number: int):
+    return settings(
+        max_examples=number,
+        deadline=None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+# Frames
+
+NUMBERS = st.sampled_from(
+    [
+        0,
+        1,
+        -1,
+        2,
+        8,
+        24,
+        1 << 31,
+        1 << 62,
+        1 << 63,
+        1 << 64,
+        1 << 70,
+        0.5,
+        1e308,
+        float("nan"),
+        True,
+    ]
+)
+WORDS = st.sampled_from(
+    ["", "x", "float64", "bool", "object", "bfloat16", "Outcome", "Failure", "Facts", "Spec",
+     "Opaque", "Case", "value", "type", "message", "gradients", "name", "\ud800", "\x00", "os"]
+)  # fmt: skip
+LEAVES = st.none() | NUMBERS | WORDS | st.integers() | st.floats() | st.text(max_size=5)
+TENSORS = st.fixed_dictionaries(
+    {"tensor": WORDS, "shape": st.lists(NUMBERS, max_size=5) | LEAVES, "bytes": NUMBERS}
+)
+
+
+def _nodes(inner):
+    pairs = st.lists(st.tuples(WORDS | LEAVES, inner).map(list), max_size=4) | inner
+    return (
+        st.lists(inner, max_size=4)
+        | st.fixed_dictionaries({"list": st.lists(inner, max_size=4) | inner})
+        | st.fixed_dictionaries({"tuple": st.lists(inner, max_size=4) | inner})
+        | st.fixed_dictionaries({"dict": pairs})
+        | st.fixed_dictionaries({"record": WORDS, "fields": pairs})
+        | st.dictionaries(WORDS, inner, max_size=3)
+    )
+
+
+HEADERS = st.recursive(LEAVES | TENSORS, _nodes, max_leaves=15)
+
+
+def frame(header, body: bytes) -> bytes:
+    header = json.dumps(header).encode()
+    return struct.pack("<II", len(header), len(body)) + header + body
+
+
+def read_frame(message: bytes) -> None:
+    COUNTS["frames"] += 1
+    try:
+        value = protocol.loads(message)
+    except protocol.BrokenMessage:
+        return
+    with suppress(protocol.BrokenMessage):
+        exam_answer(fields_of(value), 2)
+    protocol.loads(protocol.dumps(value))
+
+
+def fuzz_frames(number: int) -> None:
+    @examples(-(-number // (PER_EXAMPLE + 1)))
+    @given(HEADERS, st.binary(max_size=64), st.randoms(use_true_random=False))
+    def run(header, body, rng):
+        good = frame(header, body)
+        read_frame(good)
+        for _ in range(PER_EXAMPLE):
+            damaged = bytearray(good)
+            for _ in range(rng.randint(1, 6)):
+                at = rng.randrange(len(damaged))
+                how = rng.randrange(4)
+                if how == 0:
+                    damaged[at] = rng.randrange(256)
+                elif how == 1:
+                    del damaged[at : at + rng.randrange(1, 8)]
+                    damaged = damaged or bytearray(b"\0")
+                elif how == 2:
+                    damaged[at:at] = rng.choice([b"[", b"{", b'"', b"9", b"-", b"null", b"e9"])
+                else:
+                    damaged[at:at] = damaged[at : at + 16]
+            if len(damaged) >= 8 and rng.random() < 0.8:  # lengths that fit, to get further
+                body_size = min(len(body), len(damaged) - 8)
+                damaged[:8] = struct.pack("<II", len(damaged) - 8 - body_size, body_size)
+            read_frame(bytes(damaged))
+
+    run()
+
+
+# Notebooks
+
+
+@functools.cache
+def course() -> Path:
+    return room.make_course(Path(tempfile.mkdtemp(prefix="rlcourse-fuzz-")))
+
+
+@functools.cache
+def released():
+    return room.released(course())
+
+
+IDS = st.sampled_from(
+    [*room.NAMES, *(f"check_{name}" for name in room.NAMES), "applause", "", "check_", "x" * 70]
+)
+CODE = st.sampled_from(
+    ["", "x = 1", "def f(:", "%%bash\nls", "!ls", "\n" * 3000, "%" * 500, "(" * 300,
+     "-" * 3000 + "1", "\x00", "\ud800", "# coding: utf-16\nx",
+     "def score_function(a, b):\n    return 1", "\t\f%x",
+     "f'{" * 50, "lambda:" * 500, "1" * 5000, "x." * 5000 + "y", "[" * 1000, "'''", "\\\n" * 1000,
+     "def " + "a" * 1000 + "(): pass", "await x", "%%writefile y\nimport z"]
+)  # fmt: skip
+SOURCES = CODE | st.sampled_from(HOSTILE) | st.text(max_size=30)
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "nbgrader": st.fixed_dictionaries({"grade_id": IDS | LEAVES}) | LEAVES,
+        "tags": LEAVES,
+    },
+)
+CELLS = (
+    st.fixed_dictionaries(
+        {"cell_type": st.sampled_from(["code", "markdown", "raw", "heading", 7, None])},
+        optional={
+            "source": SOURCES
+            | st.lists(SOURCES, max_size=3)
+            | LEAVES
+            | st.lists(LEAVES, max_size=2),
+            "metadata": METADATA | LEAVES,
+            "id": IDS | LEAVES,
+            "outputs": LEAVES,
+            "attachments": LEAVES,
+        },
+    )
+    | LEAVES
+)
+NOTEBOOKS = st.fixed_dictionaries(
+    {"cells": st.lists(CELLS, max_size=8) | LEAVES},
+    optional={"nbformat": LEAVES, "metadata": LEAVES, "worksheets": LEAVES},
+) | st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3), max_leaves=5)
+
+
+def read_notebook(data: bytes) -> None:
+    COUNTS["notebooks"] += 1
+    try:
+        rebuilt = rebuild(released(), parse(data))
+    except Rejected:
+        return
+    nbformat.validate(rebuilt)
+    json.dumps(rebuilt).encode()
+
+
+def fuzz_notebooks(number: int) -> None:
+    @examples(-(-number // 4))
+    @given(NOTEBOOKS, st.randoms(use_true_random=False))
+    def run(notebook, rng):
+        data = json.dumps(notebook).encode()
+        read_notebook(data)
+        if isinstance(notebook, dict) and isinstance(notebook.get("cells"), list):
+            mixed = json.loads(json.dumps(room.solved(course())))
+            for cell in json.loads(json.dumps(notebook["cells"])):
+                mixed["cells"].insert(rng.randrange(len(mixed["cells"])), cell)
+            read_notebook(json.dumps(mixed).encode())
+        for _ in range(2):
+            damaged = bytearray(data)
+            for _ in range(rng.randint(1, 5)):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            read_notebook(bytes(damaged))
+
+    run()
+
+
+# Answers
+
+SHAPES = st.sampled_from(
+    [(), (0,), (1,), (3,), (2, 3), (3, 2), (0, 4), (1000, 0), (2, 3, 1), (64,)]
+)
+DTYPES = st.sampled_from(list(protocol.DTYPES.values()))
+FILLS = st.sampled_from([0, 1, -1, 0.5, float("nan"), float("inf"), 1e30])
+
+
+@st.composite
+def tensors(draw):
+    return torch.full(draw(SHAPES), draw(FILLS), dtype=torch.float64).to(draw(DTYPES))
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats()
+    | st.sampled_from(["", "x", "nan", "a" * 5000])
+    | tensors()
+    | st.just(Opaque("x"))
+    | st.builds(Spec, WORDS, st.dictionaries(WORDS, LEAVES, max_size=2)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(WORDS, inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+FAILURES = st.builds(
+    Failure,
+    st.sampled_from(["NotImplementedError", "ValueError", "TypeError", ""]),
+    st.text(max_size=5),
+    st.none() | st.integers(-1, 99),
+    st.sampled_from(["", "x = 1", "a" * 300]),
+    st.sampled_from(["", *room.NAMES]),
+)
+NAMES = st.lists(st.sampled_from(["logits", "policy", "mask", "x", "", *room.NAMES]), max_size=3)
+OUTCOMES = st.builds(
+    Outcome,
+    value=VALUES,
+    gradients=st.dictionaries(st.sampled_from(["logits", "logprobs", "x"]), st.none() | VALUES),
+    changed=NAMES.map(tuple),
+    after=st.dictionaries(st.sampled_from(["policy.logits", "x"]), VALUES, max_size=2),
+    error=st.none() | FAILURES,
+    warnings=NAMES.map(tuple),
+    printed=st.text(max_size=5),
+    repeatable=st.booleans(),
+)
+FACTS = st.builds(Facts, st.sampled_from(room.NAMES), *[NAMES.map(tuple)] * 3)
+
+
+@functools.cache
+def exam() -> LessonExam:
+    return LessonExam(released(), b"secret")
+
+
+def fuzz_answers(number: int) -> None:
+    @examples(number)
+    @given(st.sampled_from(list(exam().papers)), FACTS, st.lists(OUTCOMES, min_size=1, max_size=3))
+    def run(grade_id, facts, few):
+        COUNTS["answers"] += 1
+        cases = exam().papers[grade_id].cases
+        outcomes = [few[i % len(few)] for i in range(cases)]
+        sent = {"facts": facts, "outcomes": outcomes}
+        try:
+            answer = exam_answer(protocol.loads(protocol.dumps(sent)), cases)
+        except protocol.BrokenMessage:
+            return
+        marks = exam().judge(Transcript(exams={grade_id: answer}))
+        for mark in marks.values():
+            assert 0 <= mark.points <= mark.possible
+            assert len(mark.message) < 50_000
+            mark.message.encode()
+
+    run()
+
+
+FUZZERS = {"frames": fuzz_frames, "notebooks": fuzz_notebooks, "answers": fuzz_answers}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    for name in FUZZERS:
+        parser.add_argument(f"--{name}", type=int, default=0)
+    torch.set_num_threads(1)
+    for name, number in vars(parser.parse_args()).items():
+        if number:
+            start = time.process_time()
+            FUZZERS[name](number)
+            seconds = time.process_time() - start
+            print(f"{COUNTS[name]} {name}: nothing but refusals, {seconds:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
