@@ -314,6 +314,13 @@ def grade(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse where an isolation layer is missing.")
     ] = False,
+    allow_weak_isolation: Annotated[
+        bool,
+        typer.Option(
+            "--allow-weak-isolation",
+            help="Grade also where student code can read your files or reach your processes.",
+        ),
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Submissions at a time [default: one per core].")
     ] = None,
@@ -338,7 +345,12 @@ def grade(
             submitted,
             student,
             course=course,
-            options=Options(force=force, strict=strict, jobs=jobs),
+            options=Options(
+                force=force,
+                strict=strict,
+                allow_weak_isolation=allow_weak_isolation,
+                jobs=jobs,
+            ),
             on_row=None if as_json else advance,
             on_warning=lambda text: print(f"rlcourse: WARNING: {text}", file=sys.stderr),
         )

@@ -9,11 +9,11 @@ write these very functions, and the trainer runs them.
 """
 
 from rlcourse.algorithms.baselines import (
-    expected_score,
     gradient_variance,
     group_mean_advantages,
     leave_one_out_advantages,
     optimal_baseline,
+    weighted_scores,
 )
 from rlcourse.algorithms.beyond_grpo import (
     aggregate,
@@ -96,7 +96,6 @@ __all__ = [
     "dr_grpo_loss",
     "effective_sample_size",
     "exact_policy_gradient",
-    "expected_score",
     "fisher_vector_product",
     "gae",
     "gradient_variance",
@@ -139,5 +138,6 @@ __all__ = [
     "token_entropy",
     "token_logprobs",
     "value_loss",
+    "weighted_scores",
     "whiten",
 ]

@@ -59,12 +59,12 @@ def gradient_variance(gradients: Tensor) -> Tensor:
     return gradients.var(dim=0, correction=1).sum()
 
 
-def expected_score(logits: Tensor) -> Tensor:
-    """Σ_a π(a) ∇ log π(a): (V,) → (V,), the scores of all actions, weighted and summed.
+def weighted_scores(logits: Tensor) -> Tensor:
+    """Row a is π(a) ∇ log π(a): (V,) → (V, V), the scores weighted by the policy.
 
-    It is zero, which is why a baseline is free.
+    The rows sum to zero, which is why a baseline is free.
     """
     scores = torch.stack(
         [score_function(logits, action) for action in range(len(logits))]
     )
-    return logits.softmax(dim=-1) @ scores
+    return logits.softmax(dim=-1)[:, None] * scores

@@ -25,7 +25,7 @@ class Difference:
     """One way in which an outcome is not as expected.
 
     ``kind``: error, type, structure, shape, dtype, value, gradient, leak (a gradient in
-    a constant), changed (an argument), after, unrepeatable.
+    a constant), changed (an argument), after, unrepeatable, unvaried (another seed, the same).
     ``name`` is the argument or the place in the result that it concerns.
     """
 

@@ -208,6 +208,12 @@ def _unrepeatable(s: FailedCheck) -> str | None:
     return "Called twice with the same arguments it gives two different results."
 
 
+def _unvaried(s: FailedCheck) -> str | None:
+    if not s.found("unvaried"):
+        return None
+    return "With another seed it makes the very same draws: nothing in them is left to chance."
+
+
 def _changed(s: FailedCheck) -> str | None:
     names = list(dict.fromkeys(d.name for _, d in s.found("changed")))
     if not names:
@@ -314,6 +320,7 @@ QUESTIONS = (
     _type,
     _shape,
     _unrepeatable,
+    _unvaried,
     _not_a_number,
     _no_gradient,
     _same_everywhere,

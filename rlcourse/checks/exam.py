@@ -6,13 +6,15 @@ student's function, and it can judge many students: references and mistakes run 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
-from rlcourse.checks.calling import Case, Facts, Outcome, call_all, one_thread
+from rlcourse.checks.calling import Case, Facts, Outcome, call_all, identical, one_thread
 from rlcourse.checks.comparing import BESIDES, UNPROVEN, Difference, compare, negative
 from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken, last_resort
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.result import Example, Result
+from rlcourse.checks.specs import Spec
 
 # At most, for a function that agrees on some cases only; on all, where what is wrong with it
 # cannot be seen in its numbers.
@@ -103,6 +105,8 @@ class Exam:
             judge(self.exercise, *triple)
             for triple in zip(self.cases, self.expected, outcomes, strict=True)
         ]
+        for i in self._drawn_again(outcomes):
+            differences[i].append(Difference("unvaried"))
         failing = [i for i, found in enumerate(differences) if found]
         if not failing:
             return self._result(outcomes, failing, passed=True)
@@ -135,6 +139,26 @@ class Exam:
             "sentences": tuple(sentences),
             "example": None if self.hidden else Example.of(failed, at),
         }
+
+    @cached_property
+    def _twins(self) -> list[tuple[int, int]]:
+        """Pairs of cases that differ in nothing but the seed of a generator."""
+        seeded = [i for i, c in enumerate(self.cases) if _seed_of(c) is not None]
+        return [
+            (i, j)
+            for i, j in combinations(seeded, 2)
+            if _seed_of(self.cases[i]) != _seed_of(self.cases[j])
+            and _alike(self.cases[i], self.cases[j])
+        ]
+
+    def _drawn_again(self, outcomes: list[Outcome]) -> list[int]:
+        """Cases in which another seed has made no difference."""
+        return [
+            j
+            for i, j in self._twins
+            if not (outcomes[i].error or outcomes[j].error)
+            and identical(outcomes[i].value, outcomes[j].value)
+        ]
 
     def _mistake_made(self, failed: FailedCheck) -> "Named | None":
         """The declared mistake that reproduces the answer, best everywhere, else where it is wrong.
@@ -213,6 +237,19 @@ class Exam:
             warning="" if self.hidden else warned,
             **found,
         )
+
+
+def _seed_of(case: Case) -> int | None:
+    generator = case.arguments.get("generator")
+    return generator.options.get("seed") if isinstance(generator, Spec) else None
+
+
+def _alike(a: Case, b: Case) -> bool:
+    """Whether two cases have the same arguments, generators left aside."""
+    return a.arguments.keys() == b.arguments.keys() and all(
+        name == "generator" or identical(value, b.arguments[name])
+        for name, value in a.arguments.items()
+    )
 
 
 def _is_unwritten(facts: Facts, outcomes: list[Outcome]) -> bool:

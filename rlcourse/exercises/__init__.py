@@ -39,7 +39,7 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "reinforce_step",
     ),
     "baselines": (
-        "expected_score",
+        "weighted_scores",
         "group_mean_advantages",
         "leave_one_out_advantages",
         "gradient_variance",

@@ -17,7 +17,7 @@ def main() -> int:
             job["lesson"],
             student=job["student"],
             course=Course.open(Path(settings.pop("root")), **settings),
-            options=Options(force=job["force"]),
+            options=Options(force=job["force"], allow_weak_isolation=job["allow_weak_isolation"]),
             on_warning=lambda text: print(text, file=sys.stderr),
         )
     except UserError as error:

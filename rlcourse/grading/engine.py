@@ -46,7 +46,8 @@ class Options:
     """How to grade. `layers_off` switches isolation off layer by layer, to narrow down a fault."""
 
     force: bool = False  # grade again what was graded already
-    strict: bool = False  # refuse to run where an isolation layer is missing
+    strict: bool = False  # refuse to run where any isolation layer is missing
+    allow_weak_isolation: bool = False  # run where not even files or processes are out of reach
     jobs: int | None = None  # submissions at a time; None: one per core
     limits: Limits = field(default_factory=Limits)
     layers_off: tuple[str, ...] = ()
@@ -205,6 +206,13 @@ class _Batch:
         missing = [name for name in LAYERS if name not in sandbox.layers.standing]
         if not missing:
             return
+        weakness = sandbox.layers.weakness()
+        if weakness and not self.options.allow_weak_isolation:
+            raise UserError(
+                f"nothing was graded: {weakness}. Grade on another machine, or, where you trust "
+                "every submission, with --allow-weak-isolation (under nbgrader: "
+                "c.IsolatedAutograde.allow_weak_isolation = True)."
+            )
         reasons = "; ".join(f"{name} ({sandbox.layers.missing.get(name, '?')})" for name in missing)
         if self.options.strict:
             raise UserError(f"isolation is not complete, and --strict refuses: {reasons}.")

@@ -7,15 +7,14 @@ library is imported, because the server is confined before it imports anything.
 """
 
 import contextlib
+import functools
 import json
 import os
 import pwd
 import resource
 import secrets
-import site
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,6 +39,11 @@ ADVICE = {
     "landlock": "boot Linux 5.13 or newer with landlock among lsm=",
     "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or AArch64",
     "limits": "raise the hard limits of this shell (ulimit -H)",
+}
+# What must stand for student code to be run at all: of each line, one layer
+ESSENTIAL = {
+    ("mount", "landlock"): "read every file that this user may read, solutions and grades too",
+    ("pid", "seccomp"): "signal and trace the processes of this user, the grader too",
 }
 MEBIBYTE = 2**20
 FIRST_UNUSED_USER = 0x70000000  # no system or container hands out the numbers from here on
@@ -84,6 +88,17 @@ class Layers:
             return False
         self.standing.add(name)
         return True
+
+    def weakness(self) -> str | None:
+        """One sentence: what student code could do here, what is missing, and how to get it."""
+        for names, could in ESSENTIAL.items():
+            if not self.standing.intersection(names):
+                reasons = " and ".join(
+                    f"{name} ({self.missing.get(name, 'not there')}; {ADVICE[name]})"
+                    for name in names
+                )
+                return f"student code could {could}, because of the layers {reasons} none stands"
+        return None
 
     def as_json(self) -> dict:
         return {"standing": sorted(self.standing), "missing": self.missing}
@@ -153,13 +168,15 @@ def _own_root(wanted: Confinement) -> None:
     syscalls.unshare(syscalls.NEWNS)
     syscalls.make_mounts_private()
     syscalls.mount_tmpfs(wanted.root, 16 * MEBIBYTE, mode=0o755)
-    for path in _outermost(wanted.readable):
-        _show(path, wanted.root)
-    for path in wanted.hidden:
+    for path, shown in _from_outside_in(wanted):
         inside = wanted.root + path
-        if os.path.isdir(inside) and not os.path.islink(inside):
+        if shown:
+            _show(path, wanted.root)
+        elif os.path.isdir(inside) and not os.path.islink(inside):
             syscalls.mount_tmpfs(inside, 4096, mode=0o755)
     os.makedirs(wanted.root + wanted.scratch, exist_ok=True)
+    syscalls.make_read_only(wanted.root)  # an ordinary user owns what was made here
+    syscalls.mount_tmpfs(wanted.root + wanted.scratch, 16 * MEBIBYTE)  # the server's own
     syscalls.pivot_root(wanted.root)
 
 
@@ -181,13 +198,23 @@ def _show(path: str, root: str) -> None:
     syscalls.bind_read_only(path, target)
 
 
-def _outermost(paths: tuple[str, ...]) -> list[str]:
-    """Paths sorted, those that lie below another one left out."""
-    kept: list[str] = []
-    for path in sorted(set(paths)):
-        if not any(path.startswith(f"{other}/") for other in kept):
-            kept.append(path)
-    return kept
+def _from_outside_in(wanted: Confinement) -> list[tuple[str, bool]]:
+    """(path, whether it is shown), parents first, without what its parent's rule says already.
+
+    What is shown may lie in something hidden, and the other way round.
+    """
+    rules = dict.fromkeys(wanted.readable, True) | dict.fromkeys(wanted.hidden, False)
+    needed: list[tuple[str, bool]] = []
+    for path in sorted(rules, key=lambda path: path.split("/")):
+        above = [shown for other, shown in needed if path.startswith(f"{other}/")]
+        if rules[path] != (above[-1] if above else False):
+            needed.append((path, rules[path]))
+    return needed
+
+
+def prepare(wanted: Confinement) -> None:
+    """Find out once, before the forks, what Landlock is to allow them."""
+    _without(wanted.readable, wanted.hidden)
 
 
 def fork(layers: Layers) -> int:
@@ -234,7 +261,8 @@ def confine(wanted: Confinement, layers: Layers, mapped: int) -> None:
         syscalls.drop_capabilities()
         syscalls.be_undumpable()
     layers.attempt("landlock", lambda: _restrict_files(wanted), wanted.refuse)
-    layers.attempt("seccomp", syscalls.forbid_system_calls, wanted.refuse)
+    outside = not {"mount", "pid"} <= layers.standing
+    layers.attempt("seccomp", lambda: syscalls.forbid_system_calls(outside), wanted.refuse)
 
 
 def _limit(wanted: Confinement, mapped: int, written: int) -> None:
@@ -289,9 +317,11 @@ def _restrict_files(wanted: Confinement) -> None:
     from rlcourse.grading import syscalls
 
     readable, listable = _without(wanted.readable, wanted.hidden)
-    syscalls.restrict_files(readable, listable, [os.getcwd()])
+    homes = {os.path.dirname(path) for path in wanted.readable if "-packages/" in path}
+    syscalls.restrict_files(readable, [*listable, *homes], [os.getcwd()])
 
 
+@functools.cache  # the server asks once, for all that it forks
 def _without(readable: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """The readable paths with the hidden ones cut out: (readable whole, directories to list)."""
     whole, listed, open_ends = [], [], list(readable)
@@ -305,26 +335,7 @@ def _without(readable: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[list[s
             listed.append(path)
             with contextlib.suppress(OSError):
                 open_ends += [entry.path for entry in os.scandir(path)]
-    return whole, listed
-
-
-def package_paths() -> list[str]:
-    """Where installed packages are found; never the directory that a program was started from."""
-    found = [*map(sysconfig.get_path, ("purelib", "platlib")), *site.getsitepackages()]
-    if site.getusersitepackages() in sys.path:
-        found.append(site.getusersitepackages())
-    return [path for path in dict.fromkeys(found) if os.path.isdir(path)]
-
-
-def system_paths() -> tuple[str, ...]:
-    """What Python, its packages and the shared libraries under them need to read."""
-    system = (
-        "/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime",
-        "/etc/fonts", "/etc/ssl/openssl.cnf", "/dev/null", "/dev/zero", "/dev/urandom",
-        "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
-    )  # fmt: skip
-    paths = {sys.prefix, sys.base_prefix, *package_paths(), *system}
-    return tuple(sorted(path for path in paths if os.path.lexists(path)))
+    return list(dict.fromkeys(whole)), list(dict.fromkeys(listed))
 
 
 # Which layers there are, tried in a process of its own
@@ -351,7 +362,7 @@ def probe(refuse: tuple[str, ...] = ()) -> Layers:
 
 def report() -> None:
     """Enter and confine as for a submission, and print what stands; ``probe`` runs this."""
-    from rlcourse.grading import syscalls  # noqa: F401  (before the files are out of reach)
+    from rlcourse.grading import syscalls, visible  # noqa: F401  (while files are in reach)
 
     layers = Layers()
     package = str(Path(__file__).parents[2])
@@ -359,9 +370,10 @@ def report() -> None:
         for name in ("root", "scratch"):
             os.mkdir(f"{directory}/{name}")
         wanted = Confinement(
-            readable=(*system_paths(), package),
+            readable=(*visible.readable_paths(), package),
             root=f"{directory}/root",
             scratch=f"{directory}/scratch",
+            hidden=visible.hidden_paths(),
             refuse=tuple(json.loads(sys.argv[1])),
         )
         child = os.fork()

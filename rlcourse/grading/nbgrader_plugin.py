@@ -13,6 +13,7 @@ import sys
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool
 
 SETTINGS = (
     "root", "course_id", "db_url", "directory_structure", "source_directory",
@@ -23,12 +24,17 @@ SETTINGS = (
 class IsolatedAutograde(Autograde):
     """nbgrader's autograde, by ``rlcourse grade``; ``--force`` and ``--student`` mean the same."""
 
+    allow_weak_isolation = Bool(
+        False, help="Grade also where student code can read files or reach processes."
+    ).tag(config=True)
+
     def start(self) -> None:
         """Grade, and tell the log. Raises ``NbGraderException`` where nothing could be graded."""
         job = {
             "lesson": self.coursedir.assignment_id,
             "student": self.coursedir.student_id,
             "force": self.force,
+            "allow_weak_isolation": self.allow_weak_isolation,
             "course": {name: getattr(self.coursedir, name) for name in SETTINGS},
         }
         done = subprocess.run(

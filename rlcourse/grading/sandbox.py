@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rlcourse.errors import UserError
-from rlcourse.grading import isolation, protocol
+from rlcourse.grading import isolation, protocol, visible
 from rlcourse.grading.answers import (
     CellAnswer,
     ExamAnswer,
@@ -115,14 +115,13 @@ class Sandbox:
         self._spent: dict[int, float] = {}  # processor seconds, as the server said last
         self._number = 0
         self._alive = self._closed = False
-        readable = (*isolation.system_paths(), str(library))
+        readable = (*visible.readable_paths(), str(library))
+        covered = [str(p) for p in hidden if not any(_is_within(r, p) for r in readable)]
         self._wanted = isolation.Confinement(
             readable=readable,
             root=_directory(scratch / "root"),
             scratch=_directory(scratch / "scratch", 0o777),
-            hidden=tuple(
-                str(path) for path in hidden if not any(_is_within(r, path) for r in readable)
-            ),
+            hidden=(*visible.hidden_paths(), *covered),
             refuse=tuple(refuse),
             cpu_seconds=math.ceil(limits.submission),
             **({} if memory is None else {"memory": memory}),
@@ -144,7 +143,7 @@ class Sandbox:
             "sys.path[:0] = first; sys.path += last; sys.argv = ['']; "
             "from rlcourse.grading.server import main; main()"
         )
-        paths = [json.dumps([str(self._library)]), json.dumps(isolation.package_paths())]
+        paths = [json.dumps([str(self._library)]), json.dumps(visible.package_paths())]
         with tempfile.TemporaryFile() as complaints, theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", program, *paths],

@@ -42,6 +42,7 @@ def main() -> None:
     if sys.platform == "linux":
         isolation.enter(wanted, layers)
         _keep_from_tracing()
+        isolation.prepare(wanted)
     warm_up(settings["imports"])
     found = _layers_of_a_fork(wanted, layers)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until here it told the grader what went wrong

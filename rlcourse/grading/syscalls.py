@@ -104,9 +104,17 @@ def mount_tmpfs(target: str, size: int, mode: int = 0o700) -> None:
 def bind_read_only(source: str, target: str) -> None:
     """Show `source`, and what is mounted below it, at `target`, where nobody can write."""
     mount(source, target, None, MS_BIND | MS_REC)
-    attributes = struct.pack("=QQQQ", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, 0)
-    if source.startswith("/dev/"):  # device files would not open
-        attributes = struct.pack("=QQQQ", _ATTR_RDONLY | _ATTR_NOSUID, 0, 0, 0)
+    device = source.startswith("/dev/")  # it would not open with NODEV
+    _set_attributes(target, _ATTR_RDONLY | _ATTR_NOSUID | (0 if device else _ATTR_NODEV))
+
+
+def make_read_only(target: str) -> None:
+    """Nobody can write below `target`, in what is mounted there by now."""
+    _set_attributes(target, _ATTR_RDONLY)
+
+
+def _set_attributes(target: str, wanted: int) -> None:
+    attributes = struct.pack("=QQQQ", wanted, 0, 0, 0)
     _syscall(
         _MOUNT_SETATTR,
         _AT_FDCWD,
@@ -205,6 +213,22 @@ _FORBIDDEN = {
     "init_module": (175, 105), "finit_module": (313, 273), "reboot": (169, 142),
     "ioperm": (173, None), "iopl": (172, None), "modify_ldt": (154, None),
 }  # fmt: skip
+# Landlock lets an owner change these of a file, wherever it lies; and without a PID namespace the
+# processes of the same user are in reach.
+_FORBIDDEN_OUTSIDE = {
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "removexattrat": (466, 466), "file_setattr": (469, 469), "truncate": (76, 45),
+    "sched_setparam": (142, 118), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
+    "ioprio_set": (251, 30), "setpgid": (109, 154), "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+}  # fmt: skip
+_FCNTL, _IOCTL = (72, 25), (16, 29)
+_F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15  # who gets a signal when a descriptor is ready
+_FIOSETOWN, _SIOCSPGRP, _SETFLAGS, _SETXATTR = 0x8901, 0x8902, 0x40086602, 0x401C5820
 _CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE_THREAD = 0x00010000
@@ -212,10 +236,12 @@ _ERRNO, _KILL, _ALLOW = 0x00050000, 0x80000000, 0x7FFF0000
 _EPERM, _ENOSYS = 1, 38
 
 
-def forbid_system_calls() -> None:
+def forbid_system_calls(outside: bool = False) -> None:
     """Seccomp: no new process or program, no signal, socket, trace, mount or namespace.
 
-    Threads stay possible. A forbidden call fails with EPERM, as a missing right would.
+    `outside`: files or processes of others are in sight, so that nothing about them may be changed
+    either, be it a mode, an owner, a time or a schedule. Threads stay possible. A forbidden call
+    fails with EPERM, as a missing right would.
     """
     if platform.machine() not in _ARCHITECTURES:
         raise OSError(f"no system call numbers for {platform.machine()}")
@@ -241,7 +267,16 @@ def forbid_system_calls() -> None:
         (give, 0, 0, _ERRNO | _EPERM),
         (give, 0, 0, _ALLOW),
     ]
-    for numbers in _FORBIDDEN.values():
+    if outside:
+        for numbers, values in (
+            (_FCNTL, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)),
+            (_IOCTL, (_FIOSETOWN, _SIOCSPGRP, _SETFLAGS, _SETXATTR)),
+        ):
+            program += [(jump_equal, 0, 2 + 2 * len(values), numbers[column]), (load, 0, 0, 24)]
+            for value in values:
+                program += [(jump_equal, 0, 1, value), (give, 0, 0, _ERRNO | _EPERM)]
+            program.append((give, 0, 0, _ALLOW))
+    for numbers in (_FORBIDDEN | (_FORBIDDEN_OUTSIDE if outside else {})).values():
         if numbers[column] is not None:
             program += [(jump_equal, 0, 1, numbers[column]), (give, 0, 0, _ERRNO | _EPERM)]
     program.append((give, 0, 0, _ALLOW))

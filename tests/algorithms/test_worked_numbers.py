@@ -64,9 +64,9 @@ def test_softmax_scores(action):
 
 
 def test_scores_weighted_by_the_policy_sum_to_zero():
-    torch.testing.assert_close(
-        A.expected_score(tensor(0.5, 0.3, 0.2).log()), torch.zeros(3).double()
-    )
+    rows = A.weighted_scores(tensor(0.5, 0.3, 0.2).log())
+    torch.testing.assert_close(rows, torch.stack([tensor(*WEIGHTED[a]) for a in range(3)]))
+    torch.testing.assert_close(rows.sum(0), torch.zeros(3).double())
 
 
 # 03 baselines

@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "grading"))
 
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
+import attacks_on_answers  # noqa: F401
+import attacks_on_files  # noqa: F401
 import classroom as room
 import nbformat
 from attacks import ATTACKS, TOTAL, Attack, Field
@@ -28,7 +30,18 @@ from attacks import ATTACKS, TOTAL, Attack, Field
 from rlcourse.authoring import build
 from rlcourse.exercises import all as all_exercises
 
-KINDS = ("patching", "lying", "spying", "writing", "files", "metadata", "signaling", "honest")
+KINDS = (
+    "patching",
+    "lying",
+    "spying",
+    "writing",
+    "files",
+    "metadata",
+    "signaling",
+    "honest",
+    "claiming",
+    "copies",
+)
 ENDLESS = ("a device that never ends", "links and pages beside the notebook", "a named pipe")
 SECONDS = 150
 

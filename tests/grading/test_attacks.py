@@ -14,6 +14,8 @@ from pathlib import Path
 
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
+import attacks_on_answers  # noqa: F401
+import attacks_on_files  # noqa: F401
 import classroom as room
 import nbformat
 import pytest
@@ -133,8 +135,10 @@ def test_a_fatal_cell_is_blamed_for_itself_and_nothing_else(battle, name):
 
 def test_there_are_attacks_of_every_kind():
     kinds = {attack.kind for attack in ATTACKS}
-    assert kinds == {"patching", "lying", "spying", "writing", "forging", "exhausting", "signaling",
-                     "files", "metadata", "html", "honest"}  # fmt: skip
+    assert kinds == {
+        "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
+        "metadata", "html", "honest", "claiming", "copies",
+    }  # fmt: skip
     assert len(ATTACKS) >= 40
 
 

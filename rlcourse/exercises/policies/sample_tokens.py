@@ -1,6 +1,7 @@
 """Drawing the next token. Draws are random, so frequencies over many equal rows are compared."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -13,17 +14,28 @@ from rlcourse.checks.specs import Spec
 from rlcourse.exercises.policies.sample_tokens_mistakes import MISTAKES, filtered
 
 DRAWS = 1000  # of each of the two distributions of a random case
+LAGS = 8
 ATOL = 0.13  # between two such frequencies: at least 5.8 standard errors
 
 
-def frequencies(case: Case, tokens: Tensor) -> Tensor | dict[str, bool]:
-    """How often each token was drawn, (2, V). Small cases leave no choice but the likeliest."""
+def frequencies(case: Case, tokens: Tensor) -> tuple | dict[str, bool]:
+    """What is known of many draws: how often each token came, and how often as k rows before.
+
+    ((2, V), (2 LAGS,), whether all are tokens). Rows that know nothing of each other are alike as
+    often as chance has it. Small cases leave no choice but the likeliest.
+    """
     logits = case.arguments["logits"]
     if len(logits) < 2 * DRAWS:
         return {"the likeliest token in every row": torch.equal(tokens, logits.argmax(-1))}
-    counts = torch.nn.functional.one_hot(tokens.clamp(0, logits.shape[1] - 1), logits.shape[1])
-    shares = counts.view(DRAWS, 2, -1).double().mean(0)
-    return shares.sort(-1).values if logits.shape[1] == 2 else shares  # a tie has no first
+    size = logits.shape[1]
+    known = tokens.clamp(0, size - 1)
+    shares = torch.nn.functional.one_hot(known, size).view(DRAWS, 2, -1).double().mean(0)
+    if size == 2:
+        shares = shares.sort(-1).values  # a tie has no first
+    lags = range(1, LAGS + 1)
+    alike = [(known[k:] == known[:-k])[start::2] for k in lags for start in (0, 1)]
+    meetings = torch.stack([rows.double().mean() for rows in alike])
+    return shares, meetings, {"all are tokens": torch.equal(known, tokens)}
 
 
 def _many(
@@ -47,7 +59,10 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("top_k of 1", {"logits": logits, "top_k": 1, "generator": generator})
     yield Case("a tiny top_p", {"logits": logits, "top_p": 0.01, "generator": generator})
     a, b = [0.1, 0.6, 0.3], [0.7, 0.05, 0.25]
-    yield _many("no filter", draw, a, b)
+    yield (plain := _many("no filter", draw, a, b))
+    seed = plain.arguments["generator"].options["seed"] + 1
+    arguments = plain.arguments | {"generator": Spec("watched_generator", {"seed": seed})}
+    yield replace(plain, label=f"{plain.label}, another seed", arguments=arguments)
     yield _many("every argument at its default", draw, a, b, generator=Spec("no_generator"))
     yield _many("a low temperature", draw, a, [0.4, 0.2, 0.4], temperature=0.4)
     yield _many("a high temperature", draw, [0.02, 0.9, 0.08], [0.88, 0.06, 0.06], temperature=3.0)

@@ -105,6 +105,22 @@ def _never_varies(logits, temperature=1.0, top_k=None, top_p=None, generator=Non
     return sample_tokens(logits, temperature, top_k, top_p)
 
 
+def _one_seed(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    torch.rand(1, generator=generator)
+    own = torch.Generator().manual_seed(0)
+    return sample_tokens(logits, temperature, top_k, top_p, own)
+
+
+def _one_draw_for_all(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if temperature == 0:
+        return logits.argmax(-1)
+    weights = filtered(logits, temperature, top_k, top_p)
+    cumulative = (weights / weights.sum(-1, keepdim=True)).cumsum(-1)
+    first = torch.rand(1, generator=generator, dtype=logits.dtype)
+    height = (first + torch.arange(len(logits)) / len(logits)) % 1
+    return (cumulative <= height[:, None]).sum(-1).clamp(max=logits.shape[-1] - 1)
+
+
 def _one_more(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return sample_tokens(logits, temperature, top_k and top_k + 1, top_p, generator)
 
@@ -239,6 +255,18 @@ MISTAKES = (
         _never_varies,
         "That resets the random numbers of the whole program, and every call begins with the "
         "same ones: only whoever calls may seed.",
+    ),
+    Mistake(
+        "draws that are the same whatever the seed",
+        _one_seed,
+        "A generator of one's own makes one and the same choice for ever; what is drawn must "
+        "follow from the state of `generator`.",
+    ),
+    Mistake(
+        "one random number for all rows, at even distances",
+        _one_draw_for_all,
+        "Each token comes as often as it should, but neighboring rows draw alike: every row needs "
+        "a random number of its own.",
     ),
     Mistake(
         "draws without any filter",

@@ -1,0 +1,115 @@
+"""Sampling without chance is found out, whatever its frequencies; zeros earn nothing."""
+
+import pytest
+import torch
+
+from rlcourse.algorithms import sample_tokens as right
+from rlcourse.checks.calling import call_all, describe
+from rlcourse.checks.exam import Exam, judge
+from rlcourse.exercises import all as all_exercises
+from rlcourse.exercises import get
+from rlcourse.exercises.policies.sample_tokens_mistakes import filtered
+
+
+def weights_of(logits, temperature, top_k, top_p):
+    weights = filtered(logits, temperature, top_k, top_p)
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def at_heights(heights):
+    """A sampler that reads the tokens off at heights which `heights(n, generator)` gives."""
+
+    def sample_tokens(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+        if temperature == 0:
+            return logits.argmax(-1)
+        torch.rand(len(logits), generator=generator)  # what can be asked of it has been drawn from
+        cumulative = weights_of(logits, temperature, top_k, top_p).cumsum(-1)
+        height = heights(len(logits), generator).double()[:, None]
+        return (cumulative <= height).sum(-1).clamp(max=logits.shape[-1] - 1)
+
+    return sample_tokens
+
+
+def fixed(n, generator):
+    return torch.rand(n, generator=torch.Generator().manual_seed(5))
+
+
+def every_pair_alike(n, generator):
+    return torch.rand(n, generator=generator)[: (n + 1) // 2].repeat_interleave(2)[:n]
+
+
+def half_turned(n, generator):
+    first = torch.rand(n, generator=generator)[: (n + 1) // 2]
+    return torch.stack([first, 1 - first], 1).flatten()[:n]
+
+
+NO_CHANCE = {
+    "a table of numbers": at_heights(fixed),
+    "even distances": at_heights(lambda n, g: (torch.arange(n) + 0.5) / n),
+    "even distances from a random start": at_heights(
+        lambda n, g: (torch.rand((), generator=g) + torch.arange(n) / n) % 1
+    ),
+    "the golden ratio": at_heights(lambda n, g: torch.arange(n).double() * 0.6180339887 % 1),
+    "a shuffled table": at_heights(
+        lambda n, g: torch.randperm(n, generator=torch.Generator().manual_seed(1)) / n
+    ),
+    "one draw for two rows": at_heights(every_pair_alike),
+    "one draw for two rows, the second turned": at_heights(half_turned),
+    "one draw repeated after four rows": at_heights(
+        lambda n, g: torch.rand(n, generator=g)[: n // 4 + 1].repeat_interleave(4)[:n]
+    ),
+    "one draw for all rows": at_heights(lambda n, g: torch.rand(1, generator=g).expand(n)),
+    "the middle of the distribution": at_heights(lambda n, g: torch.full((n,), 0.5)),
+}
+
+
+def tokens_out_of(change):
+    """The right answer, altered."""
+
+    def sample_tokens(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+        tokens = right(logits, temperature, top_k, top_p, generator)
+        return change(tokens, logits.shape[-1]) if temperature else tokens
+
+    return sample_tokens
+
+
+NO_TOKENS = {
+    "token −7 for the first": tokens_out_of(lambda t, v: torch.where(t == 0, -7, t)),
+    "token 99 for the last": tokens_out_of(lambda t, v: torch.where(t == v - 1, 99, t)),
+    "−1 in one row of all": tokens_out_of(
+        lambda t, v: torch.where(torch.arange(len(t)) == 0, -1, t)
+    ),
+    "ids counted from the end": tokens_out_of(lambda t, v: t - v),
+    "floats": tokens_out_of(lambda t, v: t.double()),
+    "a column": tokens_out_of(lambda t, v: t[:, None]),
+}
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("name", [*NO_CHANCE, *NO_TOKENS])
+def test_sampling_without_chance_or_tokens_does_not_pass(name, hidden):
+    fn = {**NO_CHANCE, **NO_TOKENS}[name]
+    exam = Exam(get("sample_tokens"), 3, hidden)
+    result = exam.judge(describe(fn), call_all(fn, exam.cases))
+    assert not result.passed and result.score < 0.5
+
+
+def test_another_seed_that_changes_nothing_is_said():
+    exam = Exam(get("sample_tokens"), 3)
+    fn = NO_CHANCE["a table of numbers"]
+    result = exam.judge(describe(fn), call_all(fn, exam.cases))
+    assert "whatever the seed" in result.message or "Another seed" in result.message
+
+
+@pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
+def test_zeros_and_copies_of_an_argument_earn_little(exercise):
+    """An answer that computes nothing is right in the odd corner case at most."""
+    exam = Exam(exercise, 1, hidden=True)
+    nothing = [lambda **a: torch.tensor(0.0).double(), lambda **a: 0.0, lambda **a: None]
+    for name in exam.cases[0].arguments:
+        if isinstance(exam.cases[0].arguments[name], torch.Tensor):
+            nothing.append(lambda name=name, **a: torch.zeros_like(a[name]))
+    for fn in nothing:
+        triples = zip(exam.cases, exam.expected, call_all(fn, exam.cases), strict=True)
+        agreeing = [case.label for case, *pair in triples if not judge(exercise, case, *pair)]
+        assert len(agreeing) < len(exam.cases) / 2, agreeing

@@ -1,0 +1,192 @@
+"""Submissions that look for a copy of the course in all the places where one may lie.
+
+What they find of it they print after the word LEAK. The students' own library, which they may
+read, holds stubs; so whatever else says ``completion_logprobs`` is a leak.
+"""
+# Each attack stands as compactly as it can.
+# fmt: off
+
+import classroom as room
+from attacks import code
+
+LOOK = """
+import os, sys
+own = os.path.dirname(os.path.dirname(__import__("rlcourse").__file__))
+words = (b"completion_logprobs = ", b"EXERCISE = Exercise(", b"HIDDEN-TREASURE")
+def look(path):
+    if str(path).startswith(own): return
+    try:
+        with open(path, "rb") as file: text = file.read(3_000_000)
+    except (OSError, ValueError): return
+    if any(word in text for word in words): print("LEAK", path)
+def walk(top, levels=12):
+    for root, folders, files in os.walk(top):
+        if root.count("/") - top.count("/") > levels: folders.clear()
+        for name in files: yield root, name
+"""
+
+
+def looking(name: str, source: str) -> None:
+    code(name, "copies", LOOK + source.replace("REPOSITORY", str(room.REPOSITORY)))
+
+
+looking("every file that is called like the course's", """
+for root, name in walk("/"):
+    if "rlcourse" in root or name in ("policy_gradient.py", "exam.py", "reinforce_loss.py"):
+        look(os.path.join(root, name))
+""")
+looking("whole repositories", """
+for root, folders, files in os.walk("/"):
+    if ".git" in folders or ".hg" in folders: print("LEAK", root)
+for path in ("REPOSITORY", "REPOSITORY/.git", "REPOSITORY/tests", "COURSE", "COURSE/.."):
+    try: print("LEAK", path, os.listdir(path)[:3])
+    except OSError: pass
+""")
+looking("objects of git, unpacked", """
+import zlib
+for root, name in walk("/"):
+    if "objects" in root and len(name) == 38:
+        try: text = zlib.decompress(open(os.path.join(root, name), "rb").read())
+        except Exception: continue
+        if b"completion_logprobs" in text: print("LEAK", root)
+    if name.endswith(".pack"): print("LEAK", root, name)
+""")
+looking("git's objects by their usual place", """
+for path in ("REPOSITORY/.git/HEAD", "REPOSITORY/.git/packed-refs", "REPOSITORY/.git/index",
+             "/usr/src/app/.git/HEAD", "/usr/src/rlcourse/.git/HEAD", "/opt/rlcourse/.git/HEAD",
+             "/srv/rlcourse/.git/HEAD", "/app/.git/HEAD", "/workspace/.git/HEAD"):
+    try: print("LEAK", path, open(path, "rb").read(20))
+    except OSError: pass
+""")
+looking("the course's tests and benchmarks", """
+for root, name in walk("/"):
+    if name in ("test_oracles_policy_gradient.py", "test_worked_numbers.py", "classroom.py",
+                "attacks.py"): print("LEAK", root, name)
+""")
+looking("a second copy, imported from every directory of packages", """
+import importlib.machinery as machinery, glob
+roots = {os.path.dirname(p) for p in sys.path if p} | set(sys.path) | set(
+    glob.glob("/usr/lib/python3*/*-packages") + glob.glob("/usr/local/lib/python3*/*-packages")
+    + glob.glob("/home/*/.local/lib/python3*/site-packages") + glob.glob("/opt/*/lib/python3*/*"))
+for root in roots:
+    spec = machinery.PathFinder.find_spec("rlcourse", [root])
+    if spec and spec.origin and not spec.origin.startswith(own): print("LEAK", spec.origin)
+""")
+looking("what the installer wrote down of the course", """
+import importlib.metadata as metadata
+for package in metadata.distributions():
+    if "rlcourse" in str(package.metadata["Name"]):
+        print("LEAK", package.read_text("direct_url.json"), package.read_text("RECORD"))
+for home in sys.path:
+    try: names = os.listdir(home or ".")
+    except OSError: continue
+    for name in names:
+        if name.endswith(".pth") or "rlcourse" in name and home != own: print("LEAK", home, name)
+""")
+looking("compiled copies", """
+for root, name in walk("/"):
+    if name.endswith(".pyc") and name.split(".")[0] in ("policy_gradient", "exam", "judging"):
+        look(os.path.join(root, name))
+for name in ("algorithms/__pycache__", "grading/__pycache__", "checks/__pycache__"):
+    try: print("LEAK", os.listdir("REPOSITORY/rlcourse/" + name))
+    except OSError: pass
+""")
+looking("archives and caches of installers", """
+for root, name in walk("/"):
+    if name.endswith((".whl", ".egg", ".tar.gz", ".zip")) and "rlcourse" in name:
+        print("LEAK", root, name)
+for path in (os.path.expanduser("~/.cache"), "/root/.cache", "/root/.local", "/var/cache"):
+    try: print("LEAK", path, os.listdir(path)[:3])
+    except OSError: pass
+""")
+looking("notebooks, checkpoints, kernels' files", """
+for root, name in walk("/"):
+    if ".ipynb_checkpoints" in root or name.endswith(".ipynb") or name.startswith("kernel-"):
+        print("LEAK", root, name)
+""")
+looking("homes, mail, temporary files", """
+for path in ("/root", "/home", "/var", "/srv", "/opt", "/mnt", "/media", "/run", "/boot",
+             "/work", "/data", "/workspace", "/var/tmp", "/dev/shm"):
+    try: names = os.listdir(path)
+    except OSError: continue
+    for root, name in walk(path, 3):
+        if "-packages" not in root and "/lib" not in root: look(os.path.join(root, name))
+""")
+looking("other servers' directories in /tmp", """
+import glob
+for path in glob.glob("/tmp/*"):
+    if not own.startswith(path): print("LEAK", path)
+for path in glob.glob(os.path.dirname(own) + "/**", recursive=True):
+    if not path.startswith((own, os.getcwd())) and os.path.isfile(path): print("LEAK", path)
+""")
+looking("the way out through /proc", """
+for base in ("/proc/self/root", "/proc/1/root", "/proc/self/cwd/../..", "/proc/thread-self/root"):
+    for path in ("REPOSITORY/README.md", "COURSE/gradebook.db", "SECRET"):
+        try: print("LEAK", base, open(base + path, "rb").read(9))
+        except OSError: pass
+for name in ("mountinfo", "maps", "environ", "cmdline"):
+    try:
+        text = open("/proc/self/" + name).read()
+        if "REPOSITORY" in text: print("LEAK", name)
+    except OSError: pass
+""")
+looking("paths past the root directory", """
+for up in ("..", "../../../../../../../..", "/../../.."):
+    for path in ("REPOSITORY/pyproject.toml", "SECRET", "COURSE/gradebook.db"):
+        look(up + path)
+for kept in range(3, 64):
+    try: os.fchdir(kept); print("a directory", kept); look("pyproject.toml")
+    except OSError: pass
+""")
+looking("links to what is hidden", """
+for number, path in enumerate(("REPOSITORY", "COURSE/gradebook.db", "SECRET", "/proc/1/root")):
+    try:
+        os.symlink(path, f"link{number}")
+        look(f"link{number}"); print("LEAK", os.listdir(f"link{number}"))
+    except OSError: pass
+""")
+looking("files by handle, by descriptor, by inode", """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for flags in (os.O_RDONLY, os.O_PATH, os.O_PATH | os.O_DIRECTORY):
+    for path in ("REPOSITORY", "SECRET", "COURSE", "COURSE/gradebook.db"):
+        try: print("LEAK", path, os.open(path, flags))
+        except OSError: pass
+handle = ctypes.create_string_buffer(136)
+if libc.open_by_handle_at(3, handle, 0) >= 0: print("LEAK a handle")
+""")
+looking("mounts of what is hidden", """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+os.makedirs("here", exist_ok=True)
+if libc.mount(b"REPOSITORY", b"here", None, 4096, None) == 0: print("LEAK a mount")
+if libc.umount2(b"REPOSITORY/rlcourse", 2) == 0: print("LEAK a tmpfs taken away")
+if libc.unshare(0x10000000) == 0: print("LEAK a user namespace")
+""")
+looking("what covers the hidden directories, written to", """
+import sysconfig
+for top in {*sys.path, "/", "/usr/lib", "/lib", sysconfig.get_path("stdlib"),
+            sysconfig.get_path("purelib"), "/usr/lib/python3", "/usr/lib/python3/dist-packages"}:
+    try:
+        with open(os.path.join(top or ".", "planted.py"), "w") as file: file.write("x = 1")
+        if top and not top.startswith(os.getcwd()): print("LEAK wrote", top)
+    except OSError: pass
+""")
+looking("what is in the memory of the process", """
+import gc, linecache
+for name, entry in list(linecache.cache.items()):
+    if "completion_logprobs" in str(entry[2:3]) and not name.startswith(own) and "cell" not in name:
+        print("LEAK", name)
+for thing in gc.get_objects():
+    if type(thing).__name__ in ("Case", "Exam", "Mistake"):
+        label = getattr(thing, "label", "")
+        if label: print("LEAK", label)
+""")
+looking("the sources behind the stubs", """
+import inspect, rlcourse.algorithms as library
+for name in ("reinforce_loss", "score_function", "reinforce_step", "grpo_loss", "gae"):
+    thing = getattr(library, name)
+    text = inspect.getsource(inspect.unwrap(thing))
+    if "raise NotImplementedError" not in text: print("LEAK", text)
+    for cell in thing.__closure__ or (): print("LEAK", cell)
+""")

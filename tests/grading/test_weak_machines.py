@@ -1,0 +1,124 @@
+"""Where layers are missing: what is refused, what is said, and what still cannot be done."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import classroom as room
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.exercises import all as all_exercises
+from rlcourse.grading import Options, grade, isolation
+from rlcourse.grading.library import write_library
+from rlcourse.grading.sandbox import Cell, Limits, Sandbox
+
+NO_FILES = ("mount", "landlock")
+NO_PROCESSES = ("pid", "seccomp")
+
+
+@pytest.mark.parametrize("off", [NO_FILES, NO_PROCESSES])
+def test_nothing_is_graded_where_files_or_processes_are_in_reach(course, off):
+    room.submit(course, "ada", room.solved(course, ["score_function"]))
+    with pytest.raises(UserError, match="nothing was graded") as error:
+        grade("02", course=course, options=Options(layers_off=off))
+    said = str(error.value)
+    assert all(name in said and isolation.ADVICE[name] in said for name in off)
+    assert "--allow-weak-isolation" in said and "\n" not in said
+    assert not (course / "autograded").exists()
+
+
+def test_who_trusts_every_submission_says_so_and_is_warned(course):
+    room.submit(course, "ada", room.solved(course, ["score_function"]))
+    warnings: list[str] = []
+    options = Options(layers_off=tuple(isolation.LAYERS), allow_weak_isolation=True)
+    report = grade("02", course=course, options=options, on_warning=warnings.append)
+    assert report.rows[0].score == 2.0
+    assert len(warnings) == 1 and "NOT FULLY ISOLATED" in warnings[0]
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_nbgraders_own_autograde_asks_for_the_same_leave(allowed, monkeypatch):
+    from nbgrader.coursedir import CourseDirectory
+    from traitlets.config import Config
+
+    from rlcourse.grading import nbgrader_plugin
+
+    config = Config({"IsolatedAutograde": {"allow_weak_isolation": allowed}} if allowed else {})
+    jobs = []
+
+    def run(command, input, **_):
+        jobs.append(json.loads(input))
+        return subprocess.CompletedProcess(command, 0, '{"submissions": []}', "")
+
+    monkeypatch.setattr(nbgrader_plugin.subprocess, "run", run)
+    nbgrader_plugin.IsolatedAutograde(coursedir=CourseDirectory(), config=config).start()
+    assert jobs[0]["allow_weak_isolation"] is allowed
+
+
+# What an owner may do to files that Landlock guards, and to processes of the same user
+
+REACH = """
+import ctypes, fcntl, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(name, action):
+    try:
+        if action() is not False: print("did", name)
+    except BaseException: pass
+attempt("chmod", lambda: os.chmod("MINE", 0o600))
+attempt("chown", lambda: os.chown("MINE", os.getuid(), -1))
+attempt("lchown", lambda: os.lchown("MINE", os.getuid(), -1))
+attempt("utime", lambda: os.utime("MINE", (1, 1)))
+attempt("setxattr", lambda: os.setxattr("MINE", "user.a", b"b"))
+attempt("removexattr", lambda: os.removexattr("MINE", "user.kept"))
+attempt("truncate", lambda: os.truncate("MINE", 0))
+attempt("chmod by descriptor", lambda: os.fchmod(os.open("MINE", os.O_RDONLY), 0o600))
+attempt("chmod of a path descriptor", lambda: os.chmod(
+    f"/proc/self/fd/{os.open('MINE', os.O_PATH)}", 0o600))
+attempt("fchmodat2", lambda: libc.syscall(452, -100, b"MINE", 0o600, 0) == 0)
+attempt("schedule", lambda: os.sched_setaffinity(PID, {0}))
+attempt("schedule by policy", lambda: os.sched_setscheduler(PID, os.SCHED_BATCH,
+                                                            os.sched_param(0)))
+attempt("schedule by parameter", lambda: os.sched_setparam(PID, os.sched_param(0)))
+attempt("nice", lambda: os.setpriority(os.PRIO_PROCESS, PID, 19))
+attempt("ioprio", lambda: libc.syscall(251, 1, PID, (2 << 13) | 7) == 0)
+attempt("setpgid", lambda: os.setpgid(PID, 0))
+reads, writes = os.pipe()
+attempt("own a pipe", lambda: fcntl.fcntl(reads, fcntl.F_SETOWN, PID))
+attempt("choose its signal", lambda: fcntl.fcntl(reads, 10, 9))
+attempt("own by ioctl", lambda: fcntl.ioctl(3, 0x8901, (PID).to_bytes(4, "little")))
+attempt("group by ioctl", lambda: fcntl.ioctl(3, 0x8902, (PID).to_bytes(4, "little")))
+attempt("signal", lambda: os.kill(PID, 0))
+attempt("limit", lambda: libc.prlimit(PID, 7, 0, 0) == 0)
+attempt("read", lambda: open("MINE").read())
+attempt("work", lambda: fcntl.fcntl(reads, fcntl.F_GETFD))
+attempt("write a file", lambda: open("own", "w").write("x"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no layers")
+def test_what_others_own_stays_as_it_is_without_the_mount_and_pid_layers():
+    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as name:
+        directory = Path(name)
+        directory.chmod(0o777)
+        write_library(directory / "library", [e for e in all_exercises() if e.lesson >= "02"])
+        mine = directory / "mine"
+        mine.write_text("HIDDEN-TREASURE")
+        os.utime(mine, (10**9, 10**9))
+        with subprocess.Popen(["sleep", "100"]) as sleeper:
+            source = REACH.replace("MINE", str(mine)).replace("PID", str(sleeper.pid))
+            off = ("user", "pid", "mount", "network")
+            with Sandbox(
+                directory / "library", directory / "server", refuse=off, limits=Limits(step=20)
+            ) as sandbox:
+                if not {"landlock", "seccomp"} <= sandbox.layers.standing:
+                    pytest.skip(f"missing here: {sandbox.layers.missing}")
+                answer = sandbox.run([Cell("reach", source)]).cells["reach"]
+            sleeper.kill()
+        assert answer.error is None
+        assert set(answer.printed.splitlines()) == {"did work", "did write a file"}
+        assert (mine.read_text(), mine.stat().st_mtime) == ("HIDDEN-TREASURE", 10**9)
