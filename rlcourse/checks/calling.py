@@ -23,6 +23,7 @@ from torch import Tensor
 
 from rlcourse.checks.specs import Spec, build, observe
 
+TORCH_GENERATOR = "torch's own generator"  # among what a call has changed
 PRINTED_LIMIT = 2000  # characters kept of what one call prints
 
 
@@ -71,7 +72,7 @@ class Outcome:
 
     value: Any = None
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
-    changed: tuple[str, ...] = ()  # arguments whose content is not what it was
+    changed: tuple[str, ...] = ()  # arguments whose content is not what it was, or the generator
     after: dict[str, Any] = field(default_factory=dict)  # "policy.logits": parameters afterwards
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
@@ -117,6 +118,7 @@ def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:
 
 def _call(fn: Callable, case: Case) -> Outcome:
     leaves, arguments = _build(case)
+    random_state = torch.default_generator.get_state()
     with _quiet() as said:
         try:
             with torch.enable_grad():
@@ -132,7 +134,8 @@ def _call(fn: Callable, case: Case) -> Outcome:
             name
             for name, given in case.arguments.items()
             if not isinstance(given, Spec) and not identical(given, as_data(arguments[name]))
-        ),
+        )
+        + _generator_used(random_state),
         after={
             f"{name}.{key}": recorded
             for name, spec in case.arguments.items()
@@ -141,6 +144,10 @@ def _call(fn: Callable, case: Case) -> Outcome:
         },
         **said(),
     )
+
+
+def _generator_used(before: Tensor) -> tuple[str, ...]:
+    return () if torch.equal(before, torch.default_generator.get_state()) else (TORCH_GENERATOR,)
 
 
 def _build(case: Case) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -60,13 +60,16 @@ class Mistake:
     """A known wrong implementation: how it is called, what it computes, why it is wrong.
 
     ``atol`` is how near an answer must come to be taken for it, where students' versions of the
-    mistake differ in a small constant, such as the ε in a denominator.
+    mistake differ in a small constant, such as the ε in a denominator. ``telling`` is on how many
+    cases an answer must have its numbers: fewer than three are a coincidence, unless the mistake
+    shows on fewer by its nature, as a division by zero in an empty row does.
     """
 
     name: str
     implementation: Callable
     diagnosis: str
     atol: float | None = None
+    telling: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +103,7 @@ class Exercise:
         The first case comes once more with constants that require gradient and must get none.
         """
         drawn = [
-            replace(case, differentiable=_present(self.differentiable, case))
+            replace(case, differentiable=case.differentiable or _present(self.differentiable, case))
             for case in self.cases(CaseSampler(seed, hidden))
         ]
         if constants := _present(self.constants, drawn[0]):

@@ -116,12 +116,14 @@ EXERCISE = Exercise(
             _loo_nan,
             "With G = 1 there are no others and 0/0 is not a number: the baseline is then 0 and "
             "the advantage the reward itself.",
+            telling=2,
         ),
         Mistake(
             "an advantage of 0 for a completion that is alone in its group",
             _loo_zero_alone,
             "Without others nothing is known about the question, and the baseline is 0: what "
             "remains is plain REINFORCE.",
+            telling=2,
         ),
         Mistake(
             "the group-mean advantage scaled by (G − 1)/G in place of G/(G − 1)",

@@ -209,6 +209,7 @@ EXERCISE = Exercise(
             "an eps of 1e-4 whatever the argument says",
             _own_eps,
             "Add the argument `eps`, not its default.",
+            telling=1,
         ),
         Mistake(
             "a standard deviation that is at least eps",
@@ -258,6 +259,7 @@ EXERCISE = Exercise(
             "a standard deviation that is NaN for a group of one",
             _nan_for_one,
             "One completion has nothing to be compared with, and G − 1 is 0: its advantage is 0.",
+            telling=1,
         ),
         Mistake(
             "the reward itself for a group of one",
@@ -268,6 +270,7 @@ EXERCISE = Exercise(
             ),
             "One completion has nothing to be compared with: it is its own mean, and its advantage "
             "is 0.",
+            telling=1,
         ),
         Mistake(
             "the groups laid out as columns, but compared along the rows",

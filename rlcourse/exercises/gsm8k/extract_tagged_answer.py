@@ -41,6 +41,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         "a fraction": f"<answer>{a}.50</answer>",
         "a unit and another number": f"<answer>{a} eggs in 3 boxes</answer>",
         "words before the number": f"<answer>The total is {a}</answer>",
+        "a word in the last of two answers": f"<answer>{a}</answer> No: <answer>none</answer>",
         "words after the tags": f"<answer>{a}</answer> That took {b} minutes.",
     }
     for label, text in texts.items():
@@ -191,6 +192,7 @@ EXERCISE = Exercise(
             "a pattern whose `.` stops at the end of a line",
             _one_line_only,
             "An answer on a line of its own between its tags is then no answer: `re.DOTALL`.",
+            telling=1,
         ),
         Mistake(
             "the first pair of tags",
@@ -209,6 +211,7 @@ EXERCISE = Exercise(
             "`<answer>(.*?)</answer>` begins at the *first* `<answer>` that is still unmatched, "
             "and a model that talks about the tag has opened one: begin at the last one before "
             "the end.",
+            telling=2,
         ),
         Mistake(
             "the text between the tags, as it stands",
@@ -242,6 +245,7 @@ EXERCISE = Exercise(
             "the number after `####` where there are no tags",
             _marked_where_untagged,
             "A rule that takes either form cannot say how often the form asked for was kept.",
+            telling=1,
         ),
         Mistake(
             "the last number of a text without tags",
@@ -253,12 +257,14 @@ EXERCISE = Exercise(
             "the last number between the tags",
             _last_number_inside,
             "“14 eggs in 3 boxes” says 14: read the number with which the answer begins.",
+            telling=2,
         ),
         Mistake(
             "the first number between the tags, whatever stands before it",
             _first_number_inside,
             "The number must come first, as it must after `####`: “The 3 boxes hold 14” would "
             "say 3.",
+            telling=1,
         ),
         Mistake(
             "digits only",

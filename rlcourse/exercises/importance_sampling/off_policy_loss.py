@@ -23,6 +23,10 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         yield case(label, logprobs, old, draw.rewards(len(logprobs), logprobs.dtype), mask)
     rows, tokens = draw.shape()
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
+    for ratio, advantage in ((20, -1.0), (0.05, 2.5), (1.5, -2.5)):
+        old = tensor([[-5.0]])
+        row = old + tensor([[ratio]]).log(), old, tensor([advantage]), torch.ones(1, 1) > 0
+        yield case(f"ratio {ratio:g}, advantage {advantage:g}", *row)
     yield case("the first step: πθ = πold", logprobs, logprobs.clone(), draw.rewards(rows), mask)
     for rows, tokens in (draw.shape(), (draw.size(3, 4),) * 2):
         advantages = draw.normal(rows, tokens)
@@ -169,6 +173,7 @@ EXERCISE = Exercise(
             _without_looking_at_the_shape,
             "Advantages of shape (N, T) fit the ratios as they are; only (N,) needs a column, "
             "`advantages[:, None]`.",
+            telling=2,
         ),
         Mistake(
             "a ratio that carries no gradient",
@@ -240,6 +245,7 @@ EXERCISE = Exercise(
             "the mean advantage of a row in place of each token's own",
             _with(advantage_of=_mean_advantage),
             "Advantages of shape (N, T) belong to tokens: multiply them as they are.",
+            telling=2,
         ),
         Mistake(
             "a mean over all real tokens of the batch",
@@ -268,6 +274,6 @@ EXERCISE = Exercise(
         "    ratio = importance_weights(...)  # (N, T), 0 on padding\n"
         "    if advantages.dim() == 1:\n"
         "        advantages = advantages[:, None]\n"
-        "    return -(ratio * ...).sum(dim=1).mean()",
+        "    return -(ratio * advantages...).sum(dim=1).mean()  # a constant: detach",
     ),
 )
