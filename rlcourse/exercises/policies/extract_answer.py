@@ -35,6 +35,8 @@ def _extract_cases(draw: CaseSampler) -> Iterator[Case]:
         "a fraction without a whole part": f"#### .{a}",
         "words before the number": f"{a} + {b}\n#### maybe {a}, so {a + b}",
         "no space after the mark": f"####{a}",
+        "three signs are no mark": f"### {a}",
+        "a range": f"{a} + {b}\n#### {a}-{b}",
         "a line more": f"{b} - {a}\n#### {b - a}\n",
     }
     for label, text in texts.items():
