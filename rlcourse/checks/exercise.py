@@ -31,7 +31,8 @@ which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that th
     )
 
 Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and
-named as itself*, every alternative passes and the stub fails, on fresh seeds.
+named as itself*, every alternative passes and the stub fails, on fresh seeds; and with
+``--mutants 200`` whether random changes of the right answers are rejected, none named falsely.
 
 Rules of thumb
 - A mistake's name completes "Your numbers are those of …"; its diagnosis is one sentence that

@@ -119,6 +119,11 @@ def _ipo(chosen, rejected, beta, share):
 
 MISTAKES = (
     Mistake(
+        "a loss and rewards without β",
+        _dpo(reward_of=lambda logprobs, ref, beta: logprobs - ref.detach()),
+        "The implicit reward is β times the log-ratio: β decides how far the policy may go.",
+    ),
+    Mistake(
         "a loss without the reference",
         _dpo(reward_of=lambda logprobs, ref, beta: beta * logprobs),
         "Without πref the loss asks that the chosen text be *likely*, not that it become "

@@ -28,6 +28,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("every reward is the same", torch.ones(6).double(), 3)
     yield case("another eps", draw.rewards(2 * size), size, eps=0.5)
     yield case("rewards that differ little", 1e-3 * draw.rewards(2 * size), size)
+    yield case("rewards that hardly differ", 2e-5 * draw.rewards(2 * size), size)
     yield case("groups of two", draw.rewards(6), 2)
     yield case("groups of one", draw.rewards(3), 1)
     yield case("float32", draw.rewards(8).float(), 4)

@@ -61,6 +61,11 @@ def _normal(correct, level=0.95, resamples=2000, seed=0):
     return _around(correct.double().mean().item(), _z(level) * standard_error(correct))
 
 
+def _always_196(correct, level=0.95, resamples=2000, seed=0):
+    deviation = correct.double().std(correction=min(1, len(correct) - 1)).item()
+    return _around(correct.double().mean().item(), 1.96 * deviation / len(correct) ** 0.5)
+
+
 def _basic(correct, level=0.95, resamples=2000, seed=0):
     low, high = bootstrap_interval(correct, level, resamples, seed)
     twice = 2 * correct.double().mean().item()
@@ -217,6 +222,12 @@ MISTAKES = (
             _normal,
             "It is symmetric, and near 0 or 1 the truth is not: with 1 right of 30 it begins below "
             "0. Take the percentiles of the resampled means.",
+        ),
+        Mistake(
+            "mean ± 1.96 standard errors, whatever the level",
+            _always_196,
+            "1.96 belongs to a level of 0.95 and to a bell curve: take the percentiles of the "
+            "resampled means that `level` asks for.",
         ),
         Mistake(
             "the percentiles mirrored at the mean",

@@ -66,6 +66,27 @@ def _one_line_only(text):
     return _canonical(found[-1]) if found else None
 
 
+def _plain_first_pair(text):
+    found = re.search(r"<answer>(.*?)</answer>", text, flags=re.DOTALL)
+    return _canonical(found.group(1)) if found else None
+
+
+def _plain_one_line(text):
+    found = re.findall(r"<answer>(.*?)</answer>", text)
+    return _canonical(found[-1]) if found else None
+
+
+def _without_mark(text):
+    inside = _inside(text)
+    return None if inside is None else extract_answer(inside)
+
+
+def _earlier_pair(text):
+    pairs = re.findall(_PAIR, text, flags=re.DOTALL)
+    numbers = [_canonical(pair) for pair in reversed(pairs)]
+    return next((number for number in numbers if number is not None), None)
+
+
 def _first_pair(text):
     found = re.findall(_PAIR, text, flags=re.DOTALL)
     return _canonical(found[0]) if found else None
@@ -188,6 +209,30 @@ EXERCISE = Exercise(
     minutes=8,
     cases=_cases,
     mistakes=(
+        Mistake(
+            "the first pair of tags, found by a plain `.*?`",
+            _plain_first_pair,
+            "A model that corrects itself means the last one; and `.*?` runs across an opening tag "
+            "that was never closed.",
+        ),
+        Mistake(
+            "a plain `.*?`, which stops at the end of a line and runs across an opening tag",
+            _plain_one_line,
+            "`re.DOTALL` lets `.` match a line break; and between the tags no other `<answer>` may "
+            "stand.",
+            telling=2,
+        ),
+        Mistake(
+            "the text between the tags, read by `extract_answer` as it is",
+            _without_mark,
+            "`extract_answer` looks for `####`, which does not stand there: put it in front.",
+        ),
+        Mistake(
+            "an earlier answer where the last pair holds no number",
+            _earlier_pair,
+            "The last pair is what was declared: without a number in it there is no answer.",
+            telling=1,
+        ),
         Mistake(
             "a pattern whose `.` stops at the end of a line",
             _one_line_only,

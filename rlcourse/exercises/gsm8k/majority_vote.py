@@ -86,6 +86,12 @@ def _majority_of_all(answers):
     return winner if 2 * list(answers).count(winner) > len(answers) else None
 
 
+def _none_of_a_tie(answers):
+    votes, winner = _votes(answers), majority_vote(answers)
+    tied = {a for a in votes if votes.count(a) == votes.count(winner)}
+    return winner if len(tied) == 1 else None
+
+
 def _first(answers):
     return next(iter(_votes(answers)), None)
 
@@ -212,6 +218,11 @@ EXERCISE = Exercise(
             "None unless more than half of all completions agree",
             _majority_of_all,
             "The commonest answer wins, and a completion without one abstains.",
+        ),
+        Mistake(
+            "None where answers are tied",
+            _none_of_a_tie,
+            "A tie has a winner, too: of the tied answers the one given first.",
         ),
         Mistake("the first answer", _first, "One voice is no vote: count them.", telling=2),
         Mistake("the last answer", _last, "One voice is no vote: count them."),

@@ -49,6 +49,12 @@ def _with(weights_of=importance_weights, advantage_of=_per_token, reduce=None):
     return implementation
 
 
+def _completion_weights(logprobs, old_logprobs, advantages, mask):
+    weights = importance_weights(logprobs, old_logprobs, mask, "sequence")
+    of_row = advantages if advantages.dim() == 1 else advantages.mean(1)
+    return -(weights * of_row.detach()).mean()
+
+
 def _logprob_times_ratio(logprobs, old_logprobs, mask):
     return importance_weights(logprobs, old_logprobs, mask) * logprobs
 
@@ -229,6 +235,12 @@ EXERCISE = Exercise(
             _with(_sequence_ratio),
             "Each token has a ratio of its own here; what the completion's product would do is "
             "the lesson's topic, too.",
+        ),
+        Mistake(
+            "one weight for a whole completion, and one term",
+            _completion_weights,
+            "That is the exact reweighting of completions, whose weights explode with length; this "
+            "loss weighs every token by its own ratio and sums over the tokens.",
         ),
         Mistake(
             "ratios clipped to [0.8, 1.2]",

@@ -70,6 +70,11 @@ def _last_number_after_mark(text):
     return _canonical(found[-1]) if found else None
 
 
+def _first_number_after_mark(text):
+    found = re.search(_NUMBER, text.rpartition("####")[2]) if "####" in text else None
+    return _canonical(found.group()) if found else None
+
+
 def _falls_back(text):
     found = extract_answer(text)
     return _last_number(text) if found is None and "####" in text else found
@@ -245,6 +250,13 @@ EXERCISE = Exercise(
             _last_number,
             "Without a mark nothing was declared to be the answer, and a model is soon paid for "
             "whatever number it happened to write last.",
+        ),
+        Mistake(
+            "the first number after the mark, wherever it stands",
+            _first_number_after_mark,
+            "“#### maybe 3, so 14” declares nothing, and “.5” is no 5: match where the rest "
+            "begins, with `re.match`.",
+            telling=1,
         ),
         Mistake(
             "the last number after the mark",

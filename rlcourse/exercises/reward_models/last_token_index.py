@@ -44,6 +44,10 @@ def _first_zero(mask):
     return (padding.long().argmax(1) - 1).clamp(min=0)
 
 
+def _before_first_zero_modulo(mask):
+    return ((~mask.bool()).int().argmax(1) - 1) % mask.shape[1]
+
+
 def _index_by_loop(mask):
     found = []
     for row in mask.tolist():
@@ -65,6 +69,12 @@ EXERCISE = Exercise(
             "the number of real tokens, which is one too far",
             _count,
             "Counting starts at 0: a row whose three real tokens stand first ends at index 2.",
+        ),
+        Mistake(
+            "the position before the first padding, modulo T",
+            _before_first_zero_modulo,
+            "Where padding stands on the left, or a row is empty, there is no position before it, "
+            "and the modulo makes the last one of −1. Look for the last real token instead.",
         ),
         Mistake(
             "the number of real tokens minus 1",
