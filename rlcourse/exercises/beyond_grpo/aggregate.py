@@ -36,11 +36,12 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
             yield case(f"{label}, “{how}”", per_token, mask, how, limit)
     rows, tokens = draw.shape()
     yield case("how is not given", draw.normal(rows, tokens), draw.mask(rows, tokens), None)
-    for label, how in (
-        ("max_tokens is missing", "constant"),
-        ("a how that is none of the three", "median"),
+    for label, how, limit in (
+        ("max_tokens is missing", "constant", None),
+        ("a how that is none of the three", "median", None),
+        ("a how that is none of the three, and a limit", "median", 12),
     ):
-        drawn = case(label, draw.normal(rows, tokens), draw.mask(rows, tokens), how)
+        drawn = case(label, draw.normal(rows, tokens), draw.mask(rows, tokens), how, limit)
         yield replace(drawn, raises=True)
 
 

@@ -26,6 +26,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         "nothing between the tags": f"<think>{a}</think><answer></answer>",
         "a word between the tags": f"<think>{a}</think><answer>unknown</answer>",
         "cut off before the end": f"<think>{a} + {b}</think>\n<answer>{a}",
+        "an opening tag without its bracket": f"answer>{a}</answer>",
         "an end without a beginning": f"{a}</answer>",
         "two answers": f"<answer>{a}</answer> No, wait. <answer>{b}</answer>",
         "two answers, marked": f"<answer>#### {b}</answer> or <answer>#### {a}</answer>",

@@ -123,6 +123,12 @@ def _padding_objective(logprobs, old_logprobs, advantages, mask, clip=0.2):
 
 MISTAKES = (
     Mistake(
+        "a loss in which stopped tokens count as 0",
+        variant(objective=lambda r, a, clip: (r * a).masked_fill(_stopped(r, a, clip), 0)),
+        "Its gradient is the right one, but not its value: a stopped token still counts with the "
+        "clipped product, (1 ± ε) A.",
+    ),
+    Mistake(
         "the larger of the two terms",
         variant(objective=lambda r, a, clip: torch.maximum(r * a, _clamp(r, clip) * a)),
         "The min keeps the *pessimistic* term, so that a token that moved the wrong way keeps the "
