@@ -77,13 +77,26 @@ def prove(
         list[str] | None, typer.Argument(metavar="[EXERCISE]...", help="By default all.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Drawings of the cases.")] = 5,
+    mutants: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Instead, check so many random changes of the right answers each; try 200."
+        ),
+    ] = None,
+    equivalent: Annotated[
+        bool, typer.Option("--equivalent", help="List the mutants that no case tells apart, too.")
+    ] = False,
 ) -> None:
     """Prove the checks: every right answer passes, every known mistake is named as itself."""
     from rlcourse import exercises
-    from rlcourse.checks.proof import report
+    from rlcourse.checks import mutation, proof
 
     chosen = [exercises.get(name) for name in names] if names else exercises.all()
-    raise typer.Exit(0 if report(chosen, range(seeds)) else 1)
+    if mutants:
+        holds = mutation.report(chosen, mutants, equivalent)
+    else:
+        holds = proof.report(chosen, range(seeds))
+    raise typer.Exit(0 if holds else 1)
 
 
 @app.command()

@@ -131,7 +131,11 @@ def gspo_loss(
 
 
 def sign_advantages(rewards: Tensor, group_size: int, margin: float = 0.0) -> Tensor:
-    """+1 above the group's mean, −1 below, 0 within `margin` of it: (N,) → (N,)."""
+    """+1 above the group's mean, −1 below, 0 within `margin` of it: (N,) → (N,).
+
+    Equal rewards give 0 and never the sign of a rounding error, which
+    `group_mean_advantages` sees to.
+    """
     advantages = group_mean_advantages(rewards, group_size)
     return advantages.sign().masked_fill(advantages.abs() <= margin, 0)
 

@@ -46,8 +46,9 @@ def bootstrap_interval(
     """Percentile bootstrap interval of the mean of n scores: (n,) → (low, high).
 
     Each resample draws n scores with replacement; the interval holds the middle
-    `level` of their means. Raises ValueError for an empty tensor. Source: Efron
-    1979.
+    `level` of their means. The same `seed` gives the same interval, and torch's own
+    generator is left alone. Raises ValueError for an empty tensor.
+    Source: Efron 1979.
     """
     if correct.numel() == 0:
         raise ValueError("bootstrap_interval needs at least one score")

@@ -87,7 +87,8 @@ def grpo_step(
 
     `rollouts` holds old_logprobs, ref_logprobs, advantages and mask. They were
     computed once, when the batch was sampled, and stay fixed; only
-    `policy.logprobs(rollouts)`, (N, T), is computed anew for every update.
+    `policy.logprobs(rollouts)`, (N, T), is computed anew for every update. The policy
+    stays in the mode, training or evaluation, in which it comes.
     Source: Shao et al. 2024 (DeepSeekMath), algorithm 1.
     """
     losses = []

@@ -17,8 +17,8 @@ def importance_weights(
 
     Computed as exp of a difference of log-probs, (N, T) each, so that nothing
     underflows. `level` is "token" or "sequence" (the product over a completion's
-    real tokens). Padding and empty completions weigh 0. Differentiable in
-    `logprobs` only. Raises ValueError for another level.
+    real tokens). Padding, which may hold any number, and empty completions weigh 0.
+    Differentiable in `logprobs` only. Raises ValueError for another level.
     """
     log_ratio = (logprobs - old_logprobs.detach()).masked_fill(~mask.bool(), 0)
     if level == "token":
@@ -46,7 +46,8 @@ def off_policy_loss(
 
     (N, T), (N, T), (N,) or (N, T), (N, T) → scalar. −(1/N) Σ_i Σ_t (πθ/πold) A. The
     ratio itself carries the gradient: ∇ratio = ratio · ∇ log πθ. At πθ = πold its
-    gradient is that of `reinforce_loss`.
+    gradient is that of `reinforce_loss`. The old log-probs and the advantages are
+    constants: no gradient flows into them.
     Source: Schulman et al. 2017 (PPO), eq. 6, summed over tokens.
     """
     ratio = importance_weights(logprobs, old_logprobs, mask)
@@ -59,8 +60,8 @@ def kl_divergence(logits_p: Tensor, logits_q: Tensor) -> Tensor:
     """KL(p‖q) = Σ p (log p − log q) of two softmax distributions.
 
     (…, V), (…, V) → (…) nats; leading dimensions broadcast. Exact, and
-    differentiable in both. Where p is 0 the term is 0, whatever q is; where only q
-    is 0 it is infinite.
+    differentiable in both. Where p is 0 the term is 0, whatever q is, and so is its
+    gradient; where only q is 0 the term is infinite.
     """
     logp, logq = logits_p.log_softmax(dim=-1), logits_q.log_softmax(dim=-1)
     p = logp.exp()

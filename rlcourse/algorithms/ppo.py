@@ -108,7 +108,8 @@ def ppo_clip_loss(
     (N, T), (N, T), (N,) or (N, T), (N, T) → (loss, clip fraction), scalars. The
     mean is over all real tokens of the batch. The clip fraction is the share of
     them whose gradient the clip stops: outside the band *and* on the side where the
-    clipped term is strictly the smaller (never where the advantage is 0).
+    clipped term is strictly the smaller (never where the advantage is 0); it has the
+    dtype of the loss. Gradient flows through `logprobs` alone.
     Source: Schulman et al. 2017 (PPO), eq. 7.
     """
     ratio = importance_weights(logprobs, old_logprobs, mask)
@@ -173,6 +174,7 @@ def kl_shaped_rewards(
 
     (N,), (N, T), (N, T), (N, T) → (N, T), 0 on padding, no gradient. −β (log πθ −
     log πref) at each real token, and the completion's score at its last one.
+    An empty completion has none, and is paid nothing.
     Source: Ziegler et al. 2019, eq. 2, spread over the tokens.
     """
     real = mask.bool()
@@ -185,7 +187,8 @@ def kl_shaped_rewards(
 def whiten(x: Tensor, mask: Tensor) -> Tensor:
     """Shift and scale x to mean 0 and variance 1 over the real tokens.
 
-    (N, T) → (N, T), 0 on padding, and 0 everywhere if all real tokens are equal.
+    (N, T) → (N, T), 0 on padding, and 0 everywhere if all real tokens are equal. In
+    float32, too, neither seven times 0.1 nor values far from 0 may blow up rounding.
     """
     centered = x - masked_mean(x, mask)
     variance = masked_mean(centered.square(), mask)

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from rlcourse.checks.specs import Spec, build, observe
 
+TORCH_GENERATOR = "torch's own generator"  # among what a call has changed
 PRINTED_LIMIT = 2000  # characters kept of what one call prints
 LARGEST_INTEGER = 1 << 63  # that a tensor can hold
 # Tensors that are data; every other kind lacks operations that a comparison needs.
@@ -84,7 +85,7 @@ class Outcome:
 
     value: Any = None
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
-    changed: tuple[str, ...] = ()  # arguments whose content is not what it was
+    changed: tuple[str, ...] = ()  # arguments whose content is not what it was, or the generator
     after: dict[str, Any] = field(default_factory=dict)  # "policy.logits": parameters afterwards
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
@@ -130,6 +131,7 @@ def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:
 
 def _call(fn: Callable, case: Case) -> Outcome:
     leaves, arguments = _build(case)
+    random_state = torch.default_generator.get_state()
     with _quiet() as said:
         try:
             with torch.enable_grad():
@@ -138,7 +140,7 @@ def _call(fn: Callable, case: Case) -> Outcome:
             done = Outcome(
                 value=as_data(value),
                 gradients=gradients,
-                changed=_changed(case, arguments),
+                changed=_changed(case, arguments) + _generator_used(random_state),
                 after=_after(case, arguments),
             )
         except (Exception, SystemExit, GeneratorExit) as error:
@@ -160,6 +162,10 @@ def _after(case: Case, arguments: dict[str, Any]) -> dict[str, Any]:
         if isinstance(spec, Spec)
         for key, recorded in observe(spec, arguments[name]).items()
     }
+
+
+def _generator_used(before: Tensor) -> tuple[str, ...]:
+    return () if torch.equal(before, torch.default_generator.get_state()) else (TORCH_GENERATOR,)
 
 
 def _build(case: Case) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -35,6 +35,20 @@ class Difference:
     actual: Any = None
 
 
+def compare_anything(
+    expected: Outcome, actual: Outcome, case: Case, observe: Callable | None = None
+) -> list[Difference]:
+    """``compare``, of an answer that no comparison foresaw, only that it differs."""
+    try:
+        return compare(expected, actual, case, observe)
+    except Exception as error:
+        return incomparable(error)
+
+
+def incomparable(error: Exception) -> list[Difference]:
+    return [Difference("incomparable")]
+
+
 def compare(
     expected: Outcome, actual: Outcome, case: Case, observe: Callable | None = None
 ) -> list[Difference]:

@@ -4,6 +4,7 @@ Each question below looks at all failing cases and gives one sentence, or None. 
 the diagnosis; where the failure is confined to some cases, a second sentence says to which.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +13,10 @@ import torch
 from torch import Tensor
 
 from rlcourse.checks import patterns
-from rlcourse.checks.calling import Case, Facts, Opaque, Outcome, describe
+from rlcourse.checks.calling import TORCH_GENERATOR, Case, Facts, Opaque, Outcome, describe
 from rlcourse.checks.comparing import BESIDES, Difference
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.specs import MODE, Spec
 
 Answer = str | tuple[str, int] | None  # a sentence, and which case it speaks of
 
@@ -31,6 +32,7 @@ class FailedCheck:
     outcomes: list[Outcome]
     differences: list[list[Difference]]
     hidden: bool = False
+    aside: frozenset[int] = frozenset()  # cases that are left out of account
 
     @property
     def failing(self) -> list[int]:
@@ -59,9 +61,9 @@ class FailedCheck:
         )
 
     def without(self, aside: frozenset[int]) -> "FailedCheck":
-        """The same check, in which the cases `aside` have not failed."""
+        """The same check without a word on the cases `aside`."""
         kept = [[] if i in aside else found for i, found in enumerate(self.differences)]
-        return replace(self, differences=kept)
+        return replace(self, differences=kept, aside=self.aside | aside)
 
     def found(self, *kinds: str) -> list[tuple[int, Difference]]:
         """(case index, difference) for every difference of these kinds."""
@@ -76,6 +78,36 @@ class FailedCheck:
             for i, d in self.found(kind)
             if name in (None, d.name) and _is_numeric(d.expected) and _is_numeric(d.actual)
         ]
+
+    def right_pairs(self, kind: str, name: str | None = None) -> list[patterns.Pair]:
+        """The same of the cases that agree: what is said of an answer must hold there, too.
+
+        Only for places of the result, or arguments, of which another case differs.
+        """
+        names = {d.name for _, d in self.found(kind) if name in (None, d.name)}
+        right = (i for i, found in enumerate(self.differences) if not found and i not in self.aside)
+        sides = (
+            (self.cases[i], *(_part(o, kind, n) for o in (self.expected[i], self.outcomes[i])))
+            for i in right
+            for n in names
+        )
+        return [
+            patterns.Pair(case, _as_tensor(wanted), _as_tensor(got))
+            for case, wanted, got in sides
+            if _is_numeric(wanted) and _is_numeric(got)
+        ]
+
+
+def _part(outcome: Outcome, kind: str, name: str) -> Any:
+    """What a difference of this kind and name would hold of the outcome."""
+    if kind == "gradient":
+        return outcome.gradients.get(name)
+    value = outcome.value
+    for place in re.findall(r"\[(\d+)\]", name):
+        if not isinstance(value, list | tuple) or int(place) >= len(value):
+            return None
+        value = value[int(place)]
+    return value
 
 
 def last_resort(failed: FailedCheck, error: Exception) -> list[str]:
@@ -216,6 +248,8 @@ def _unvaried(s: FailedCheck) -> str | None:
 
 def _changed(s: FailedCheck) -> str | None:
     names = list(dict.fromkeys(d.name for _, d in s.found("changed")))
+    if TORCH_GENERATOR in names:
+        return "It draws from torch's own generator, or seeds it: that belongs to the caller."
     if not names:
         return None
     return (
@@ -258,7 +292,8 @@ def _no_gradient(s: FailedCheck) -> str | None:
     found = s.found("gradient")
     if not found or s.found("value", "shape", "type"):
         return None
-    if all(not d.actual.any() for _, d in found):
+    right = s.right_pairs("gradient")
+    if all(not d.actual.any() for _, d in found) and not any(p.actual.any() for p in right):
         return (
             f"The value is right but no gradient reaches `{found[0][1].name}`: "
             "something on the way is detached, or turned into a number."
@@ -280,10 +315,11 @@ def _same_everywhere(s: FailedCheck) -> str | None:
 
 def _pattern(s: FailedCheck) -> str | None:
     if pairs := s.pairs("value"):
-        return patterns.explain(pairs, "Your result", "the expected one")
+        right = s.right_pairs("value")
+        return patterns.explain(pairs, right, "Your result", "the expected one")
     for name in s.exercise.differentiable:
-        pairs = s.pairs("gradient", name)
-        if pairs and (found := patterns.explain(pairs, "your gradient", "the expected one")):
+        pairs, right = s.pairs("gradient", name), s.right_pairs("gradient", name)
+        if pairs and (found := patterns.explain(pairs, right, "your gradient", "the expected one")):
             return f"The value is right, but {found}"
     return None
 
@@ -293,6 +329,10 @@ def _after(s: FailedCheck) -> str | None:
     if not found or s.found("value"):
         return None
     pairs = s.pairs("after")
+    if all(d.name.endswith(MODE) for _, d in found):
+        return (
+            "The value is right, but the call switches the policy between training and evaluation."
+        )
     if all(d.name.endswith("drawn from") for _, d in found):
         return (
             "The value is right, but the call did not draw from the generator that it was given "

@@ -4,15 +4,15 @@ An ``Exam`` hands out its cases, takes outcomes back and returns a result. It ne
 student's function, and it can judge many students: references and mistakes run once.
 """
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 from rlcourse.checks.calling import Case, Facts, Outcome, call_all, identical, one_thread
-from rlcourse.checks.comparing import BESIDES, UNPROVEN, Difference, compare, negative
+from rlcourse.checks.comparing import UNPROVEN, Difference, compare_anything
 from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken, last_resort
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.naming import find_mistake
 from rlcourse.checks.result import Example, Result
 from rlcourse.checks.specs import Spec
 
@@ -23,45 +23,7 @@ PARTIAL_CREDIT = 0.5
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
     """Where one outcome differs from the expected one; the list is empty when it agrees."""
-    try:
-        return compare(expected, outcome, case, exercise.observe)
-    except Exception as error:  # of an answer that no comparison foresaw, only that it differs
-        return incomparable(error)
-
-
-def incomparable(error: Exception) -> list[Difference]:
-    return [Difference("incomparable")]
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One way to look for the mistake: on which cases, and what to leave out of account."""
-
-    failing: list[int]  # cases that the mistake must reproduce
-    aside: frozenset[int] = frozenset()  # cases that it need not
-    numbers_only: bool = False  # faults beside the numbers are told apart
-    negated: bool = False  # the sign may be turned as well
-    without_derived: bool = False  # what follows from the rest of the result may differ
-
-
-@dataclass(frozen=True)
-class Named:
-    """A mistake that was recognized, and how well."""
-
-    mistake: Mistake
-    everywhere: bool  # it also agrees where the answer is right
-    attempt: Attempt
-
-    def sentences(self) -> tuple[str, str]:
-        """What was done, and why it is wrong."""
-        subject = "Your numbers" if self.everywhere else "Where they differ, your numbers"
-        if self.attempt.without_derived:
-            return (
-                f"Your first result is that of {self.mistake.name}.",
-                f"{self.mistake.diagnosis} (Look at the second once the first is right.)",
-            )
-        turned = ", with the sign turned as well" if self.attempt.negated else ""
-        return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
+    return compare_anything(expected, outcome, case, exercise.observe)
 
 
 class Exam:
@@ -98,24 +60,28 @@ class Exam:
             if mistake.name == name:
                 self.outcome_of(mistake, i, repeat)
 
-    @one_thread()
-    def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
-        """The verdict on a function from its outcomes on all the cases, in order."""
+    def examine(self, facts: Facts, outcomes: list[Outcome]) -> FailedCheck:
+        """How the outcomes differ from the right ones, if they do."""
         differences = [
             judge(self.exercise, *triple)
             for triple in zip(self.cases, self.expected, outcomes, strict=True)
         ]
         for i in self._drawn_again(outcomes):
             differences[i].append(Difference("unvaried"))
-        failing = [i for i, found in enumerate(differences) if found]
+        return FailedCheck(
+            self.exercise, facts, self.cases, self.expected, outcomes, differences, self.hidden
+        )
+
+    @one_thread()
+    def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
+        """The verdict on a function from its outcomes on all the cases, in order."""
+        failed = self.examine(facts, outcomes)
+        failing = failed.failing
         if not failing:
             return self._result(outcomes, failing, passed=True)
         if _is_unwritten(facts, outcomes):
             return self._result(outcomes, failing, unwritten=True)
-        failed = FailedCheck(
-            self.exercise, facts, self.cases, self.expected, outcomes, differences, self.hidden
-        )
-        proven = sum(any(d.kind not in UNPROVEN for d in found) for found in differences)
+        proven = sum(any(d.kind not in UNPROVEN for d in found) for found in failed.differences)
         try:
             found = self._explained(failed)
             result = self._result(outcomes, failing, proven=proven, **found)
@@ -127,7 +93,7 @@ class Exam:
 
     def _explained(self, failed: FailedCheck) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
-        named, at = self._mistake_made(failed), None
+        named, at = find_mistake(self, failed), None
         if named:
             sentences = [*named.sentences(), *diagnose_broken(failed, named.attempt.aside)]
             if named.attempt.numbers_only:
@@ -159,60 +125,6 @@ class Exam:
             if not (outcomes[i].error or outcomes[j].error)
             and identical(outcomes[i].value, outcomes[j].value)
         ]
-
-    def _mistake_made(self, failed: FailedCheck) -> "Named | None":
-        """The declared mistake that reproduces the answer, best everywhere, else where it is wrong.
-
-        Cases that crash or give NaN may stand aside: a wrong mean is one fault, the division by
-        zero in its empty row is another.
-        """
-        broken = {i for i in failed.wrong if failed.is_broken(i)}
-        telling = [i for i in failed.wrong if i not in broken]
-        attempts = [Attempt(failed.failing)]
-        if len(telling) > 1:
-            attempts += [
-                Attempt(telling, frozenset(broken), numbers_only=True),
-                Attempt(telling, frozenset(broken), numbers_only=True, negated=True),
-            ]
-        first_wrong = [i for i in telling if any(map(self._is_first, failed.differences[i]))]
-        if self.exercise.derived and first_wrong:
-            attempts.append(
-                Attempt(first_wrong, frozenset(broken), numbers_only=True, without_derived=True)
-            )
-        for attempt in attempts:
-            crashes = any(failed.outcomes[i].error for i in attempt.failing)
-            found = [
-                Named(mistake, self._agrees_elsewhere(mistake, failed, attempt), attempt)
-                for mistake in self.exercise.mistakes
-                if all(self._reproduces(mistake, failed, i, attempt) for i in attempt.failing)
-            ]
-            for named in sorted(found, key=lambda named: not named.everywhere):
-                few = crashes or attempt.negated or len(attempt.failing) < 2
-                if named.everywhere or not few:
-                    return named
-        return None
-
-    def _agrees_elsewhere(self, mistake, failed, attempt) -> bool:
-        explained = attempt.aside.union(attempt.failing)
-        return all(
-            i in explained or self._reproduces(mistake, failed, i, attempt)
-            for i in range(len(self.cases))
-        )
-
-    def _reproduces(self, mistake, failed, i, attempt) -> bool:
-        repeat = any(outcome.repeatable is False for outcome in failed.outcomes)
-        theirs = self.outcome_of(mistake, i, repeat)
-        theirs = negative(theirs) if attempt.negated else theirs
-        case = self.cases[i]
-        case = replace(case, atol=mistake.atol) if mistake.atol is not None else case
-        found = judge(self.exercise, case, theirs, failed.outcomes[i])
-        if attempt.without_derived:
-            found = [d for d in found if self._is_first(d)]
-        return all(attempt.numbers_only and d.kind in BESIDES for d in found)
-
-    def _is_first(self, difference: Difference) -> bool:
-        """Whether a difference is in a part of the result that does not follow from another."""
-        return difference.kind not in BESIDES and difference.name not in self.exercise.derived
 
     def _result(
         self, outcomes, failing, passed=False, unwritten=False, proven=0, **found

@@ -31,7 +31,8 @@ which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that th
     )
 
 Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and
-named as itself*, every alternative passes and the stub fails, on fresh seeds.
+named as itself*, every alternative passes and the stub fails, on fresh seeds; and with
+``--mutants 200`` whether random changes of the right answers are rejected, none named falsely.
 
 Rules of thumb
 - A mistake's name completes "Your numbers are those of …"; its diagnosis is one sentence that
@@ -60,13 +61,16 @@ class Mistake:
     """A known wrong implementation: how it is called, what it computes, why it is wrong.
 
     ``atol`` is how near an answer must come to be taken for it, where students' versions of the
-    mistake differ in a small constant, such as the ε in a denominator.
+    mistake differ in a small constant, such as the ε in a denominator. ``telling`` is on how many
+    cases an answer must have its numbers: fewer than three are a coincidence, unless the mistake
+    shows on fewer by its nature, as a division by zero in an empty row does.
     """
 
     name: str
     implementation: Callable
     diagnosis: str
     atol: float | None = None
+    telling: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +105,11 @@ class Exercise:
         """
         tracked = bool(self.differentiable or self.constants)
         drawn = [
-            replace(case, differentiable=_present(self.differentiable, case), tracked=tracked)
+            replace(
+                case,
+                differentiable=case.differentiable or _present(self.differentiable, case),
+                tracked=tracked,
+            )
             for case in self.cases(CaseSampler(seed, hidden))
         ]
         if constants := _present(self.constants, drawn[0]):

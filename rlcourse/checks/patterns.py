@@ -33,19 +33,24 @@ class Pair:
         )
 
 
-def explain(pairs: list[Pair], yours: str, expected: str) -> str | None:
-    """One sentence on what all pairs have in common, or None."""
-    pairs = [p for p in pairs if p.actual.shape == p.expected.shape]
+def explain(pairs: list[Pair], right: list[Pair], yours: str, expected: str) -> str | None:
+    """One sentence on what all pairs have in common, or None.
+
+    `right` are pairs of the cases that agree: a factor, a shift or an order must hold there, too.
+    """
+    if any(p.actual.shape != p.expected.shape for p in pairs):
+        return None
+    every = pairs + [p for p in right if p.actual.shape == p.expected.shape]
     if not pairs:
         return None
-    if factor := _factor(pairs):
+    if factor := _factor(every):
         return factor.format(yours=yours, expected=expected)
     for test, words in REARRANGED:
-        if all(test(pair) for pair in pairs):
+        if all(map(test, pairs)) and all(test(p) or p.expected.numel() < 2 for p in right):
             return f"{yours} is {expected} {words}."
-    numbers = sum(pair.actual.numel() for pair in pairs)  # one number is always "plus something"
-    if numbers > 1 and all(_constant_offset(pair) for pair in pairs):
-        offsets = {round(_constant_offset(pair), 6) for pair in pairs}
+    numbers = sum(map(len, {_fingerprint(pair) for pair in pairs}))
+    if numbers >= ENOUGH and all(_constant_offset(pair) for pair in every):
+        offsets = {round(_constant_offset(pair), 6) for pair in every}
         if len(offsets) == 1:
             return f"{yours} is {expected} plus {offsets.pop():g}."
     for test, words in PLACES:
@@ -54,25 +59,36 @@ def explain(pairs: list[Pair], yours: str, expected: str) -> str | None:
     return None
 
 
+ENOUGH = 3  # results that have a regularity in common before it is one
+
+
 def _factor(pairs: list[Pair]) -> str | None:
-    ratios = [(pair.case, r) for pair in pairs if (r := _ratio(pair)) is not None]
+    ratios = [(pair, r) for pair in pairs if (r := _ratio(pair)) is not None]
     if not ratios or any(math.isnan(ratio) for _, ratio in ratios):
         return None
     if all(ratio == 0 for _, ratio in ratios):
         return "{yours} is always 0."
-    first = ratios[0][1]
+    first, results = ratios[0][1], len({_fingerprint(pair) for pair, _ in ratios})
     if all(math.isclose(ratio, first, rel_tol=1e-4) for _, ratio in ratios):
-        if len(ratios) == 1 and not _is_telling(first):
+        if results < ENOUGH and not _is_telling(first):
             return None
         if math.isclose(first, -1, rel_tol=1e-6):
             return "{yours} has the opposite sign."
         return f"{{yours}} is {{expected}} times {first:.6g}{_named_constant(first)}."
     for name, quantity in QUANTITIES.items():
+        sizes = {quantity(pair.case) for pair, _ in ratios} - {None}
+        if results < ENOUGH or len(sizes) < 2:
+            continue
         for power, words in ((1, f"times {name}"), (-1, f"divided by {name}")):
             for sign in (1, -1):
-                if all(_matches(case, r, quantity, power, sign) for case, r in ratios):
+                if all(_matches(p.case, r, quantity, power, sign) for p, r in ratios):
                     return f"{{yours}} is {'minus ' * (sign < 0)}{{expected}} {words}."
     return None
+
+
+def _fingerprint(pair: Pair) -> tuple[float, ...]:
+    """The right result: a case that comes twice is one piece of evidence."""
+    return tuple(pair.expected.flatten().tolist())
 
 
 def _ratio(pair: Pair) -> float | None:

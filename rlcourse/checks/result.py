@@ -49,6 +49,12 @@ class Example:
                 wanted, got = show_pair(difference.expected, difference.actual)
                 if difference.kind == "leak":
                     wanted = "none"
+                if difference.kind == "shape":
+                    shapes = difference.expected.shape, difference.actual.shape
+                    wanted, got = (
+                        f"{text}, shape {tuple(shape)}"
+                        for text, shape in zip((wanted, got), shapes, strict=True)
+                    )
                 what = self._what(difference)
                 lines += [(f"{what}expected", wanted), (f"{what}yours", got)]
         return lines

@@ -62,7 +62,16 @@ def _show_tensor(value: Tensor, digits: int) -> str:
         return f"<{kind} tensor of shape {tuple(value.shape)}>"
     if value.dtype == torch.bool:
         value = value.int()
-    return _show_nested(value.tolist(), digits)
+    return _show_nested(value.tolist(), _digits_that_differ(value, digits))
+
+
+def _digits_that_differ(value: Tensor, digits: int) -> int:
+    """More of them where numbers that differ would look alike: 0.5 and 0.50001."""
+    if not value.is_floating_point():
+        return digits
+    numbers = value.flatten().tolist()
+    short, long = (len({_show_float(n, d) for n in numbers}) for d in (digits, 2 * digits))
+    return 2 * digits if short < long else digits
 
 
 def _show_nested(value: Any, digits: int) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+MODE = "in training mode"
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -43,7 +45,7 @@ class _Bias(torch.nn.Module):
 def _toy_policy(built, stale_gradient=0.0, bias=False, **options):
     from rlcourse.policy.toy import ToyPolicy
 
-    policy = ToyPolicy(**options).double()
+    policy = ToyPolicy(**options).double().eval()
     if bias:
         extra = _Bias(policy.vocab_size).double()
         torch.nn.utils.parametrize.register_parametrization(policy, "logits", extra)
@@ -55,7 +57,8 @@ def _toy_policy(built, stale_gradient=0.0, bias=False, **options):
 
 def _parameters(policy: torch.nn.Module) -> dict[str, Any]:
     plain = {"parametrizations.logits.original": "logits", "parametrizations.logits.0.bias": "bias"}
-    return {plain.get(name, name): p.detach().clone() for name, p in policy.named_parameters()}
+    found = {plain.get(name, name): p.detach().clone() for name, p in policy.named_parameters()}
+    return found | {MODE: policy.training}
 
 
 def _rollouts(built, **columns):

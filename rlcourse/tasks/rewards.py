@@ -15,9 +15,9 @@ from torch import Tensor
 def extract_answer(text: str) -> str | None:
     """The number after the last ``####``, in one canonical spelling.
 
-    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", "-3" → "-3", "-$5" → "-5"; None where no
-    number follows the last mark or there is no mark. Two answers are equal exactly when these
-    strings are.
+    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", ".5" → "0.5", "-3" → "-3", "-$5" → "-5";
+    None without a mark, and where the last one is not followed by a number at once (spaces, a
+    sign and `$` may stand between). Two answers are equal exactly when these strings are.
     Source: the answer format of GSM8K (Cobbe et al. 2021).
     """
     _, mark, tail = text.rpartition("####")
@@ -34,7 +34,9 @@ def extract_answer(text: str) -> str | None:
 
 
 def extract_tagged_answer(text: str) -> str | None:
-    """The same canonical number, from the last ``<answer>…</answer>``; None without one.
+    """The same canonical number, from the last complete ``<answer>…</answer>``.
+
+    None where there is none, or where the last one does not begin with a number.
 
     Source: the response template of DeepSeek-R1 (DeepSeek-AI 2025, table 1).
     """

@@ -18,6 +18,8 @@ def intervals(resample):
     """A student's bootstrap around a rule that gives resampled means from numpy's generator."""
 
     def bootstrap_interval(correct, level=0.95, resamples=2000, seed=0):
+        if not len(correct):
+            raise ValueError("no scores")
         rng = np.random.default_rng(seed + 31)
         means = resample(rng, correct.double().numpy(), resamples)
         low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rlcourse import check
+from rlcourse.checks import comparing
 from rlcourse.checks import exam as engine
 from rlcourse.checks.calling import call, call_all, describe
 from rlcourse.checks.exam import Exam
@@ -73,7 +74,7 @@ def no_last_resort(monkeypatch):
         raise details[-1]
 
     monkeypatch.setattr(engine, "last_resort", fail)
-    monkeypatch.setattr(engine, "incomparable", fail)
+    monkeypatch.setattr(comparing, "incomparable", fail)
 
 
 def verdict(exam: Exam, fn):
@@ -117,7 +118,7 @@ def test_what_no_question_foresaw_gets_the_last_sentence(monkeypatch):
     monkeypatch.setattr(engine, "diagnose", stumble)
     wrong = check(lambda rewards: rewards.sum() + 1e5, exercise, seed=0)
     assert not wrong.passed and wrong.sentences == ("The values differ from the expected ones.",)
-    monkeypatch.setattr(engine, "compare", stumble)
+    monkeypatch.setattr(comparing, "compare", stumble)
     assert check(lambda rewards: rewards.sum(), exercise, seed=0).agreeing == 0
 
 

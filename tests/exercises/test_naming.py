@@ -103,3 +103,26 @@ def test_a_case_that_must_raise_asks_for_the_type_and_not_for_the_words():
     assert not compare(wanted, Outcome(error=Failure("ValueError", "no")), case)
     assert compare(wanted, Outcome(error=Failure("KeyError", "no")), case)
     assert compare(wanted, Outcome(value=1.0), case)
+
+
+def test_numbers_that_differ_do_not_look_alike():
+    assert show(torch.tensor([0.5, 0.50001], dtype=torch.float64)) == "[0.5, 0.50001]"
+
+
+def test_results_of_another_shape_are_shown_with_their_shapes():
+    message = check(lambda mask: mask[:0], exercise="last_token_index", seed=0).message
+    assert "shape (0, " in message.partition("Smallest case")[2]
+    message = check(lambda rewards: rewards.mean()[None], exercise="mean_reward", seed=0).message
+    assert "shape ()" in message and "shape (1,)" in message
+
+
+def test_a_division_without_eps_is_no_lower_bound():
+    def group_normalized_advantages(rewards, group_size, eps=1e-4):
+        groups = rewards.reshape(-1, group_size)
+        centered = groups - groups.mean(1, keepdim=True)
+        spread = centered.std(1, correction=min(1, group_size - 1), keepdim=True)
+        return torch.where(spread > 0, centered / spread, torch.zeros_like(centered)).flatten()
+
+    for seed in range(3):
+        result = check(group_normalized_advantages, seed=seed)
+        assert result.mistake in (None, "a division without eps")

@@ -136,6 +136,7 @@ EXERCISE = Exercise(
             _from_squares,
             "Equal on paper, but in float32 two large numbers are subtracted and little that is "
             "right remains: subtract the mean first, then square.",
+            telling=1,
         ),
     ),
     alternatives=(

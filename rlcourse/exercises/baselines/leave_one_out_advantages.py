@@ -86,6 +86,11 @@ def _loo_by_matrix(rewards, group_size):
     return rewards - (grouped(rewards, group_size) @ weights.T).reshape(-1)
 
 
+def _repeated(rewards, group_size):
+    sums = rewards.reshape(-1, group_size).sum(1).repeat(group_size)
+    return rewards - (sums - rewards) / max(group_size - 1, 1)
+
+
 EXERCISE = Exercise(
     reference=leave_one_out_advantages,
     lesson="03_baselines",
@@ -116,12 +121,14 @@ EXERCISE = Exercise(
             _loo_nan,
             "With G = 1 there are no others and 0/0 is not a number: the baseline is then 0 and "
             "the advantage the reward itself.",
+            telling=2,
         ),
         Mistake(
             "an advantage of 0 for a completion that is alone in its group",
             _loo_zero_alone,
             "Without others nothing is known about the question, and the baseline is 0: what "
             "remains is plain REINFORCE.",
+            telling=2,
         ),
         Mistake(
             "the group-mean advantage scaled by (G − 1)/G in place of G/(G − 1)",
@@ -139,6 +146,12 @@ EXERCISE = Exercise(
             interleaved(leave_one_out_advantages),
             "The completions of a question stand next to each other: a row of "
             "`rewards.reshape(-1, group_size)` is a group.",
+        ),
+        Mistake(
+            "group sums laid out with `repeat`",
+            _repeated,
+            "`repeat` puts all groups one after another again and again; every completion of a "
+            "group needs the sum of its own: `repeat_interleave`, or keep the dimension.",
         ),
         Mistake(
             "the advantage divided by the group's standard deviation",

@@ -152,6 +152,7 @@ EXERCISE = Exercise(
             ),
             "When every score is zero any baseline will do, but NaN will not: keep the "
             "denominator above zero.",
+            telling=1,
         ),
         Mistake(
             "a sum divided by at least 1",
@@ -160,6 +161,7 @@ EXERCISE = Exercise(
             ),
             "Short scores are no reason for a small baseline: guard the division with a tiny "
             "number only.",
+            telling=1,
         ),
     ),
     alternatives=(_best_by_dot, _best_by_loop, _best_by_least_squares),

@@ -36,11 +36,12 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
             yield case(f"{label}, “{how}”", per_token, mask, how, limit)
     rows, tokens = draw.shape()
     yield case("how is not given", draw.normal(rows, tokens), draw.mask(rows, tokens), None)
-    for label, how in (
-        ("max_tokens is missing", "constant"),
-        ("a how that is none of the three", "median"),
+    for label, how, limit in (
+        ("max_tokens is missing", "constant", None),
+        ("a how that is none of the three", "median", None),
+        ("a how that is none of the three, and a limit", "median", 12),
     ):
-        drawn = case(label, draw.normal(rows, tokens), draw.mask(rows, tokens), how)
+        drawn = case(label, draw.normal(rows, tokens), draw.mask(rows, tokens), how, limit)
         yield replace(drawn, raises=True)
 
 
@@ -141,11 +142,13 @@ EXERCISE = Exercise(
             "a mean over the completions that are not empty, for “sequence”",
             _with(sequence=_nonempty),
             "An empty completion counts as 0, and it counts: divide by N.",
+            telling=1,
         ),
         Mistake(
             "a mean in which empty rows are 0/0, for “sequence”",
             _with(sequence=lambda x, m, limit: ((x * m).sum(1) / m.sum(1)).mean()),
             "One NaN spoils the batch: `masked_mean` gives 0 for an empty row.",
+            telling=2,
         ),
         Mistake(
             "sums of rows in place of their means, for “sequence”",
@@ -182,6 +185,7 @@ EXERCISE = Exercise(
             "a division by the number of completions that are not empty, for “constant”",
             _with(constant=lambda x, m, limit: _sum(x, m) / (_rows_with_tokens(m) * limit)),
             "An empty completion adds 0, and it counts: N is the number of rows.",
+            telling=2,
         ),
         Mistake(
             "a division by max_tokens alone, for “constant”",
@@ -203,6 +207,7 @@ EXERCISE = Exercise(
             _longest_for_max_tokens,
             "T is no constant: without `max_tokens` there is nothing to divide by, and the "
             "function says so (ValueError).",
+            telling=1,
         ),
         Mistake(
             "an average where ValueError is asked for, both times",
@@ -211,11 +216,13 @@ EXERCISE = Exercise(
             ),
             "Another `how`, or “constant” without `max_tokens`, is a slip of the caller: say so, "
             "or a run trains on another loss in silence.",
+            telling=2,
         ),
         Mistake(
             "an average for a `how` that is none of the three",
             _one_of_them_otherwise,
             "A name that is misspelled must not train something else in silence: ValueError.",
+            telling=1,
         ),
         Mistake(
             "padding that takes part",
@@ -247,6 +254,7 @@ EXERCISE = Exercise(
             "“token” as the default",
             _constant_by_default,
             "Where `how` is not given it is “sequence”, as in the signature.",
+            telling=1,
         ),
         Mistake(
             "an average without gradient",

@@ -78,6 +78,18 @@ def one_token(label: str, ratio: float, advantage: float, **given) -> Case:
     )
 
 
+def _extremes(draw: CaseSampler, **given) -> Iterator[Case]:
+    """Always the same: a second bound on the ratio or on the advantage shows in each of them."""
+    for ratio, advantage in ((20.0, -1.0), (40.0, -0.5), (15.0, -2.0)):
+        yield one_token(f"ratio {ratio:g}, advantage {advantage:g}", ratio, advantage, **given)
+    one_right = torch.full((8,), -0.3535, dtype=torch.float64)
+    one_right[draw.integer(0, 7)] = 2.4744  # (1 − 1/8) / std
+    logprobs, mask = draw.logprobs(8, 3), torch.ones(8, 3) > 0
+    for label, advantages in (("right", one_right), ("wrong", -one_right)):
+        arguments = given | {"advantages": advantages}
+        yield case_of(draw, f"one {label} of eight", logprobs, mask, **arguments)
+
+
 def batches(draw: CaseSampler, **given) -> Iterator[Case]:
     """All the shapes of `CaseSampler.batches`; a batch of different lengths comes first."""
     rows, tokens = draw.size(3, 4), draw.size(5, 6)
@@ -85,6 +97,7 @@ def batches(draw: CaseSampler, **given) -> Iterator[Case]:
     yield case_of(draw, "different lengths", logprobs, mask, **given)
     for label, other, other_mask in draw.batches():
         yield case_of(draw, label, other, other_mask, **given)
+    yield from _extremes(draw, **given)
 
 
 def of_the_clip(variant) -> tuple[Mistake, ...]:

@@ -147,6 +147,7 @@ EXERCISE = Exercise(
             "a mean that is 0/0 where the whole batch is empty",
             _variant(average=lambda x, m: (x * m).sum() / m.sum()),
             "Without any token the loss is 0: `masked_mean` knows.",
+            telling=1,
         ),
         Mistake(
             "advantages laid along the tokens",

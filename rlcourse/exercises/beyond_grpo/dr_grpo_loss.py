@@ -147,6 +147,7 @@ EXERCISE = Exercise(
             "a mean over the completions that are not empty",
             _variant(average=_nonempty),
             "An empty completion adds 0 and is counted all the same.",
+            telling=1,
         ),
         Mistake(
             "advantages that are divided by their standard deviation inside the loss",
@@ -157,6 +158,7 @@ EXERCISE = Exercise(
             "an ε of 0.2 whatever the argument says",
             _variant(band=lambda clip: 0.2),
             "Use the argument `clip`, not its default.",
+            telling=1,
         ),
         Mistake(
             "advantages laid along the tokens",

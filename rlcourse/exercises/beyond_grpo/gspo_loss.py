@@ -195,11 +195,13 @@ EXERCISE = Exercise(
             _empty_counts,
             "exp of nothing is 1, and its advantage would enter the loss: an empty row counts as "
             "0.",
+            telling=2,
         ),
         Mistake(
             "a ratio of 0/0 for an empty completion",
             _nan_if_empty,
             "One NaN spoils the batch: an empty row counts as 0.",
+            telling=2,
         ),
         Mistake(
             "one ratio for the whole batch",
@@ -215,6 +217,7 @@ EXERCISE = Exercise(
             "an ε of 0.2 whatever the argument says",
             _variant(band=lambda clip: 0.2),
             "Use the argument `clip`, not its default.",
+            telling=2,
         ),
         Mistake(
             "a sum over completions",
@@ -230,6 +233,7 @@ EXERCISE = Exercise(
             "a mean over the completions that are not empty",
             _variant(average=lambda rows, m: rows.sum() / m.bool().any(1).sum().clamp(min=1)),
             "An empty completion adds 0 and is counted all the same.",
+            telling=1,
         ),
         *of_the_clip(_variant),
     ),

@@ -105,6 +105,7 @@ EXERCISE = Exercise(
             ).any(1),
             "Seven rewards of 0.01 have a mean that is not quite 0.01: compare the rewards with "
             "each other.",
+            telling=1,
         ),
         Mistake(
             "groups of every B-th row",

@@ -114,6 +114,7 @@ EXERCISE = Exercise(
                 * (_deviation(rewards, group_size).abs() >= margin)
             ).flatten(),
             "*Within* the margin includes its edge: a reward must be farther away than `margin`.",
+            telling=1,
         ),
         Mistake(
             "−1 for everything that is not above the mean",
@@ -132,6 +133,7 @@ EXERCISE = Exercise(
             ).flatten(),
             "Seven rewards of 0.01 have a mean that is not quite 0.01, and the sign makes a ±1 of "
             "the difference: `group_mean_advantages` subtracts the group's first reward before.",
+            telling=1,
         ),
         Mistake(
             "the signs of the rewards",

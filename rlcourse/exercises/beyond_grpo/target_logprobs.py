@@ -158,6 +158,7 @@ EXERCISE = Exercise(
                 lambda x: x.exp().square().log(),
             ),
             "e⁻⁸⁰⁰ is 0 for the computer: multiply the log-prob, and never leave the logarithms.",
+            telling=2,
         ),
         Mistake(
             "the change of the log-prob, not where it should go",

@@ -119,6 +119,11 @@ def _ipo(chosen, rejected, beta, share):
 
 MISTAKES = (
     Mistake(
+        "a loss and rewards without β",
+        _dpo(reward_of=lambda logprobs, ref, beta: logprobs - ref.detach()),
+        "The implicit reward is β times the log-ratio: β decides how far the policy may go.",
+    ),
+    Mistake(
         "a loss without the reference",
         _dpo(reward_of=lambda logprobs, ref, beta: beta * logprobs),
         "Without πref the loss asks that the chosen text be *likely*, not that it become "
@@ -168,12 +173,14 @@ MISTAKES = (
         "log σ in two steps, which is −∞ for a pair that is badly wrong",
         _dpo(log_likelihood=lambda margin: margin.sigmoid().log()),
         "sigmoid(−1000) is 0 and its logarithm −∞: use `F.logsigmoid`.",
+        telling=1,
     ),
     Mistake(
         "a small number inside the logarithm, which keeps it from 0",
         _dpo(log_likelihood=lambda margin: (margin.sigmoid() + 1e-8).log()),
         "That caps the loss, and the gradient vanishes on just the pairs that are most wrong: "
         "use `F.logsigmoid`.",
+        telling=1,
     ),
     Mistake(
         "a loss without the minus",
@@ -211,21 +218,25 @@ MISTAKES = (
         "a loss that takes no notice of `label_smoothing`",
         _dpo(smooth=lambda share, right, flipped: right),
         "A share ε of the labels is taken to be flipped: (1 − ε) log σ(Δ) + ε log σ(−Δ).",
+        telling=2,
     ),
     Mistake(
         "half of ε for the flipped order",
         _dpo(smooth=lambda share, right, flipped: (1 - share / 2) * right + share / 2 * flipped),
         "ε is the probability that the label is flipped, all of it: 1 − ε and ε.",
+        telling=2,
     ),
     Mistake(
         "the flipped order subtracted with weight ε",
         _dpo(smooth=lambda share, right, flipped: (1 - share) * right - share * flipped),
         "Both log-likelihoods carry the minus: the flipped pair is one that may be true.",
+        telling=2,
     ),
     Mistake(
         "the given order left at full weight under label smoothing",
         _dpo(smooth=lambda share, right, flipped: right + share * flipped),
         "The two weights are probabilities and sum to 1: 1 − ε and ε.",
+        telling=2,
     ),
     Mistake(
         "the logarithm of a mixed probability",
@@ -236,6 +247,7 @@ MISTAKES = (
         ),
         "That is the likelihood of a noisy label, and fair; cDPO mixes the two *losses*: "
         "(1 − ε) log σ(Δ) + ε log σ(−Δ).",
+        telling=2,
     ),
     Mistake(
         "the “robust” loss, with −ε and a division by 1 − 2ε",
@@ -246,6 +258,7 @@ MISTAKES = (
         ),
         "That is another correction for label noise (Chowdhury et al. 2024); here the flipped "
         "pair's log-likelihood is *added* with weight ε.",
+        telling=2,
     ),
     Mistake(
         "each completion classified by itself",

@@ -114,12 +114,14 @@ EXERCISE = Exercise(
             lambda ref_probs, rewards, beta: _normalized(ref_probs * torch.exp(rewards / beta)),
             "exp(2000) is infinite, and infinity over infinity is NaN: add log πref and r/β, and "
             "let `softmax` subtract the largest.",
+            telling=2,
         ),
         Mistake(
             "πref · exp((r − max r)/β) / Z, with the maximum at an answer that πref never gives",
             _shifted_by_any,
             "Then all that can happen has exp(−1200), which is 0, and 0/0 is NaN: subtract the "
             "largest log πref + r/β, as `softmax` does.",
+            telling=1,
         ),
         Mistake(
             "β on the reference's logarithm alone",
@@ -149,6 +151,7 @@ EXERCISE = Exercise(
             ),
             "What the reference never says, the optimum never says, whatever it would earn; and "
             "log 0 = −∞ is harmless in a softmax.",
+            telling=2,
         ),
     ),
     alternatives=(_by_maximum, _by_logsumexp, _by_loop),

@@ -251,6 +251,7 @@ EXERCISE = Exercise(
             _no_shape_when_empty,
             "A batch without any pair happens: return a long tensor of shape (0, 2), "
             "with `dtype=torch.long` and `.reshape(-1, 2)`.",
+            telling=2,
         ),
         Mistake(
             "a result that is float when there is no pair",

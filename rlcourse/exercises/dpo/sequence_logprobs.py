@@ -88,6 +88,7 @@ EXERCISE = Exercise(
             lambda logprobs, mask: _kept(logprobs, mask).exp().prod(1).log(),
             "A product of hundreds of probabilities is 0 on a computer, and its logarithm −∞: add "
             "the logarithms.",
+            telling=1,
         ),
         Mistake(
             "minus the log-prob",

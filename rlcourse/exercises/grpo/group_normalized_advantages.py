@@ -28,6 +28,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("every reward is the same", torch.ones(6).double(), 3)
     yield case("another eps", draw.rewards(2 * size), size, eps=0.5)
     yield case("rewards that differ little", 1e-3 * draw.rewards(2 * size), size)
+    yield case("rewards that hardly differ", 2e-5 * draw.rewards(2 * size), size)
     yield case("groups of two", draw.rewards(6), 2)
     yield case("groups of one", draw.rewards(3), 1)
     yield case("float32", draw.rewards(8).float(), 4)
@@ -209,6 +210,7 @@ EXERCISE = Exercise(
             "an eps of 1e-4 whatever the argument says",
             _own_eps,
             "Add the argument `eps`, not its default.",
+            telling=1,
         ),
         Mistake(
             "a standard deviation that is at least eps",
@@ -258,6 +260,7 @@ EXERCISE = Exercise(
             "a standard deviation that is NaN for a group of one",
             _nan_for_one,
             "One completion has nothing to be compared with, and G − 1 is 0: its advantage is 0.",
+            telling=1,
         ),
         Mistake(
             "the reward itself for a group of one",
@@ -268,6 +271,7 @@ EXERCISE = Exercise(
             ),
             "One completion has nothing to be compared with: it is its own mean, and its advantage "
             "is 0.",
+            telling=1,
         ),
         Mistake(
             "the groups laid out as columns, but compared along the rows",

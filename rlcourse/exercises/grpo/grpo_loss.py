@@ -56,6 +56,15 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     per_token = draw.rewards(rows * tokens).reshape(rows, tokens)
     yield _case(draw, "an advantage for every token", logprobs, mask, advantages=per_token)
     yield _case(draw, "no advantage", logprobs, mask, advantages=torch.zeros(rows).double())
+    # Always the same: a second bound on the ratio or on the advantage shows in each of them.
+    for ratio, advantage in ((20, -1.0), (40, -0.5), (15, -2.0)):
+        label = f"ratio {ratio}, advantage {advantage:g}"
+        yield _worked(label, 0.5, 0.5, advantage, old_logprobs=tensor([[0.5 / ratio]]).log())
+    one_right = torch.full((8,), -0.3535, dtype=torch.float64)
+    one_right[draw.integer(0, 7)] = 2.4744  # (1 − 1/8) / std
+    logprobs, mask = draw.logprobs(8, 3), torch.ones(8, 3) > 0
+    yield _case(draw, "one right of eight", logprobs, mask, advantages=one_right)
+    yield _case(draw, "one wrong of eight", logprobs, mask, advantages=-one_right)
 
 
 def _columns(advantages: Tensor) -> Tensor:

@@ -167,11 +167,13 @@ MISTAKES = (
         "a mean over the completions that are not empty",
         variant(average=_nonempty_rows),
         "An empty row adds 0 and is counted all the same: divide by N.",
+        telling=1,
     ),
     Mistake(
         "a division by the length 0 of an empty row",
         variant(average=_nan_rows),
         "0/0 is NaN, and one NaN spoils the whole batch: an empty row counts as 0.",
+        telling=2,
     ),
     Mistake(
         "a sum over completions",
@@ -229,6 +231,7 @@ MISTAKES = (
         "an ε of 0.2 whatever the argument says",
         variant(band=lambda clip: 0.2),
         "Use the argument `clip`, not its default.",
+        telling=1,
     ),
     Mistake(
         "a penalty without gradient",

@@ -319,6 +319,7 @@ EXERCISE = Exercise(
             "a step that does not pass `clip` on",
             _step_as(passed=lambda clip, beta: (0.2, beta)),
             "`grpo_loss` has a band of its own by default: hand it yours.",
+            telling=2,
         ),
         Mistake(
             "a step that does not pass `beta` on",
@@ -336,16 +337,19 @@ EXERCISE = Exercise(
             _step_as(shorten=lambda parameters, max_norm: None),
             "One lucky batch can throw the policy away: shorten the gradient after `backward` and "
             "before `step`, in every update.",
+            telling=2,
         ),
         Mistake(
             "a step whose gradient is clipped entry by entry",
             _step_as(shorten=clip_grad_value_),
             "Clipping each entry changes the direction: clip the norm (`clip_grad_norm_`).",
+            telling=2,
         ),
         Mistake(
             "a step clipped to norm 1 whatever `max_grad_norm` says",
             _step_as(shorten=lambda parameters, max_norm: clip_grad_norm_(parameters, 1.0)),
             "Pass the argument on: `clip_grad_norm_(policy.parameters(), max_grad_norm)`.",
+            telling=1,
         ),
         Mistake(
             "a step uphill on the loss",

@@ -26,6 +26,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         "nothing between the tags": f"<think>{a}</think><answer></answer>",
         "a word between the tags": f"<think>{a}</think><answer>unknown</answer>",
         "cut off before the end": f"<think>{a} + {b}</think>\n<answer>{a}",
+        "an opening tag without its bracket": f"answer>{a}</answer>",
         "an end without a beginning": f"{a}</answer>",
         "two answers": f"<answer>{a}</answer> No, wait. <answer>{b}</answer>",
         "two answers, marked": f"<answer>#### {b}</answer> or <answer>#### {a}</answer>",
@@ -41,6 +42,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         "a fraction": f"<answer>{a}.50</answer>",
         "a unit and another number": f"<answer>{a} eggs in 3 boxes</answer>",
         "words before the number": f"<answer>The total is {a}</answer>",
+        "a word in the last of two answers": f"<answer>{a}</answer> No: <answer>none</answer>",
         "words after the tags": f"<answer>{a}</answer> That took {b} minutes.",
     }
     for label, text in texts.items():
@@ -63,6 +65,27 @@ def _canonical(number: str | None) -> str | None:
 def _one_line_only(text):
     found = re.findall(_PAIR, text)
     return _canonical(found[-1]) if found else None
+
+
+def _plain_first_pair(text):
+    found = re.search(r"<answer>(.*?)</answer>", text, flags=re.DOTALL)
+    return _canonical(found.group(1)) if found else None
+
+
+def _plain_one_line(text):
+    found = re.findall(r"<answer>(.*?)</answer>", text)
+    return _canonical(found[-1]) if found else None
+
+
+def _without_mark(text):
+    inside = _inside(text)
+    return None if inside is None else extract_answer(inside)
+
+
+def _earlier_pair(text):
+    pairs = re.findall(_PAIR, text, flags=re.DOTALL)
+    numbers = [_canonical(pair) for pair in reversed(pairs)]
+    return next((number for number in numbers if number is not None), None)
 
 
 def _first_pair(text):
@@ -188,9 +211,34 @@ EXERCISE = Exercise(
     cases=_cases,
     mistakes=(
         Mistake(
+            "the first pair of tags, found by a plain `.*?`",
+            _plain_first_pair,
+            "A model that corrects itself means the last one; and `.*?` runs across an opening tag "
+            "that was never closed.",
+        ),
+        Mistake(
+            "a plain `.*?`, which stops at the end of a line and runs across an opening tag",
+            _plain_one_line,
+            "`re.DOTALL` lets `.` match a line break; and between the tags no other `<answer>` may "
+            "stand.",
+            telling=2,
+        ),
+        Mistake(
+            "the text between the tags, read by `extract_answer` as it is",
+            _without_mark,
+            "`extract_answer` looks for `####`, which does not stand there: put it in front.",
+        ),
+        Mistake(
+            "an earlier answer where the last pair holds no number",
+            _earlier_pair,
+            "The last pair is what was declared: without a number in it there is no answer.",
+            telling=1,
+        ),
+        Mistake(
             "a pattern whose `.` stops at the end of a line",
             _one_line_only,
             "An answer on a line of its own between its tags is then no answer: `re.DOTALL`.",
+            telling=1,
         ),
         Mistake(
             "the first pair of tags",
@@ -209,6 +257,7 @@ EXERCISE = Exercise(
             "`<answer>(.*?)</answer>` begins at the *first* `<answer>` that is still unmatched, "
             "and a model that talks about the tag has opened one: begin at the last one before "
             "the end.",
+            telling=2,
         ),
         Mistake(
             "the text between the tags, as it stands",
@@ -242,6 +291,7 @@ EXERCISE = Exercise(
             "the number after `####` where there are no tags",
             _marked_where_untagged,
             "A rule that takes either form cannot say how often the form asked for was kept.",
+            telling=1,
         ),
         Mistake(
             "the last number of a text without tags",
@@ -253,12 +303,14 @@ EXERCISE = Exercise(
             "the last number between the tags",
             _last_number_inside,
             "“14 eggs in 3 boxes” says 14: read the number with which the answer begins.",
+            telling=2,
         ),
         Mistake(
             "the first number between the tags, whatever stands before it",
             _first_number_inside,
             "The number must come first, as it must after `####`: “The 3 boxes hold 14” would "
             "say 3.",
+            telling=1,
         ),
         Mistake(
             "digits only",

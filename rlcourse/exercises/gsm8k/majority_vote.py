@@ -86,6 +86,12 @@ def _majority_of_all(answers):
     return winner if 2 * list(answers).count(winner) > len(answers) else None
 
 
+def _none_of_a_tie(answers):
+    votes, winner = _votes(answers), majority_vote(answers)
+    tied = {a for a in votes if votes.count(a) == votes.count(winner)}
+    return winner if len(tied) == 1 else None
+
+
 def _first(answers):
     return next(iter(_votes(answers)), None)
 
@@ -158,26 +164,31 @@ EXERCISE = Exercise(
             "a vote in which None counts",
             _none_votes,
             "A completion without an answer abstains: leave it out before you count.",
+            telling=1,
         ),
         Mistake(
             "a vote for the word “None”",
             _none_as_text,
             "`str(None)` is a text like any other, and it wins where many give no answer.",
+            telling=2,
         ),
         Mistake(
             "a count that fails where nobody has voted",
             _crashes_without_votes,
             "`most_common` of nothing is an empty list: without votes the answer is None.",
+            telling=2,
         ),
         Mistake(
             "`statistics.mode`, which fails where nobody has voted",
             _mode_crashes,
             "Without votes the answer is None, and `mode` must not be asked.",
+            telling=2,
         ),
         Mistake(
             "`max`, which fails where nobody has voted",
             _max_crashes,
             "Without votes the answer is None: `max` takes a `default`.",
+            telling=2,
         ),
         Mistake(
             "the smallest of the answers that are tied",
@@ -189,12 +200,14 @@ EXERCISE = Exercise(
             "the largest of the answers that are tied",
             _largest_of_a_tie,
             "A tie is decided by the order in which the answers came, not by their size.",
+            telling=2,
         ),
         Mistake(
             "the last of the answers that are tied",
             _last_of_a_tie,
             "`>=` in place of `>` lets every equal count take over; the answer given first shall "
             "win.",
+            telling=1,
         ),
         Mistake(
             "None unless more than half of the votes agree",
@@ -206,7 +219,12 @@ EXERCISE = Exercise(
             _majority_of_all,
             "The commonest answer wins, and a completion without one abstains.",
         ),
-        Mistake("the first answer", _first, "One voice is no vote: count them."),
+        Mistake(
+            "None where answers are tied",
+            _none_of_a_tie,
+            "A tie has a winner, too: of the tied answers the one given first.",
+        ),
+        Mistake("the first answer", _first, "One voice is no vote: count them.", telling=2),
         Mistake("the last answer", _last, "One voice is no vote: count them."),
         Mistake(
             "the longest run of equal answers",
@@ -238,6 +256,7 @@ EXERCISE = Exercise(
             "an empty string where nobody has voted",
             _empty_for_none,
             "No votes, no answer: None.",
+            telling=2,
         ),
     ),
     alternatives=(_by_counting, _by_mode, _by_max),

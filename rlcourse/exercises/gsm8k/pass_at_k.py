@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import torch
@@ -33,6 +34,39 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("two hundred completions", 200, draw.integer(3, 9), 100)
     yield case("two hundred completions, ten tries", 200, draw.integer(3, 30), 10)
     yield case("a thousand completions", 1000, draw.integer(2, 5), 400)
+    impossible = {
+        "no try": (8, 2, 0),
+        "more tries than completions": (4, 2, 5),
+        "more right ones than completions": (8, 9, 1),
+        "less than none right": (8, -1, 2),
+    }
+    for label, numbers in impossible.items():
+        yield replace(case(label, *numbers), raises=True)
+
+
+def _possible(n: int, c: int, k: int) -> None:
+    if not (0 <= c <= n and 1 <= k <= n):
+        raise ValueError("there is no such draw")
+
+
+def _guarded(*mistakes: Mistake) -> tuple[Mistake, ...]:
+    """With the ValueError, so that each is only the mistake that it is meant to be."""
+    return tuple(replace(m, implementation=_with_guard(m.implementation)) for m in mistakes)
+
+
+def _with_guard(implementation):
+    def checked(n, c, k):
+        _possible(n, c, k)
+        return implementation(n, c, k)
+
+    return checked
+
+
+def _unguarded(n, c, k):
+    try:
+        return pass_at_k(n, c, k)
+    except ValueError:
+        return 0.0
 
 
 def _biased(n, c, k):
@@ -103,6 +137,12 @@ def _one_factor_short(n, c, k):
     return 1 - math.prod((n - c - i) / (n - i) for i in range(k - 1))
 
 
+def _one_factor_more(n, c, k):
+    if n - c < k:
+        return 1.0
+    return 1 - math.prod(1 - k / i for i in range(n - c, n + 1))
+
+
 def _percent(n, c, k):
     return 100 * pass_at_k(n, c, k)
 
@@ -113,6 +153,7 @@ def _zero_where_certain(n, c, k):
 
 def _by_product(n, c, k):
     """As the Codex paper's own code has it."""
+    _possible(n, c, k)
     if n - c < k:
         return 1.0
     return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
@@ -120,6 +161,7 @@ def _by_product(n, c, k):
 
 def _one_by_one(n, c, k):
     """Draws one after the other: each must miss, given that those before it did."""
+    _possible(n, c, k)
     miss = 1.0
     for i in range(k):
         miss *= max(n - c - i, 0) / (n - i)
@@ -127,6 +169,7 @@ def _one_by_one(n, c, k):
 
 
 def _by_log_gamma(n, c, k):
+    _possible(n, c, k)
     if n - c < k:
         return 1.0
     log = math.lgamma(n - c + 1) + math.lgamma(n - k + 1)
@@ -135,6 +178,7 @@ def _by_log_gamma(n, c, k):
 
 def _by_listing(n, c, k):
     """Every choice of k of the n, counted where there are few, else by the sum over right ones."""
+    _possible(n, c, k)
     if n <= 14:
         choices = list(combinations([True] * c + [False] * (n - c), k))
         return sum(map(any, choices)) / len(choices)
@@ -152,91 +196,104 @@ EXERCISE = Exercise(
     cases=_cases,
     oracle=_by_listing,
     mistakes=(
-        Mistake(
-            "1 − (1 − c/n)^k, which draws the same completion more than once",
-            _biased,
-            "c/n is only an estimate, and the power of an estimate is too low on average: draw k "
-            "*different* ones of the n.",
+        *_guarded(
+            Mistake(
+                "1 − (1 − c/n)^k, which draws the same completion more than once",
+                _biased,
+                "c/n is only an estimate, and the power of an estimate is too low on average: "
+                "draw k *different* ones of the n.",
+            ),
+            Mistake(
+                "1 as soon as any completion is right, as with k = n",
+                _any,
+                "That is pass@n. With fewer tries the right one may be among those not drawn. (A "
+                "division by `//` has the same result.)",
+            ),
+            Mistake(
+                "c/n, the chance for a single try",
+                _accuracy,
+                "With k tries there are k chances: what is the probability that *all* miss?",
+            ),
+            Mistake(
+                "the probability that all k are right",
+                _all_right,
+                "One right one is enough: 1 minus the probability that all k are *wrong*.",
+            ),
+            Mistake(
+                "the probability that not all k are right",
+                _not_all_right,
+                "The complement of “at least one right” is “all k wrong”, and there are n − c "
+                "wrong ones to choose from.",
+            ),
+            Mistake(
+                "the probability that all k are wrong",
+                _none_right,
+                "That is the complement: subtract it from 1.",
+            ),
+            Mistake(
+                "k · c/n, cut off at 1",
+                _union_bound,
+                "Adding the chances counts twice the draws in which two are right.",
+            ),
+            Mistake(
+                "the probability that exactly one of the k is right",
+                _exactly_one,
+                "Two right ones are welcome, too: at least one.",
+            ),
+            Mistake(
+                "n^k for the number of draws",
+                _chosen_from_all,
+                "k different completions, in no order, can be drawn in C(n, k) ways.",
+            ),
+            Mistake(
+                "draws with order below and without order above",
+                _with_order,
+                "Count both in the same way: C(n−c, k) of the C(n, k) draws miss.",
+            ),
+            Mistake(
+                "`comb` with its arguments exchanged",
+                _swapped,
+                "`comb(n, k)` is the number of ways to choose k of n; the larger comes first.",
+            ),
+            Mistake(
+                "factorials as floats, which overflow from 171 on",
+                _factorials,
+                "171! is larger than any float. `math.comb` computes with whole numbers of any "
+                "size, and Python divides them exactly.",
+            ),
+            Mistake(
+                "log-gammas in single precision",
+                _single_precision,
+                "The logarithm of 200! is 863, and float32 keeps seven digits of it: the fourth "
+                "digit of the result is noise.",
+            ),
+            Mistake(
+                "a product that begins and ends one too early",
+                _off_by_one,
+                "In Codex's product the factors run from n − c + 1 to n, both included.",
+            ),
+            Mistake(
+                "k − 1 tries",
+                _one_factor_short,
+                "There is a factor for each try, the first and the last included.",
+            ),
+            Mistake("percent", _percent, "A probability lies between 0 and 1."),
+            Mistake(
+                "0 where there are fewer wrong ones than tries",
+                _zero_where_certain,
+                "Who draws more than all the wrong ones has drawn a right one: 1.",
+            ),
+            Mistake(
+                "a product with one factor too many",
+                _one_factor_more,
+                "There is a factor for each try: k of them.",
+            ),
         ),
         Mistake(
-            "1 as soon as any completion is right, as with k = n",
-            _any,
-            "That is pass@n. With fewer tries the right one may be among those not drawn. (A "
-            "division by `//` has the same result.)",
-        ),
-        Mistake(
-            "c/n, the chance for a single try",
-            _accuracy,
-            "With k tries there are k chances: what is the probability that *all* of them miss?",
-        ),
-        Mistake(
-            "the probability that all k are right",
-            _all_right,
-            "One right one is enough: 1 minus the probability that all k are *wrong*.",
-        ),
-        Mistake(
-            "the probability that not all k are right",
-            _not_all_right,
-            "The complement of “at least one right” is “all k wrong”, and there are n − c wrong "
-            "ones to choose from.",
-        ),
-        Mistake(
-            "the probability that all k are wrong",
-            _none_right,
-            "That is the complement: subtract it from 1.",
-        ),
-        Mistake(
-            "k · c/n, cut off at 1",
-            _union_bound,
-            "Adding the chances counts twice the draws in which two are right.",
-        ),
-        Mistake(
-            "the probability that exactly one of the k is right",
-            _exactly_one,
-            "Two right ones are welcome, too: at least one.",
-        ),
-        Mistake(
-            "n^k for the number of draws",
-            _chosen_from_all,
-            "k different completions, in no order, can be drawn in C(n, k) ways.",
-        ),
-        Mistake(
-            "draws with order below and without order above",
-            _with_order,
-            "Count both in the same way: C(n−c, k) of the C(n, k) draws miss.",
-        ),
-        Mistake(
-            "`comb` with its arguments exchanged",
-            _swapped,
-            "`comb(n, k)` is the number of ways to choose k of n; the larger number comes first.",
-        ),
-        Mistake(
-            "factorials as floats, which overflow from 171 on",
-            _factorials,
-            "171! is larger than any float. `math.comb` computes with whole numbers of any size, "
-            "and Python divides them exactly.",
-        ),
-        Mistake(
-            "log-gammas in single precision",
-            _single_precision,
-            "The logarithm of 200! is 863, and float32 keeps seven digits of it: the fourth digit "
-            "of the result is noise.",
-        ),
-        Mistake(
-            "a product that begins and ends one too early",
-            _off_by_one,
-            "In Codex's product the factors run from n − c + 1 to n, both included.",
-        ),
-        Mistake(
-            "k − 1 tries",
-            _one_factor_short,
-            "There is a factor for each try, the first and the last included.",
-        ),
-        Mistake("percent", _percent, "A probability lies between 0 and 1."),
-        Mistake(
-            "0 where there are fewer wrong ones than tries",
-            _zero_where_certain,
-            "Who draws more than all the wrong ones has drawn a right one: 1.",
+            "a result where ValueError is asked for",
+            _unguarded,
+            "Nobody can draw five of four completions: a number in place of an error hides that "
+            "the counts are wrong.",
         ),
     ),
     alternatives=(_by_product, _one_by_one, _by_log_gamma),

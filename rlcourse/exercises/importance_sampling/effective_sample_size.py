@@ -122,24 +122,28 @@ EXERCISE = Exercise(
             "0/0 where all weights are 0",
             _wide(lambda w: w.sum().square() / _squares(w)),
             "Nothing weighs anything: the size is 0, and NaN would spread through the metrics.",
+            telling=1,
         ),
         Mistake(
             "a denominator of at least 1",
             _wide(lambda w: w.sum().square() / _squares(w).clamp(min=1)),
             "Only a ratio is wanted, and small weights are as good as large ones: divide by the "
             "largest weight first, then a guard at 1 does no harm.",
+            telling=1,
         ),
         Mistake(
             "the plain formula, without any guard",
             lambda weights: weights.sum().square() / weights.square().sum(),
             "Right on friendly weights. Where all are 0 it is 0/0, and huge ones overflow when "
             "squared: divide by the largest weight first.",
+            telling=2,
         ),
         Mistake(
             "squares that overflow in float32",
             lambda weights: _safe(weights.sum().square(), weights.square().sum()),
             "Weights are exponentials and can be huge: scale them by the largest first, which "
             "changes nothing else.",
+            telling=1,
         ),
     ),
     alternatives=(_size_by_normalizing, _size_by_variation, _size_by_logs),

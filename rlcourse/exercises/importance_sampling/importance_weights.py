@@ -37,15 +37,20 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     for level in ("token", "sequence"):
         label = f"tokens of probability e⁻¹¹⁰, float32, {level}"
         yield case(label, likelier, rare, torch.ones(2, 3) > 0, level)
-    # Bounds of 20 and less show in the first; in the second only on the sum of a completion.
-    apart = draw.logprobs(2, 2) - 30
-    far = 25 * tensor([[1.0, -1.0], [0.9, -0.9]])
-    yield case("log-ratios of ±25, token", apart + far, apart, torch.ones(2, 2) > 0, "token")
-    apart = draw.logprobs(2, 10) - 5
-    far = 2.5 * tensor([[1.0], [-1.0]]).expand(2, 10)
-    label = "log-ratios of ±25 in all, sequence"
-    yield case(label, apart + far, apart, torch.ones(2, 10) > 0, "sequence")
+    # Bounds of 30 and less show in the first; in the second only on the sum of a completion.
+    apart = draw.logprobs(2, 2) - 40
+    far = 35 * tensor([[1.0, -1.0], [0.9, -0.9]])
+    yield case("log-ratios of ±35, token", apart + far, apart, torch.ones(2, 2) > 0, "token")
+    apart = draw.logprobs(2, 14) - 5
+    far = 2.5 * tensor([[1.0], [-1.0]]).expand(2, 14)
+    label = "log-ratios of ±35 in all, sequence"
+    yield case(label, apart + far, apart, torch.ones(2, 14) > 0, "sequence")
     yield case("400 tokens", near, long, torch.ones(2, 400) > 0, "sequence")
+    mask = draw.mask(2, 3)
+    rare = draw.logprobs(2, 3).masked_fill(~mask, -200).float()
+    for level in ("token", "sequence"):
+        label = f"padding of log-prob −200, float32, {level}"
+        yield case(label, draw.logprobs(2, 3).float(), rare, mask, level)
     unknown = case("a level that does not exist", *worked, "word")
     yield replace(unknown, raises=True)
 
@@ -200,6 +205,13 @@ def _zeroed_by_padding(logprobs, old_logprobs, mask, level="token"):
     return ratio if level == "token" else ratio.prod(1)
 
 
+def _padding_overflows(logprobs, old_logprobs, mask, level="token"):
+    ratio = (logprobs - old_logprobs.detach()).exp() * mask
+    if level == "token":
+        return ratio
+    return importance_weights(logprobs, old_logprobs, mask, level) + 0 * ratio.sum(1)
+
+
 def _by_loop(logprobs, old_logprobs, mask, level="token"):
     old, rows = old_logprobs.detach(), []
     for new_row, old_row, kept in zip(logprobs, old, mask, strict=True):
@@ -215,7 +227,8 @@ def _by_loop(logprobs, old_logprobs, mask, level="token"):
 
 def _by_where(logprobs, old_logprobs, mask, level="token"):
     kept = mask > 0
-    ratio = torch.where(kept, torch.exp(logprobs - old_logprobs.detach()), 0.0)
+    log_ratio = torch.where(kept, logprobs - old_logprobs.detach(), 0.0)
+    ratio = torch.where(kept, log_ratio.exp(), 0.0)
     if level == "token":
         return ratio
     product = torch.where(kept, ratio, 1.0).prod(dim=-1)  # ratios near 1 do not underflow
@@ -254,12 +267,21 @@ EXERCISE = Exercise(
             _strict(_product_of_probabilities),
             "400 tokens of probability 0.05 multiply to 0, and 0/0 is not a number: sum log-ratios "
             "and take the exponential once.",
+            telling=2,
         ),
         Mistake(
             "quotients of probabilities, which underflow",
             _strict(_quotient_of_probabilities),
             "exp(−110) is 0 in float32 and 0/0 is not a number: subtract the log-probs first, then "
             "take the exponential.",
+            telling=2,
+        ),
+        Mistake(
+            "an exponential of whatever padding holds, infinite times 0",
+            _strict(_padding_overflows),
+            "Padding may hold any number: where its exponential is infinite, ∞ · 0 is NaN. Set the "
+            "log-ratio to 0 there before the exponential, and the weight after it.",
+            telling=1,
         ),
         *(
             Mistake(
@@ -267,8 +289,9 @@ EXERCISE = Exercise(
                 _strict(_held_within(bound, **parts)),
                 "Such a bound makes the weights wrong just where they are large, and beyond it no "
                 "gradient flows: these are the plain ratios.",
+                telling=1,
             )
-            for bound in (3, 5, 10, 20)
+            for bound in (3, 5, 10, 20, 30)
             for where, parts in (
                 ("", {}),
                 (", token by token", {"completions": False}),
@@ -294,18 +317,21 @@ EXERCISE = Exercise(
             "completion weights where no level is given",
             _strict(_by_default_sequence, default="sequence"),
             'The default is level="token".',
+            telling=1,
         ),
         Mistake(
             "weights for a level that does not exist, where a ValueError is asked for",
             _lax,
             'A slip such as level="tokens" would go unseen for a whole training run: raise a '
             "ValueError.",
+            telling=1,
         ),
         Mistake(
             "a lookup that raises KeyError for a level that does not exist",
             _by_lookup,
             "An argument with a wrong value is a ValueError, and its message should say which "
             "values there are.",
+            telling=1,
         ),
         Mistake(
             "the geometric mean of a completion's token ratios",

@@ -12,8 +12,8 @@ from rlcourse.checks.exercise import Exercise, Mistake
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
-    def case(label: str, p: Tensor, q: Tensor) -> Case:
-        return Case(label, {"logits_p": p, "logits_q": q})
+    def case(label: str, p: Tensor, q: Tensor, differentiable: tuple[str, ...] = ()) -> Case:
+        return Case(label, {"logits_p": p, "logits_q": q}, differentiable)
 
     loaded, fair = tensor([0.6, 0.4]).log(), tensor([0.5, 0.5]).log()
     yield case("worked: a loaded coin against a fair one", loaded, fair)
@@ -28,7 +28,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("rows as many as actions", draw.normal(size, size), draw.normal(size, size))
     never = draw.normal(size)
     never[draw.integer(0, size - 1)] = -torch.inf
-    yield case("p never takes an action", never, draw.normal(size))
+    both = "logits_p", "logits_q"
+    yield case("p never takes an action", never, draw.normal(size), both)
     yield case("neither takes an action", never.clone(), never + draw.normal(size) / 4)
     yield case("logits of ±1000", tensor([1000.0, 0, -1000]), draw.normal(3))
     excluding = draw.normal(size)
@@ -164,12 +165,14 @@ EXERCISE = Exercise(
             _zero_times_infinity,
             "Where p is 0 the term is 0, whatever q is; 0 times infinity is not a number unless "
             "you take care of it.",
+            telling=2,
         ),
         Mistake(
             "the logarithm of a softmax that has underflowed",
             _log_of_softmax,
             "`softmax` rounds small probabilities to 0, and their logarithm is −∞: "
             "`log_softmax` never leaves log space.",
+            telling=2,
         ),
         Mistake(
             "the logarithm of a softmax that has underflowed, times 0 besides",
@@ -183,6 +186,7 @@ EXERCISE = Exercise(
                 _raised(by),
                 "The constant decides what a small probability costs, however small it is: "
                 "`log_softmax` never leaves log space and needs none.",
+                telling=2,
                 atol=1e-3,  # added or a lower bound, the numbers are nearly the same
             )
             for by in (1e-8, 1e-10, 1e-12)
@@ -192,6 +196,7 @@ EXERCISE = Exercise(
             _made_finite,
             "Where p is 0 the term is 0, but where only q is 0 the divergence *is* infinite: mask "
             "the first, leave the second.",
+            telling=1,
         ),
         Mistake(
             "a difference of logits that were never normalized, weighted by p",

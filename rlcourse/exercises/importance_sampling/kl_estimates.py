@@ -217,17 +217,20 @@ EXERCISE = Exercise(
             _lax,
             'A slip such as estimator="kl1" would go unseen for a whole training run: raise a '
             "ValueError.",
+            telling=1,
         ),
         Mistake(
             "a lookup that raises KeyError for an estimator that does not exist",
             _by_lookup,
             "An argument with a wrong value is a ValueError, and its message should say which "
             "values there are.",
+            telling=1,
         ),
         Mistake(
             "k1 where no estimator is given",
             _default_k1,
             'The default is estimator="k3".',
+            telling=1,
         ),
         Mistake(
             "estimates through which gradient flows into the reference",

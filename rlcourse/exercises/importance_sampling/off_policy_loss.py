@@ -23,6 +23,10 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         yield case(label, logprobs, old, draw.rewards(len(logprobs), logprobs.dtype), mask)
     rows, tokens = draw.shape()
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
+    for ratio, advantage in ((20, -1.0), (0.05, 2.5), (1.5, -2.5)):
+        old = tensor([[-5.0]])
+        row = old + tensor([[ratio]]).log(), old, tensor([advantage]), torch.ones(1, 1) > 0
+        yield case(f"ratio {ratio:g}, advantage {advantage:g}", *row)
     yield case("the first step: πθ = πold", logprobs, logprobs.clone(), draw.rewards(rows), mask)
     for rows, tokens in (draw.shape(), (draw.size(3, 4),) * 2):
         advantages = draw.normal(rows, tokens)
@@ -43,6 +47,12 @@ def _with(weights_of=importance_weights, advantage_of=_per_token, reduce=None):
         return -(reduce(terms, mask) if reduce else terms.sum(1).mean())
 
     return implementation
+
+
+def _completion_weights(logprobs, old_logprobs, advantages, mask):
+    weights = importance_weights(logprobs, old_logprobs, mask, "sequence")
+    of_row = advantages if advantages.dim() == 1 else advantages.mean(1)
+    return -(weights * of_row.detach()).mean()
 
 
 def _logprob_times_ratio(logprobs, old_logprobs, mask):
@@ -169,6 +179,7 @@ EXERCISE = Exercise(
             _without_looking_at_the_shape,
             "Advantages of shape (N, T) fit the ratios as they are; only (N,) needs a column, "
             "`advantages[:, None]`.",
+            telling=2,
         ),
         Mistake(
             "a ratio that carries no gradient",
@@ -226,6 +237,12 @@ EXERCISE = Exercise(
             "the lesson's topic, too.",
         ),
         Mistake(
+            "one weight for a whole completion, and one term",
+            _completion_weights,
+            "That is the exact reweighting of completions, whose weights explode with length; this "
+            "loss weighs every token by its own ratio and sums over the tokens.",
+        ),
+        Mistake(
             "ratios clipped to [0.8, 1.2]",
             _with(_clipped),
             "Clipping is PPO's idea and comes in lesson 05.",
@@ -240,6 +257,7 @@ EXERCISE = Exercise(
             "the mean advantage of a row in place of each token's own",
             _with(advantage_of=_mean_advantage),
             "Advantages of shape (N, T) belong to tokens: multiply them as they are.",
+            telling=2,
         ),
         Mistake(
             "a mean over all real tokens of the batch",
@@ -268,6 +286,6 @@ EXERCISE = Exercise(
         "    ratio = importance_weights(...)  # (N, T), 0 on padding\n"
         "    if advantages.dim() == 1:\n"
         "        advantages = advantages[:, None]\n"
-        "    return -(ratio * ...).sum(dim=1).mean()",
+        "    return -(ratio * advantages...).sum(dim=1).mean()  # a constant: detach",
     ),
 )

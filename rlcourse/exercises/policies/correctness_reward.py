@@ -197,6 +197,7 @@ EXERCISE = Exercise(
             _anywhere_in_reference,
             "A reference shows its working, and its 18 is a step on the way to 14: both final "
             "numbers have to be read out and compared.",
+            telling=2,
         ),
         Mistake(
             "credit for a number that the reference's text contains as it is written",
@@ -208,58 +209,69 @@ EXERCISE = Exercise(
             "credit for a number that is part of the right one",
             _within_number,
             "`in` looks for a piece of a string, and “4” is a piece of “14”: compare with `==`.",
+            telling=1,
         ),
         Mistake(
             "nothing for a right answer of 0",
             _truthy,
             "0 is a number like any other, and false in Python: ask whether there is an answer "
             "with `is not None`.",
+            telling=1,
         ),
         Mistake(
             "credit for an answer that is off by less than a half",
             _rounded,
             "A verifiable reward has no “nearly”: the numbers are equal or they are not.",
+            telling=2,
         ),
         Mistake(
             "credit for an answer that is off by up to one percent",
             _within_one_percent,
             "A verifiable reward has no “nearly”: 1000 is not 1001.",
+            telling=2,
         ),
         Mistake(
             "credit for an answer that is off by less than a hundredth",
             _within_a_hundredth,
             "A verifiable reward has no “nearly”: 2.33 is not 2.333.",
+            telling=1,
         ),
         Mistake(
             "credit where neither text has an answer",
             _none_is_right,
             "None equals None, but nothing was solved: a completion without a number earns 0.",
+            telling=1,
         ),
         Mistake(
             "a reward that ignores `extract`",
             _own_extract,
             "Completions are read with the function that was handed in; the default is only its "
             "default.",
+            telling=1,
         ),
         Mistake(
             "reference answers read with `extract`, too",
             _extract_both,
             "`extract` knows the completions' format; references are always in GSM8K's.",
+            telling=1,
         ),
         Mistake(
             "equality of the whole parts",
             _truncated,
             "`int` cuts decimals off: 14.4 is not 14.",
+            telling=2,
         ),
         Mistake(
             "credit for an answer that is off by up to 1",
             _tolerant,
             "A verifiable reward has no “nearly”: the numbers are equal or they are not.",
+            telling=2,
         ),
         Mistake(
             "equality without the sign",
             _signless,
             "−3 and 3 are different answers.",
+            telling=1,
         ),
         Mistake(
             "one mean for the whole batch",

@@ -32,7 +32,11 @@ def _extract_cases(draw: CaseSampler) -> Iterator[Case]:
         "points after the mark": f"{a} + {b}\n#### ...",
         "words after the number": f"{a} + {b}\n#### {a + b} apples in 3 bags",
         "a point after the number": f"The total is\n#### {a + b}.",
+        "a fraction without a whole part": f"#### .{a}",
+        "words before the number": f"{a} + {b}\n#### maybe {a}, so {a + b}",
         "no space after the mark": f"####{a}",
+        "three signs are no mark": f"### {a}",
+        "a range": f"{a} + {b}\n#### {a}-{b}",
         "a line more": f"{b} - {a}\n#### {b - a}\n",
     }
     for label, text in texts.items():
@@ -64,6 +68,11 @@ def _last_number(text):
 def _last_number_after_mark(text):
     found = re.findall(_NUMBER, text.rpartition("####")[2]) if "####" in text else []
     return _canonical(found[-1]) if found else None
+
+
+def _first_number_after_mark(text):
+    found = re.search(_NUMBER, text.rpartition("####")[2]) if "####" in text else None
+    return _canonical(found.group()) if found else None
 
 
 def _falls_back(text):
@@ -172,7 +181,8 @@ def _whole_tail(text):
 def _extract_by_float(text):
     """Through Python's own number types."""
     found = re.search(
-        r"####\s*(-?)\$?([0-9][0-9,]*(?:\.[0-9]+)?)", "####".join(["", text.split("####")[-1]])
+        r"####\s*(-?)\$?([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)",
+        "####".join(["", text.split("####")[-1]]),
     )
     if "####" not in text or not found:
         return None
@@ -191,7 +201,7 @@ def _extract_by_characters(text):
         number += character
     if not any(c.isdigit() for c in number):
         return None
-    number = number.rstrip(".")
+    number = ("0" if number.startswith(".") else "") + number.rstrip(".")
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
@@ -208,23 +218,27 @@ EXERCISE = Exercise(
             "a number after the first `####`",
             _first_mark,
             "A writer who starts again means the last one: `rpartition` splits there.",
+            telling=2,
         ),
         Mistake(
             "the last mark that has a number after it",
             _last_mark_with_number,
             "The last mark counts, also where nothing follows it: cut the text there first, then "
             "look for a number.",
+            telling=1,
         ),
         Mistake(
             "a number without a sign that stands before the dollar",
             _sign_only_before_digits,
             "“-$5” is −5: an optional minus comes first, then the optional dollar sign.",
+            telling=1,
         ),
         Mistake(
             "a run of digits, commas, points and dollar signs, whatever its order",
             _point_kept,
             "Such a run takes the point that ends a sentence along, and may hold no digit at all: "
             "a number is digits and commas, then perhaps a point *and digits*.",
+            telling=2,
         ),
         Mistake(
             "the first number of the text",
@@ -238,9 +252,17 @@ EXERCISE = Exercise(
             "whatever number it happened to write last.",
         ),
         Mistake(
+            "the first number after the mark, wherever it stands",
+            _first_number_after_mark,
+            "“#### maybe 3, so 14” declares nothing, and “.5” is no 5: match where the rest "
+            "begins, with `re.match`.",
+            telling=1,
+        ),
+        Mistake(
             "the last number after the mark",
             _last_number_after_mark,
             "The answer is the number that follows the mark; “#### 14 apples in 3 bags” says 14.",
+            telling=1,
         ),
         Mistake(
             "a bare `####`, for which an earlier number is taken",
@@ -251,21 +273,25 @@ EXERCISE = Exercise(
             "the last number of a text that has no mark",
             _reads_without_mark,
             "No mark, no answer: None. The format is part of the task.",
+            telling=1,
         ),
         Mistake(
             "a number that keeps its commas",
             _keeps_commas,
             "“1,234” and “1234” are one number and must become one string.",
+            telling=2,
         ),
         Mistake(
             "a number that ends at the first comma",
             _stops_at_comma,
             "Commas stand inside numbers: 1,500 is not 1.",
+            telling=2,
         ),
         Mistake(
             "a number without its sign",
             _no_sign,
             "−3 and 3 are different answers.",
+            telling=2,
         ),
         Mistake(
             "a number without its decimals",
@@ -291,6 +317,7 @@ EXERCISE = Exercise(
             "a float in short format, which rounds from seven digits on",
             _as_general_format,
             "`:g` keeps six digits and turns 1234567 into 1.23457e+06.",
+            telling=1,
         ),
         Mistake(
             "a number that loses zeros in front of the point, too",
@@ -316,6 +343,7 @@ EXERCISE = Exercise(
             "an answer that is None when anything follows the number",
             _nothing_around_it,
             "“#### 14 apples in 3 bags” says 14: read the number with which the rest begins.",
+            telling=2,
         ),
         Mistake(
             "everything after the mark, as it stands",

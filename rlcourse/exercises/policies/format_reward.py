@@ -206,11 +206,13 @@ EXERCISE = Exercise(
             lambda completions: _paid(completions, tags=_unordered),
             "An answer before its reasoning is not what was asked: a tag counts only after the "
             "tags that earned before it.",
+            telling=2,
         ),
         Mistake(
             "a number that must stand on the same line as its tags",
             lambda completions: _paid(completions, number=_number_on_one_line),
             "`.` does not match a line break unless `flags=re.DOTALL` says so.",
+            telling=1,
         ),
         Mistake(
             "credit for the example that stands in the instructions",
@@ -240,6 +242,7 @@ EXERCISE = Exercise(
             lambda completions: _paid(completions, number=_number_alone),
             "“It is 14 apples.” contains a number; whether it is right is for the other reward "
             "to say.",
+            telling=1,
         ),
         Mistake(
             "a number that counts only between tags that earned",
@@ -252,16 +255,19 @@ EXERCISE = Exercise(
             lambda completions: _paid(completions, number=_number_in_any),
             "Only the first `<answer>…</answer>` is read: one without a number is not mended by "
             "another one after it.",
+            telling=1,
         ),
         Mistake(
             "a number in the last answer",
             lambda completions: _paid(completions, number=_number_in_last),
             "The first `<answer>…</answer>` is read, not the last.",
+            telling=2,
         ),
         Mistake(
             "a number between the first `<answer>` and the last `</answer>`",
             lambda completions: _paid(completions, number=_number_in_widest),
             "`.*` takes as much as it can; `.*?` ends at the first `</answer>`.",
+            telling=2,
         ),
         Mistake(
             "credit for the tags only",

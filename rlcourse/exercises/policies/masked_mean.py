@@ -165,6 +165,7 @@ EXERCISE = Exercise(
             _mean_counts_values,
             "A real token may well have the value 0: a log-prob of 0 is certainty. Count the ones "
             "of the mask.",
+            telling=2,
         ),
         Mistake(
             "a sum over padding as well, divided by the number of real tokens",
@@ -175,6 +176,7 @@ EXERCISE = Exercise(
             "a mean over everything for `dim=0`, which `if dim` takes for none",
             _mean_if_dim,
             "0 is false in Python, and a dimension all the same: ask `dim is None`.",
+            telling=1,
         ),
         Mistake(
             "the mean of the rows' means",
@@ -228,6 +230,7 @@ EXERCISE = Exercise(
             "a mean that takes a bool mask only",
             _mean_bool_only,
             "`~` works on bool masks; masks may be float as well: `mask.bool()` first.",
+            telling=2,
         ),
         Mistake(
             "a sum divided by the count plus 1",

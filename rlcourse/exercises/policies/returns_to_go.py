@@ -224,6 +224,7 @@ EXERCISE = Exercise(
             _by_division,
             "The identity holds on paper only: for small γ or long rows γᵗ underflows. The "
             "backward recursion has no division.",
+            telling=1,
         ),
         Mistake(
             "a loop that stops before the first token",

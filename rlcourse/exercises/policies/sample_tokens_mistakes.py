@@ -220,6 +220,7 @@ MISTAKES = (
         _drops_crossing,
         "The kept tokens must *reach* p together: keep a token as long as the probability "
         "before it is below p.",
+        telling=2,
     ),
     Mistake(
         "a top-p filter that drops the token which crosses, and sometimes all of them",
@@ -249,6 +250,7 @@ MISTAKES = (
         _always_the_same,
         "A trainer without a generator would see the same draws for ever: None means torch's "
         "own generator, whose state nobody has set.",
+        telling=1,
     ),
     Mistake(
         "draws after a `torch.manual_seed` of one's own, the same in every call",
@@ -298,17 +300,20 @@ MISTAKES = (
         "a draw that ignores top_p where top_k is given",
         _one_filter,
         "Both filters may be given, and then both apply: a second `if`, not an `elif`.",
+        telling=2,
     ),
     Mistake(
         "a nucleus that goes on after p is reached exactly",
         _beyond_reach,
         "Two tokens of ½ and p = ½: the first *reaches* p alone. Remove a token whose "
         "probability before it is ≥ p, not only those where it is > p.",
+        telling=1,
     ),
     Mistake(
         "a top_k that must not be larger than the vocabulary",
         _too_many_asked,
         "If there are no more than k tokens, all of them stay: `min(top_k, V)`.",
+        telling=1,
     ),
     Mistake(
         "a filter that keeps the k unlikeliest tokens",
@@ -319,12 +324,14 @@ MISTAKES = (
         "filters that look at the distribution before the temperature",
         _top_p_first,
         "The policy is the softmax at this temperature, and the nucleus is taken from that.",
+        telling=1,
     ),
     Mistake(
         "a nucleus of the whole distribution where top_k has cut it first",
         _nucleus_of_everything,
         "The order is temperature, top_k, top_p: the nucleus has probability p among the "
         "tokens that top_k left.",
+        telling=2,
     ),
     Mistake(
         "ranks in the sorted order, taken for token ids",

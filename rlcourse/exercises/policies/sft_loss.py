@@ -89,6 +89,7 @@ EXERCISE = Exercise(
             "a sum divided by how many log-probs are not 0",
             _loss_counts_values,
             "A token that was certain has the log-prob 0 and counts: divide by `mask.sum()`.",
+            telling=2,
         ),
         Mistake(
             "a sum over padding as well, divided by the number of real tokens",
@@ -116,11 +117,13 @@ EXERCISE = Exercise(
             "a loss that is NaN for an empty batch",
             _loss_nan,
             "No tokens means no loss, 0: `masked_mean` has settled this already.",
+            telling=1,
         ),
         Mistake(
             "the mean of the selected log-probs, which is NaN for an empty batch",
             lambda logprobs, mask: -logprobs[mask.bool()].mean(),
             "No tokens means no loss, 0: `masked_mean` has settled this already.",
+            telling=1,
         ),
         Mistake(
             "the mean of minus the probabilities",

@@ -71,11 +71,13 @@ EXERCISE = Exercise(
             _entropy_naive,
             "A token of probability 0 contributes 0, but 0 times −∞ is NaN: take the logarithm "
             "with `log_softmax`.",
+            telling=1,
         ),
         Mistake(
             "a logarithm with a small number added",
             _entropy_epsilon,
             "log(p + ε) hides the NaN and bends the answer: `log_softmax` is exact.",
+            telling=1,
         ),
         Mistake(
             "an entropy in bits",

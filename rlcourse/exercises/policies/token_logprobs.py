@@ -133,16 +133,19 @@ EXERCISE = Exercise(
             "scores that ignore the temperature",
             lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens),
             "The temperature is part of the policy: what was sampled at it is scored at it.",
+            telling=2,
         ),
         Mistake(
             "logits multiplied by the temperature",
             lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens, 1 / temperature),
             "The temperature divides the logits, here as in sampling.",
+            telling=2,
         ),
         Mistake(
             "log-probs divided by the temperature after the softmax",
             lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens) / temperature,
             "Those probabilities no longer sum to 1: divide the logits, then normalize.",
+            telling=2,
         ),
         Mistake(
             "the logarithm of a softmax that has underflowed",
@@ -151,12 +154,14 @@ EXERCISE = Exercise(
             ),
             "A probability below 1e-308 is stored as 0, and log 0 is −∞: `log_softmax` never "
             "leaves the logarithm.",
+            telling=1,
         ),
         Mistake(
             "a logarithm with a small number added",
             _with_epsilon,
             "log(p + ε) hides the −∞ and takes the gradient of unlikely tokens away: "
             "`log_softmax` is exact.",
+            telling=2,
         ),
         Mistake(
             "the right scores with a dimension too many",

@@ -253,6 +253,7 @@ EXERCISE = Exercise(
             "a mean over the completions that are not empty",
             _loss_nonempty,
             "An empty row adds 0 and is counted all the same: divide by N.",
+            telling=1,
         ),
     ),
     alternatives=(_loss_by_loop, _loss_by_einsum, _loss_in_float64),

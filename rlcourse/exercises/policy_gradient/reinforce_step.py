@@ -226,6 +226,7 @@ EXERCISE = Exercise(
             "a step clipped to norm 1 whatever `max_grad_norm` says",
             _step_as(clip=_clip_at_one),
             "Pass the argument on: `clip_grad_norm_(policy.parameters(), max_grad_norm)`.",
+            telling=2,
         ),
         Mistake(
             "a step whose gradient always gets the full norm",
@@ -243,6 +244,7 @@ EXERCISE = Exercise(
             _step_as(clip=_clip_one_by_one),
             "The norm is that of *all* parameters together, `clip_grad_norm_(policy.parameters(), "
             "…)`: scaled one by one they no longer point where the gradient did.",
+            telling=1,
         ),
         Mistake(
             "a step on rewards minus their mean",

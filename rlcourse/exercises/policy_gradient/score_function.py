@@ -133,6 +133,7 @@ EXERCISE = Exercise(
             lambda logits, action: _one_hot(logits, action) - _unstable_softmax(logits),
             "The exponential of 1000 is infinite: torch's softmax subtracts the largest logit "
             "first, which changes nothing else.",
+            telling=1,
         ),
     ),
     alternatives=(_score_by_autograd, _score_by_loop),

@@ -244,6 +244,7 @@ EXERCISE = Exercise(
             "a search that accepts an objective that does not move",
             _search(safe=lambda gain, kl, max_kl: gain >= 0 and kl <= max_kl),
             "No gain is no reason to move: the objective has to rise.",
+            telling=1,
         ),
         Mistake(
             "a search that wants the objective to fall",
@@ -259,12 +260,14 @@ EXERCISE = Exercise(
             "a search that refuses what is worse, and so lets NaN pass",
             _search(safe=lambda gain, kl, max_kl: not (gain <= 0 or kl > max_kl)),
             "Every comparison with NaN is false: ask for what is safe, not for what is unsafe.",
+            telling=1,
         ),
         Mistake(
             "a refused step that is taken back by subtracting it",
             _taken_back,
             "What was added does not come off without rounding, and infinity not at all: keep a "
             "copy of the start, and put it back.",
+            telling=1,
         ),
         Mistake(
             "a search that leaves the last attempt in place when nothing was safe",
@@ -295,6 +298,7 @@ EXERCISE = Exercise(
             "a shrinkage of one half whatever the argument says",
             _search(fraction=lambda shrink, k: 0.5**k),
             "Use the argument `shrink`, not its default.",
+            telling=2,
         ),
         Mistake(
             "fractions that shrink once and for all",
@@ -316,6 +320,7 @@ EXERCISE = Exercise(
             "one attempt too many",
             _search(tries=lambda n: n + 1),
             "`max_backtracks` counts the attempts, the whole step included.",
+            telling=1,
         ),
         Mistake(
             "a search in which each attempt has to beat the one before",

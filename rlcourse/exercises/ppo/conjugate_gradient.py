@@ -277,6 +277,7 @@ EXERCISE = Exercise(
             "a tolerance that is compared with the length of the residual, not its square",
             _solver(stop=lambda r, tol: r.norm() < tol),
             "It is the *squared* residual that is compared with `tolerance`.",
+            telling=2,
         ),
         Mistake(
             "a tolerance of 1e−10 whatever the argument says",
@@ -287,6 +288,7 @@ EXERCISE = Exercise(
             "a first step taken before anyone looks at the residual",
             _solver(check_first=False),
             "Look before the step: b may be 0, and then the step is 0/0.",
+            telling=2,
         ),
         Mistake(
             "the residual, not the solution",

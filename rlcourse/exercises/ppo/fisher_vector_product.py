@@ -224,6 +224,7 @@ EXERCISE = Exercise(
             _iterated_twice,
             "`policy.parameters()` is a generator, empty after the first pass: begin with "
             "`parameters = list(parameters)`.",
+            telling=1,
         ),
         Mistake(
             "F times a vector of ones",
@@ -290,6 +291,7 @@ EXERCISE = Exercise(
             _listed(_by_backward),
             "`backward` writes into `.grad`, where the next optimizer step will find it: use "
             "`torch.autograd.grad`, which returns the gradient.",
+            telling=2,
         ),
         Mistake(
             "v·F v, a single number",

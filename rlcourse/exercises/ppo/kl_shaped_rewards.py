@@ -171,6 +171,7 @@ EXERCISE = Exercise(
             _empty_rows_score,
             "For a row without tokens, n − 1 is −1, and that is the last column: such a row gets "
             "nothing.",
+            telling=2,
         ),
         Mistake(
             "rewards whose last token has the score but no penalty",

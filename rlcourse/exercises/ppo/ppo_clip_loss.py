@@ -53,7 +53,9 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     for ratio, advantage in ((1.5, 1), (10, 1), (0.5, 1), (0.556, -1), (0.111, -1), (1.5, -1)):
         yield _worked(ratio, advantage)
     yield _worked(1.0, -1)
-    yield _worked(50, -1)
+    # Always the same: a second bound on the ratio or on the advantage shows in each of them.
+    for ratio, advantage in ((50, -1), (20, -0.5), (15, -2.5), (1.1, 2.5)):
+        yield _worked(ratio, advantage)
     for label, logprobs, mask in draw.batches():
         yield _case(draw, label, logprobs, mask)
     rows, tokens = draw.size(4, 5), draw.size(6, 8)

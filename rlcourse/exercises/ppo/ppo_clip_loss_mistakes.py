@@ -123,6 +123,12 @@ def _padding_objective(logprobs, old_logprobs, advantages, mask, clip=0.2):
 
 MISTAKES = (
     Mistake(
+        "a loss in which stopped tokens count as 0",
+        variant(objective=lambda r, a, clip: (r * a).masked_fill(_stopped(r, a, clip), 0)),
+        "Its gradient is the right one, but not its value: a stopped token still counts with the "
+        "clipped product, (1 ± ε) A.",
+    ),
+    Mistake(
         "the larger of the two terms",
         variant(objective=lambda r, a, clip: torch.maximum(r * a, _clamp(r, clip) * a)),
         "The min keeps the *pessimistic* term, so that a token that moved the wrong way keeps the "
@@ -165,6 +171,7 @@ MISTAKES = (
         "a quotient of probabilities that underflow",
         variant(ratio=lambda new, old: new.exp() / old.detach().exp()),
         "exp(−120) is 0 in float32 and 0/0 is NaN: subtract the log-probs first.",
+        telling=1,
     ),
     Mistake(
         "log-probs in place of the ratio",
@@ -218,6 +225,7 @@ MISTAKES = (
         variant(objective=_dual),
         "That is dual-clip PPO, a later variant. In equation 7 a token that went the wrong way is "
         "charged in full, however far it went.",
+        telling=2,
     ),
     Mistake(
         "a clip of ratio · A at 1 ± ε",
@@ -228,6 +236,7 @@ MISTAKES = (
         "an ε of 0.2 whatever the argument says",
         variant(band=lambda clip: 0.2),
         "Use the argument `clip`, not its default.",
+        telling=2,
     ),
     Mistake(
         "the objective, not the loss: the sign is missing",
@@ -248,6 +257,7 @@ MISTAKES = (
         "a division by 0 when every row is empty",
         variant(average=_nan_mean, share=_nan_mean),
         "With no real token at all the loss is 0: keep the divisor at 1 or more.",
+        telling=1,
     ),
     Mistake(
         "the mean of each completion's mean",
@@ -269,6 +279,7 @@ MISTAKES = (
         _one_number_a_row,
         "With a critic there is an advantage for each token, (N, T): add the column only where "
         "`advantages.dim() == 1`.",
+        telling=1,
     ),
     Mistake(
         "advantages laid along the tokens",
@@ -309,6 +320,7 @@ MISTAKES = (
             variant(stopped=marked),
             "Where the advantage is 0 both products are 0 and nothing is stopped: compare the "
             "products, not the ratio with the band.",
+            telling=1,
         )
         for where, marked in (
             ("below", lambda r, a, clip: torch.where(a > 0, r > 1 + clip, r < 1 - clip)),

@@ -168,6 +168,7 @@ EXERCISE = Exercise(
             "a band of 0.2 whatever the argument says",
             _loss(band=lambda clip: 0.2),
             "Use the argument `clip`, not its default.",
+            telling=2,
         ),
         Mistake(
             "absolute errors",
@@ -205,6 +206,7 @@ EXERCISE = Exercise(
             "a division by 0 when every row is empty",
             _loss(average=_nan_mean),
             "With no real token at all the loss is 0: keep the divisor at 1 or more.",
+            telling=1,
         ),
         Mistake(
             "a loss with its sign turned",

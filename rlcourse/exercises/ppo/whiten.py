@@ -25,6 +25,10 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     for label, logprobs, mask in draw.batches():
         yield case(label, mask, dtype=logprobs.dtype)
     mask = draw.mask(draw.size(3, 4), draw.size(5, 6))
+    tenths = torch.full((1, 7), 0.1)
+    yield case("seven times 0.1, float32", tenths > 0, x=tenths, dtype=torch.float32)
+    far = 1000 + draw.normal(*mask.shape)
+    yield case("far from 0, float32", mask, x=far, dtype=torch.float32)
     alike = {"x": torch.full(mask.shape, 2.0).double(), "mask": mask}
     yield Case("all alike", alike, atol=ANY_EPSILON)
     yield case("small", mask, x=0.1 * draw.normal(*mask.shape))
@@ -46,6 +50,12 @@ def _whitening(
         return clean((centered if shift else x) / scale(spread), mask)
 
     return whitened
+
+
+def _cancelling(x, mask):
+    mean = masked_mean(x, mask)
+    variance = masked_mean(x.square(), mask) - mean.square()
+    return ((x - mean) / (variance.clamp(min=0) + 1e-8).sqrt()).masked_fill(~mask.bool(), 0)
 
 
 def _everywhere(x, mask):
@@ -203,6 +213,7 @@ EXERCISE = Exercise(
             "a division by the standard deviation or 1, whichever is larger",
             _whitening(scale=lambda var: var.sqrt().clamp(min=1)),
             "Small values are to be scaled up as well: guard the division with a tiny number only.",
+            telling=2,
         ),
         Mistake(
             "a multiplication by the standard deviation",
@@ -213,6 +224,21 @@ EXERCISE = Exercise(
             "0/0 where all values are alike",
             _whitening(scale=lambda var: var.sqrt()),
             "With no spread the result is 0: add a tiny number to the variance before the root.",
+            telling=2,
+        ),
+        Mistake(
+            "the mean of squares minus the square of the mean, which cancels",
+            _cancelling,
+            "Far from 0 both are large and float32 keeps seven digits of them: center first, then "
+            "average the squares.",
+            telling=1,
+        ),
+        Mistake(
+            "a division by a deviation that is rounding and 1e-8, where all values are alike",
+            _whitening(scale=lambda var: var.sqrt() + 1e-8),
+            "In float32 the mean of seven times 0.1 is not quite 0.1, and what is left, over a "
+            "deviation of the same size, is not small: add 1e-8 to the variance, under the root.",
+            telling=1,
         ),
         Mistake(
             "a result that is not 0 on padding",

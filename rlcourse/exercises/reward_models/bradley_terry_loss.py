@@ -60,12 +60,14 @@ EXERCISE = Exercise(
             _mean(lambda chosen, rejected: -(chosen - rejected).sigmoid().log()),
             "For a large negative gap the sigmoid is 0 and its logarithm −∞ (and exp of the gap's "
             "negative is ∞): `F.logsigmoid` computes both steps at once.",
+            telling=2,
         ),
         Mistake(
             "a quotient of exponentials that overflows",
             _mean(lambda chosen, rejected: -by_exponentials(chosen, rejected).log()),
             "exp(1000) is infinite: divide by it above and below, and log σ(chosen − rejected) "
             "remains.",
+            telling=2,
         ),
         Mistake(
             "a small number inside the logarithm, which keeps it from 0",

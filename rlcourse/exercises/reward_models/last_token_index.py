@@ -44,6 +44,10 @@ def _first_zero(mask):
     return (padding.long().argmax(1) - 1).clamp(min=0)
 
 
+def _before_first_zero_modulo(mask):
+    return ((~mask.bool()).int().argmax(1) - 1) % mask.shape[1]
+
+
 def _index_by_loop(mask):
     found = []
     for row in mask.tolist():
@@ -67,10 +71,17 @@ EXERCISE = Exercise(
             "Counting starts at 0: a row whose three real tokens stand first ends at index 2.",
         ),
         Mistake(
+            "the position before the first padding, modulo T",
+            _before_first_zero_modulo,
+            "Where padding stands on the left, or a row is empty, there is no position before it, "
+            "and the modulo makes the last one of −1. Look for the last real token instead.",
+        ),
+        Mistake(
             "the number of real tokens minus 1",
             lambda mask: (_count(mask) - 1).clamp(min=0),
             "Right only where padding stands on the right: a batch of prompts with completions is "
             "padded on both sides.",
+            telling=2,
         ),
         Mistake(
             "the number of real tokens minus 1, which is −1 for an empty row",
@@ -82,12 +93,14 @@ EXERCISE = Exercise(
             "the last real token, but −1 for an empty row",
             lambda mask: torch.where(mask.bool().any(1), last_token_index(mask), -1),
             "To torch, index −1 is the last position of the row: an empty row gets 0.",
+            telling=2,
         ),
         Mistake(
             "the last real token, but the last position for an empty row",
             lambda mask: torch.where(mask.bool().any(1), last_token_index(mask), mask.shape[1] - 1),
             "An empty row gets 0. (`argmax` of zeros is 0, and counted from the right that is the "
             "last position.)",
+            telling=2,
         ),
         Mistake(
             "one position beyond the last real token",
@@ -113,6 +126,7 @@ EXERCISE = Exercise(
             "the position before the first padding",
             _first_zero,
             "Padding may stand on the left, too: look for the *last* 1.",
+            telling=2,
         ),
         Mistake(
             "one index for the whole batch",

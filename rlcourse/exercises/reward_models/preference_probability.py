@@ -59,6 +59,7 @@ EXERCISE = Exercise(
             by_exponentials,
             "The formula is right, but exp(1000) is infinite: divided by the numerator it becomes "
             "the sigmoid of the difference.",
+            telling=1,
         ),
         Mistake(
             "the difference itself",

@@ -43,11 +43,13 @@ EXERCISE = Exercise(
             "a share in which ties count as right",
             lambda chosen, rejected: (chosen >= rejected).to(chosen.dtype).mean(),
             "A model that gives everything the same reward knows nothing, and would score 1.",
+            telling=2,
         ),
         Mistake(
             "a share in which ties count half",
             _half_ties,
             "Sensible, too, but not what is asked: a tie is not the right order.",
+            telling=2,
         ),
         Mistake(
             "the share of wrong orders",

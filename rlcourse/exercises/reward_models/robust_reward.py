@@ -172,6 +172,7 @@ EXERCISE = Exercise(
             "a reward that allows several marks",
             _robust(one_mark=False),
             "Who may declare twice may hedge: the mark must occur exactly once.",
+            telling=1,
         ),
         Mistake(
             "a reward that allows anything after the number",
@@ -182,32 +183,38 @@ EXERCISE = Exercise(
             "a reward that pays without any calculation",
             _robust(work=False),
             "`all([])` is True: ask for at least one calculation.",
+            telling=1,
         ),
         Mistake(
             "a reward that pays for false calculations",
             _robust(true=lambda steps: True),
             "Each calculation comes with whether it is true, and every one must be.",
+            telling=2,
         ),
         Mistake(
             "a reward for which one true calculation is enough",
             _robust(true=any),
             "`all`, not `any`: one false step spoils the work.",
+            telling=2,
         ),
         Mistake(
             "a reward that checks the last calculation only",
             _robust(true=lambda steps: all(steps[-1:])),
             "A false step before it is a false step.",
+            telling=1,
         ),
         Mistake(
             "a reward whose calculations need not lead to the answer",
             _robust(result=None),
             "“1 + 1 = 2” is true and beside the point: the last result must be the number that is "
             "declared.",
+            telling=1,
         ),
         Mistake(
             "a reward for which any calculation may give the answer",
             _robust(result="any"),
             "The *last* result is what the work arrives at.",
+            telling=1,
         ),
         Mistake(
             "a reward for consistency, right or wrong",
@@ -220,6 +227,7 @@ EXERCISE = Exercise(
             _robust(first_line=True),
             "“14”, and on the next line “or 15”: that is how a model hedges. Nothing but the "
             "number may follow the mark, to the end of the text.",
+            telling=1,
         ),
         Mistake(
             "a reward that takes nothing but digits for a number",
@@ -231,21 +239,25 @@ EXERCISE = Exercise(
             "a reward that refuses a currency sign",
             _robust(form=r"[-−\s]*[0-9.,]+\s*"),
             "“$14” declares 14, and `extract_answer` reads it.",
+            telling=1,
         ),
         Mistake(
             "a reward that refuses decimals",
             _robust(form=r"[-−$\s]*[0-9,]+\s*"),
             "“14.00” is 14: compare what `extract_answer` makes of it.",
+            telling=1,
         ),
         Mistake(
             "a reward that refuses negative numbers",
             _robust(form=r"[$\s]*[0-9.,]+\s*"),
             "Somebody may owe 3: “-3” is a number.",
+            telling=1,
         ),
         Mistake(
             "a reward that refuses commas",
             _robust(form=r"[-−$\s]*[0-9.]+\s*"),
             "“1,400” is 1400: compare what `extract_answer` makes of it.",
+            telling=1,
         ),
         Mistake(
             "equality with the reference solution",

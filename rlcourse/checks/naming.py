@@ -1,0 +1,163 @@
+"""Which declared mistake an answer has made: a name, or none where it could be a coincidence.
+
+A mistake is claimed only if it explains every failing case, in value and gradient, if enough cases
+tell it from the right answer, and if no other declared mistake explains the answer as well.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rlcourse.checks.comparing import BESIDES, Difference, compare_anything, negative
+from rlcourse.checks.diagnose import FailedCheck
+from rlcourse.checks.exercise import Mistake
+
+ENOUGH = 3  # cases: fewer that happen to agree are a coincidence
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to look for the mistake: on which cases, and what to leave out of account."""
+
+    failing: list[int]  # cases that the mistake must reproduce
+    aside: frozenset[int] = frozenset()  # cases that it need not
+    numbers_only: bool = False  # faults beside the numbers are told apart
+    negated: bool = False  # the sign may be turned as well
+    without_derived: bool = False  # what follows from the rest of the result may differ
+
+    def is_like(self, other: "Attempt") -> bool:
+        """Whether it leaves the same things out of account, maybe on other cases."""
+        mine, theirs = ((a.numbers_only, a.negated, a.without_derived) for a in (self, other))
+        return mine == theirs
+
+
+@dataclass(frozen=True)
+class Named:
+    """A mistake that was recognized, and how well."""
+
+    mistake: Mistake
+    everywhere: bool  # it also agrees where the answer is right
+    attempt: Attempt
+
+    def sentences(self) -> tuple[str, str]:
+        """What was done, and why it is wrong."""
+        subject = "Your numbers" if self.everywhere else "Where they differ, your numbers"
+        if self.attempt.without_derived:
+            return (
+                f"Your first result is that of {self.mistake.name}.",
+                f"{self.mistake.diagnosis} (Look at the second once the first is right.)",
+            )
+        turned = ", with the sign turned as well" if self.attempt.negated else ""
+        return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
+
+
+def find_mistake(exam, failed: FailedCheck) -> Named | None:
+    """The declared mistake that reproduces the answer, or None.
+
+    Cases that crash or give NaN may stand aside: a wrong mean is one fault, the division by
+    zero in its empty row is another.
+    """
+    for attempt in attempts(failed):
+        trial = Trial(exam, failed, attempt)
+        found = [trial.named(m) for m in exam.exercise.mistakes if trial.explains(m)]
+        everywhere = [named for named in found if named.everywhere]
+        if everywhere:
+            return everywhere[0]
+        found = [named for named in found if not trial.is_weak(named.mistake)]
+        if found and all(trial.agree(found[0], other) for other in found):
+            return found[0]
+    return None
+
+
+def attempts(failed: FailedCheck) -> Iterator[Attempt]:
+    broken = frozenset(i for i in failed.wrong if failed.is_broken(i))
+    telling = [i for i in failed.wrong if i not in broken]
+    yield Attempt(failed.failing)
+    if telling:
+        yield Attempt(telling, broken, numbers_only=True)
+    if len(telling) >= ENOUGH:
+        yield Attempt(telling, broken, numbers_only=True, negated=True)
+    derived = failed.exercise.derived
+    first_wrong = [i for i in telling if any(_is_first(d, derived) for d in failed.differences[i])]
+    if derived and first_wrong:
+        yield Attempt(first_wrong, broken, numbers_only=True, without_derived=True)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An answer held against declared mistakes, as one attempt wants it."""
+
+    exam: "Exam"  # noqa: F821 — it imports this module
+    failed: FailedCheck
+    attempt: Attempt
+
+    def is_weak(self, mistake: Mistake) -> bool:
+        """Whether a mistake that is not the answer's on *every* case would be a guess."""
+        crashes = any(self.failed.outcomes[i].error for i in self.attempt.failing)
+        telling, against = len(self.telling(mistake)), self._against(mistake)
+        return crashes or self.attempt.negated or telling < ENOUGH or telling <= against
+
+    def named(self, mistake: Mistake) -> Named:
+        return Named(mistake, not self._against(mistake), self.attempt)
+
+    def _against(self, mistake: Mistake) -> int:
+        """On how many cases the answer is right and the mistake would not be."""
+        explained = self.attempt.aside.union(self.attempt.failing)
+        others = (i for i in range(len(self.failed.cases)) if i not in explained)
+        return sum(not self._reproduces(mistake, i) for i in others)
+
+    def explains(self, mistake: Mistake) -> bool:
+        """Whether it reproduces every failing case, and enough of them to be no coincidence."""
+        return self.reproduces_all(mistake) and len(self.telling(mistake)) >= self._needed(mistake)
+
+    def reproduces_all(self, mistake: Mistake) -> bool:
+        """Whether it gives the answer's numbers on every failing case."""
+        return all(self._reproduces(mistake, i) for i in self.attempt.failing)
+
+    def telling(self, mistake: Mistake) -> set[int]:
+        """Failing cases on which the mistake's numbers are not those of the right answer.
+
+        A case that comes again with constants that require gradient says nothing new about
+        numbers.
+        """
+        again = {i for i, case in enumerate(self.failed.cases) if case.constants}
+        apart = [i for i in self.attempt.failing if self._is_apart(mistake, i)]
+        return set(apart) - again or set(apart)
+
+    def _needed(self, mistake: Mistake) -> int:
+        """A leak, a changed argument or a wrong dtype is certain from one case."""
+        kinds = {d.kind for i in self.attempt.failing for d in self.failed.differences[i]}
+        return 1 if kinds <= set(BESIDES) else mistake.telling
+
+    def _is_apart(self, mistake: Mistake, i: int) -> bool:
+        theirs = self.exam.outcome_of(mistake, i, self._repeat)
+        return bool(self._differences(self.exam.expected[i], theirs, i, mistake))
+
+    def agree(self, one: Named, other: Named) -> bool:
+        """Whether two mistakes give the same on every case, so that it does not matter which."""
+        pairs = (
+            [self.exam.outcome_of(named.mistake, i, self._repeat) for named in (one, other)]
+            for i in range(len(self.failed.cases))
+        )
+        return all(not self._differences(*pair, i, one.mistake) for i, pair in enumerate(pairs))
+
+    def _reproduces(self, mistake: Mistake, i: int) -> bool:
+        theirs = self.exam.outcome_of(mistake, i, self._repeat)
+        theirs = negative(theirs) if self.attempt.negated else theirs
+        return not self._differences(theirs, self.failed.outcomes[i], i, mistake)
+
+    def _differences(self, expected, actual, i: int, mistake: Mistake) -> list[Difference]:
+        case = self.failed.cases[i]
+        case = replace(case, atol=mistake.atol) if mistake.atol is not None else case
+        found = compare_anything(expected, actual, case, self.exam.exercise.observe)
+        if self.attempt.without_derived:
+            found = [d for d in found if _is_first(d, self.exam.exercise.derived)]
+        return [d for d in found if not (self.attempt.numbers_only and d.kind in BESIDES)]
+
+    @property
+    def _repeat(self) -> bool:
+        return any(outcome.repeatable is False for outcome in self.failed.outcomes)
+
+
+def _is_first(difference: Difference, derived: tuple[str, ...]) -> bool:
+    """Whether a difference is in a part of the result that does not follow from another."""
+    return difference.kind not in BESIDES and difference.name not in derived
