@@ -1,6 +1,7 @@
 # make lab    set up .venv and open JupyterLab at the first lesson
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run every test
+# make lint   style, format and types
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install.
 
@@ -10,7 +11,7 @@ PIP_ARGS ?=
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test build bench clean
+.PHONY: lab demo test lint build bench clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -20,6 +21,11 @@ demo: $(VENV)/.course
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 
 build: $(VENV)/.course
 	@$(BIN)/rlcourse build --execute

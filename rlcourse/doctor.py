@@ -44,10 +44,9 @@ def _python() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     for text in importlib.metadata.requires("rlcourse") or ():
         requirement = Requirement(text)
-        optional = requirement.marker is not None
-        if optional and not any(
-            requirement.marker.evaluate({"extra": extra}) for extra in EXTRAS.values()
-        ):
+        marker = requirement.marker
+        optional = marker is not None
+        if marker and not any(marker.evaluate({"extra": extra}) for extra in EXTRAS.values()):
             continue
         try:
             version = importlib.metadata.version(requirement.name)

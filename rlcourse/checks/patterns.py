@@ -45,7 +45,7 @@ def explain(pairs: list[Pair], yours: str, expected: str) -> str | None:
             return f"{yours} is {expected} {words}."
     numbers = sum(pair.actual.numel() for pair in pairs)  # one number is always "plus something"
     if numbers > 1 and all(_constant_offset(pair) for pair in pairs):
-        offsets = {round(_constant_offset(pair), 6) for pair in pairs}
+        offsets = {round(_constant_offset(pair) or 0.0, 6) for pair in pairs}
         if len(offsets) == 1:
             return f"{yours} is {expected} plus {offsets.pop():g}."
     for test, words in PLACES:

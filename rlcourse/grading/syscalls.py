@@ -242,8 +242,9 @@ def forbid_system_calls() -> None:
         (give, 0, 0, _ALLOW),
     ]
     for numbers in _FORBIDDEN.values():
-        if numbers[column] is not None:
-            program += [(jump_equal, 0, 1, numbers[column]), (give, 0, 0, _ERRNO | _EPERM)]
+        number = numbers[column]
+        if number is not None:
+            program += [(jump_equal, 0, 1, number), (give, 0, 0, _ERRNO | _EPERM)]
     program.append((give, 0, 0, _ALLOW))
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code, len(code))

@@ -168,3 +168,8 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(arguments, said):
     result = run(*arguments)
     assert result.exit_code == 1 and isinstance(result.exception, UserError)
     assert said in str(result.exception)
+
+
+def test_a_gpu_without_bfloat16_is_told_with_the_precision_it_has():
+    table = plan_table(plan("gsm8k_grpo", gpu="T4"))
+    assert "dtype=float32" in table and "25% of 8.1 TFLOP/s" in table
