@@ -175,6 +175,7 @@ def plan_table(plan: Plan, price: float | None = None) -> str:
 def _head(plan: Plan) -> Iterator[str]:
     recipe, work, shape = plan.recipe, plan.work, plan.work.shape
     yield f"ESTIMATE, nothing was measured: {recipe.algorithm} with {recipe.policy}"
+    yield "EXPERIMENTAL until a GPU has run them: no plan has been compared with a run on one"
     bias = ", biases on q, k, v" if shape.qkv_bias else ""
     tied = "tied" if shape.tied else "untied"
     yield (

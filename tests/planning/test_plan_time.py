@@ -133,6 +133,7 @@ def test_every_shipped_recipe_has_a_plan_that_can_be_printed(name):
     found = plan(name)
     text = plan_table(found)
     assert text.startswith("ESTIMATE, nothing was measured")
+    assert text.splitlines()[1].startswith("EXPERIMENTAL until a GPU")
     amounts = [line.amount for line in lines_of(found.work)]
     assert min(amounts) > 0
     assert all(gpu in text for gpu in GPUS)
