@@ -1,6 +1,7 @@
 # make lab    set up .venv and open JupyterLab at the first lesson
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run every test
+# make lint   style, format and types
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
@@ -16,7 +17,7 @@ TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy trainin
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test test-perturbed build bench clean
+.PHONY: lab demo test test-perturbed lint build bench clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -32,6 +33,11 @@ test-perturbed: $(VENV)/.test
 	    echo "perturbed by $$seed"; \
 	    $(PYTEST) --perturbed=$$seed $(or $(ARGS),$(TRAIN_OR_DRAW)) || failed="$$failed $$seed"; \
 	done; test -z "$$failed" || { echo "failed when perturbed by$$failed"; exit 1; }
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 
 build: $(VENV)/.course
 	@$(BIN)/rlcourse build --execute

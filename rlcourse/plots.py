@@ -19,7 +19,7 @@ def use_style() -> None:
         {
             "axes.grid": True,
             "axes.labelsize": 12,
-            "axes.prop_cycle": mpl.cycler(color=COLORS),
+            "axes.prop_cycle": plt.cycler(color=COLORS),
             "axes.spines.right": False,
             "axes.spines.top": False,
             "axes.titlelocation": "left",
@@ -58,11 +58,11 @@ def curve(ax, values: Sequence[float], label: str, color: str | None = None, spa
 
 def band(ax, runs: Sequence[Sequence[float]], label: str, color: str | None = None, x=None):
     """Draw the mean of several runs (seeds × steps) in a band from lowest to highest."""
-    runs = torch.as_tensor(runs, dtype=torch.float)
-    x = range(runs.shape[1]) if x is None else x
+    values = torch.as_tensor(runs, dtype=torch.float)
+    x = range(values.shape[1]) if x is None else x
     count_in_integers(ax)
-    (line,) = ax.plot(x, runs.mean(dim=0), label=label, color=color)
-    low, high = runs.min(dim=0).values, runs.max(dim=0).values
+    (line,) = ax.plot(x, values.mean(dim=0), label=label, color=color)
+    low, high = values.min(dim=0).values, values.max(dim=0).values
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     return line
 

@@ -1,6 +1,6 @@
 """Lesson 09: direct preference optimization.
 
-Maximizing reward under a KL leash has a solution in closed form, π*(y) ∝ πref(y)
+Maximizing reward under a KL penalty has a solution in closed form, π*(y) ∝ πref(y)
 exp(r(y)/β). Solved for the reward, it says that every policy is the optimum of some
 reward, its *implicit reward* β log(πθ/πref); put into Bradley and Terry's model, the
 normalizer cancels and what remains is a classification loss on pairs (Rafailov et al.

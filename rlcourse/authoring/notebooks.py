@@ -158,8 +158,12 @@ def student_notebook(source: NotebookNode, name: str, config_file: Path | None) 
 
 def _generate(converter: GenerateAssignment, name: str) -> None:
     messages: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: messages.append(record.getMessage())
+
+    class Collecting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            messages.append(record.getMessage())
+
+    handler = Collecting(logging.WARNING)
     logger = logging.Logger("rlcourse.build")
     logger.addHandler(handler)
     converter.log = converter.coursedir.log = logger

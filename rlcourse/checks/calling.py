@@ -170,7 +170,8 @@ def _generator_used(before: Tensor) -> tuple[str, ...]:
 
 def _build(case: Case) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Fresh arguments. Tracked ones are no leaves, as in training, so writing to them works."""
-    leaves, arguments = {}, {}
+    leaves: dict[str, Tensor] = {}
+    arguments: dict[str, Any] = {}
     for name, given in case.arguments.items():
         if isinstance(given, Spec):
             arguments[name] = build(given, arguments)
@@ -197,7 +198,8 @@ def _gradients(value: Any, leaves: dict[str, Tensor]) -> dict[str, Tensor | None
     tensors = [t for t in _tensors(value) if t.requires_grad]
     if not tensors:
         return dict.fromkeys(leaves)
-    total = sum((t * _weights(t, start)).sum() for start, t in enumerate(tensors))
+    parts = [(t * _weights(t, start)).sum() for start, t in enumerate(tensors)]
+    total = sum(parts[1:], parts[0])
     grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
     return {n: None if g is None else g.to_dense() for n, g in zip(leaves, grads, strict=True)}
 
@@ -278,7 +280,7 @@ def _quiet():
 
 _LIBRARIES = tuple(
     str(Path(path).resolve())
-    for path in {*sysconfig.get_paths().values(), Path(__file__).parents[1]}
+    for path in {*sysconfig.get_paths().values(), str(Path(__file__).parents[1])}
     if path
 )
 
@@ -289,7 +291,7 @@ def _failure(error: BaseException) -> Failure:
         for frame in traceback.extract_tb(error.__traceback__)
         if not str(Path(frame.filename).resolve()).startswith(_LIBRARIES)
     ]
-    place = {}
+    place: dict[str, Any] = {}
     if frames:
         last = frames[-1]
         line = last.line or linecache.getline(last.filename, last.lineno or 0).strip()
@@ -309,7 +311,8 @@ def describe(fn: Callable) -> Facts:
         return Facts(name)
     count = code.co_argcount + code.co_kwonlyargcount
     parameters = code.co_varnames[:count]
-    local, uses = set(), set()
+    local: set[str] = set()
+    uses: set[str] = set()
     for part in _codes(code):
         uses.update(part.co_names)
         for instruction in dis.get_instructions(part):

@@ -99,10 +99,10 @@ def _gradient(outcome: Outcome, name: str, case: Case) -> Tensor:
     return torch.zeros_like(case.arguments[name]) if gradient is None else gradient
 
 
-def _compare_values(expected, actual, rule, name, types_only=False):
+def _compare_values(expected: Any, actual: Any, rule, name, types_only=False):
     if type(expected) is float and type(actual) is int:
-        actual = float(actual)
-    if type(expected) is not type(actual):
+        yield from _compare_values(expected, float(actual), rule, name, types_only)
+    elif type(expected) is not type(actual):
         # Where a text may be missing, None is an answer: worth showing as one.
         optional = {type(expected), type(actual)} == {str, type(None)}
         yield Difference("value" if optional else "type", name, expected, actual)
@@ -115,8 +115,8 @@ def _compare_values(expected, actual, rule, name, types_only=False):
     elif isinstance(expected, Tensor):
         yield from _compare_tensors(expected, actual, rule, name, types_only)
     elif isinstance(expected, float):
-        pair = (torch.tensor(number, dtype=torch.float64) for number in (expected, actual))
-        if not types_only and not rule.close(*pair):
+        numbers = (torch.tensor(number, dtype=torch.float64) for number in (expected, actual))
+        if not types_only and not rule.close(*numbers):
             yield Difference("value", name, expected, actual)
     elif not types_only and expected != actual:
         yield Difference("value", name, expected, actual)

@@ -191,7 +191,7 @@ def _not_raised(s: FailedCheck, i: int) -> str:
 
 def _raises(s: FailedCheck) -> Answer:
     errors = [
-        (i, s.outcomes[i].error) for i in s.failing if s.outcomes[i].error and not s.cases[i].raises
+        (i, error) for i in s.failing if (error := s.outcomes[i].error) and not s.cases[i].raises
     ]
     if not errors:
         return None

@@ -50,7 +50,7 @@ def explain(pairs: list[Pair], right: list[Pair], yours: str, expected: str) -> 
             return f"{yours} is {expected} {words}."
     numbers = sum(map(len, {_fingerprint(pair) for pair in pairs}))
     if numbers >= ENOUGH and all(_constant_offset(pair) for pair in every):
-        offsets = {round(_constant_offset(pair), 6) for pair in every}
+        offsets = {round(_constant_offset(pair) or 0.0, 6) for pair in every}
         if len(offsets) == 1:
             return f"{yours} is {expected} plus {offsets.pop():g}."
     for test, words in PLACES:

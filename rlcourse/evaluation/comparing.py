@@ -142,15 +142,15 @@ def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Compariso
         UserError: the problems are not the same ones in the same order, or the texts are missing.
     """
     first, second = (e if isinstance(e, Evaluation) else read_evaluation(e) for e in (a, b))
-    names = tuple(
-        letter if isinstance(given, Evaluation) else str(given)
-        for letter, given in (("A", a), ("B", b))
-    )
+    name_a = "A" if isinstance(a, Evaluation) else str(a)
+    names = (name_a, "B" if isinstance(b, Evaluation) else str(b))
     _check_same_problems(first, second, names)
     scores_a, scores_b = scores(first.transcripts), scores(second.transcripts)
     outcomes = list(zip(scores_a["accuracy"], scores_b["accuracy"], strict=True))
     shared = [name for name in scores_a if name in scores_b and not name.endswith("@1")]
     differences = [difference(name, scores_a[name], scores_b[name]) for name in shared]
+    p_value = differences[0].p_value
+    assert p_value is not None, "a problem is solved greedily, or it is not"
     return Comparison(
         names=names,
         problems=first.problems,
@@ -158,7 +158,7 @@ def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Compariso
         only_a=outcomes.count((1, 0)),
         only_b=outcomes.count((0, 1)),
         neither=outcomes.count((0, 0)),
-        p_value=differences[0].p_value,
+        p_value=p_value,
         differences=differences,
         settings=_differing(_settings(a, first), _settings(b, second)),
     )

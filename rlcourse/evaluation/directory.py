@@ -28,6 +28,7 @@ class Records:
     """What an evaluation has found so far; this one forgets it with the process."""
 
     lasting = False
+    kept_in = "memory"
 
     def __init__(self):
         self.transcripts: list[Transcript] = []
@@ -55,6 +56,7 @@ class EvaluationDirectory(Records):
     def __init__(self, path: str | Path, settings: dict, resume: bool):
         super().__init__()
         self.path = Path(path).expanduser()
+        self.kept_in = str(self.path)
         self.settings = json.loads(json.dumps(settings))  # as it will be read back
         self.completions = self.path / "completions.jsonl"
         if (self.path / "settings.json").exists():
@@ -102,7 +104,9 @@ class EvaluationDirectory(Records):
         """
         if not self.completions.exists():
             return
-        rows, ends, place = [], [], 0
+        rows: list[dict] = []
+        ends: list[int] = []
+        place = 0
         for line in self.completions.read_bytes().splitlines(keepends=True):
             place += len(line)
             if not line.endswith(b"\n"):
@@ -160,7 +164,7 @@ def read_evaluation(path: str | Path) -> Evaluation:
     path = Path(path).expanduser()
     if (path / "settings.json").exists() and not (path / "result.json").exists():
         raise UserError(f"the evaluation in {path} is not finished: run it again with --resume")
-    file = path
+    file: Path | None = path
     if path.is_dir():
         names = ("completions.jsonl", "evaluation_after.json")
         file = next((path / name for name in names if (path / name).exists()), None)

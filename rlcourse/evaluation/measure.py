@@ -36,7 +36,7 @@ def evaluate_policy(
     progress: bool = False,
     out: str | Path | None = None,
     resume: bool = False,
-    names: dict[str, str] | None = None,
+    names: dict[str, str | None] | None = None,
 ) -> Evaluation:
     """Solve every problem once greedily and `samples` times at `temperature`.
 
@@ -103,14 +103,14 @@ def _keep(batches, records: Records, total: int, shown: tqdm) -> None:
             if stop and done < total:
                 raise Interrupted(
                     f"the evaluation was stopped by {stop.received} after {done} of {total} "
-                    f"problems; everything is in {records.path}: run the same command with "
+                    f"problems; everything is in {records.kept_in}: run the same command with "
                     "--resume to go on",
                     received=stop.received,
                 )
 
 
 def _name_of(rule: Callable | None) -> str | None:
-    return rule and getattr(rule, "__name__", type(rule).__name__)
+    return None if rule is None else getattr(rule, "__name__", type(rule).__name__)
 
 
 def greedy_accuracy(

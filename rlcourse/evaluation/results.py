@@ -53,8 +53,8 @@ class Interval:
     @classmethod
     def of(cls, scores: Sequence[float]) -> "Interval":
         """The mean of one score a problem and its interval."""
-        scores = torch.tensor(scores, dtype=torch.float64)
-        return cls(scores.mean().item(), *bootstrap_interval(scores))
+        values = torch.tensor(scores, dtype=torch.float64)
+        return cls(values.mean().item(), *bootstrap_interval(values))
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:
 
     Two policies' scores of the same problems are paired: ``compare`` rests on that.
     """
-    found = {
+    found: dict[str, list[float]] = {
         "accuracy": [t.greedy.correct for t in transcripts],
         "sampled_accuracy": [_share(s.correct for s in t.samples) for t in transcripts],
         "lenient_accuracy": [t.greedy.lenient_correct for t in transcripts],
@@ -220,9 +220,9 @@ def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:
         ],
     }
     if transcripts[0].greedy.format_reward is not None:
-        found["format_reward"] = [t.greedy.format_reward for t in transcripts]
+        found["format_reward"] = [t.greedy.format_reward or 0.0 for t in transcripts]
         found["sampled_format_reward"] = [
-            _share(s.format_reward for s in t.samples) for t in transcripts
+            _share(s.format_reward or 0.0 for s in t.samples) for t in transcripts
         ]
     sizes = vote_sizes(len(transcripts[0].samples))
     for k in sizes:
@@ -258,5 +258,5 @@ def _votes_won(transcript: Transcript, k: int) -> float:
 def _mean_length(transcripts: Sequence[Transcript], right: bool) -> Interval | None:
     """Mean length of right (or wrong) samples, over the problems that have any."""
     lengths = [[s.length for s in t.samples if s.correct == right] for t in transcripts]
-    lengths = [_share(some) for some in lengths if some]
-    return Interval.of(lengths) if lengths else None
+    means = [_share(some) for some in lengths if some]
+    return Interval.of(means) if means else None

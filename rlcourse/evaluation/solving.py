@@ -67,11 +67,11 @@ def solve(
     `first`, `at_once` and the problems of the batch.
     """
     prompts = [policy.format_prompt(p.question, system=asked.system) for p in problems]
-    common = {"max_tokens": asked.max_tokens}
-    common["generator"] = derived_generator(policy.device, asked.seed, "evaluation", first)
+    generator = derived_generator(policy.device, asked.seed, "evaluation", first)
+    common: dict = {"max_tokens": asked.max_tokens, "generator": generator}
     filters = {"temperature": asked.temperature, "top_k": asked.top_k, "top_p": asked.top_p}
     greedy = _written(policy, policy.sample(prompts, temperature=0.0, **common))
-    drawn = [[] for _ in problems]
+    drawn: list[list] = [[] for _ in problems]
     for begin in range(0, asked.samples, at_once):
         group_size = min(at_once, asked.samples - begin)
         rollouts = policy.sample(prompts, group_size=group_size, **filters, **common)

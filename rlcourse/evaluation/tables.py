@@ -8,7 +8,7 @@ from rlcourse.evaluation.results import Evaluation, Interval
 def evaluation_table(evaluation: Evaluation) -> str:
     """Every mean with its interval: strict beside lenient, greedy beside sampled."""
     e = evaluation
-    rows = [
+    rows: list[list] = [
         ["", "greedy", "samples"],
         ["accuracy", e.accuracy, e.sampled_accuracy],
         ["accuracy, read leniently", e.lenient_accuracy, e.sampled_lenient_accuracy],

@@ -310,7 +310,8 @@ class _Batch:
 
 def _as_they_finish(pool, function, students, sandbox, ahead: int) -> Iterator[Ran]:
     """Results in the order in which they come, never more than `ahead` waiting."""
-    left, running = list(reversed(students)), set()
+    left = list(reversed(students))
+    running: set[Future] = set()
     while left or running:
         while left and len(running) < ahead:
             running.add(pool.submit(function, left.pop(), sandbox))

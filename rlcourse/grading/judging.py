@@ -85,7 +85,7 @@ class LessonExam:
 
     def judge(self, transcript: Transcript) -> dict[str, Mark]:
         """A mark for every exercise. What cannot be judged earns nothing."""
-        results: dict[str, tuple[Result, Result]] = {}
+        results: dict[str, tuple[Result, Result] | None] = {}
         for grade_id, answer in transcript.exams.items():
             try:
                 results[grade_id] = self._results(grade_id, answer)
@@ -130,8 +130,9 @@ class LessonExam:
             return Mark(exercise.name, 0.0, possible, False, None, message)
         visible, hidden = found
         telling = hidden if visible.passed and not hidden.passed else visible
-        if not telling.passed:
-            telling = self._blame(telling, transcript.exams[grade_id].facts.uses, results)
+        facts = transcript.exams[grade_id].facts
+        if not telling.passed and facts is not None:
+            telling = self._blame(telling, facts.uses, results)
         points = float(hidden.points)
         if not (math.isfinite(points) and 0 <= points <= possible):
             raise ValueError(f"{exercise.name} earned {points} of {possible} points")

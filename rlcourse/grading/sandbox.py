@@ -147,7 +147,7 @@ class Sandbox:
         with tempfile.TemporaryFile() as complaints, theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", program, *paths],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
                 env=_environment(self._wanted.scratch),

@@ -24,6 +24,7 @@ import socket
 import sys
 import time
 import traceback
+from typing import Any
 
 from rlcourse.grading import isolation, syscalls
 
@@ -119,7 +120,8 @@ class Server:
 
     def run(self) -> None:
         while True:
-            ready, _, _ = select.select([self.control, self.wakeup], [], [])
+            waiting: list[Any] = [self.control, self.wakeup]
+            ready, _, _ = select.select(waiting, [], [])
             if self.wakeup in ready:
                 os.read(self.wakeup, 4096)
                 self.reap()

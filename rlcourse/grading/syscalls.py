@@ -277,8 +277,9 @@ def forbid_system_calls(outside: bool = False) -> None:
                 program += [(jump_equal, 0, 1, value), (give, 0, 0, _ERRNO | _EPERM)]
             program.append((give, 0, 0, _ALLOW))
     for numbers in (_FORBIDDEN | (_FORBIDDEN_OUTSIDE if outside else {})).values():
-        if numbers[column] is not None:
-            program += [(jump_equal, 0, 1, numbers[column]), (give, 0, 0, _ERRNO | _EPERM)]
+        number = numbers[column]
+        if number is not None:
+            program += [(jump_equal, 0, 1, number), (give, 0, 0, _ERRNO | _EPERM)]
     program.append((give, 0, 0, _ALLOW))
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code, len(code))

@@ -44,8 +44,9 @@ class Fit:
 
     def dollars(self, price: float | None) -> float | None:
         """What the run costs at `price` dollars an hour, where both are known."""
-        known = price is not None and self.duration is not None
-        return price * self.duration.seconds / 3600 if known else None
+        if price is None or self.duration is None:
+            return None
+        return price * self.duration.seconds / 3600
 
 
 @dataclass(frozen=True)
@@ -131,24 +132,26 @@ def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
         if needed.peak <= usable:
             duration = duration_of(work, gpu, usable - needed.resident, _warm(changed, gpu))
             return Fit(name, memory, usable, needed.peak, precision | changes, duration)
-    needed = memory_of(work_of(start, prompt, completion)).peak
-    return Fit(name, memory, usable, needed, None, None)
+    peak = memory_of(work_of(start, prompt, completion)).peak
+    return Fit(name, memory, usable, peak, None, None)
 
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
     """Settings that save memory and leave the batch as it is, those that cost least first:
     micro-batches, recomputing, both, and adapters in place of all weights."""
     rows = work_of(recipe).rows
-    smaller = []
+    smaller: list[dict] = []
     size = recipe.micro_batch or rows
     while size > 1:
         size //= 2
         smaller.append({"micro_batch": size})
-    recomputing = [] if recipe.gradient_checkpointing else [{"gradient_checkpointing": True}]
+    recomputing: list[dict] = (
+        [] if recipe.gradient_checkpointing else [{"gradient_checkpointing": True}]
+    )
     savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
     yield from savings
     if not recipe.lora and not recipe.method.trains_head:
-        adapters = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
+        adapters: dict = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
         yield adapters
         yield from (adapters | saving for saving in savings)
 
@@ -172,6 +175,7 @@ def plan_table(plan: Plan, price: float | None = None) -> str:
 def _head(plan: Plan) -> Iterator[str]:
     recipe, work, shape = plan.recipe, plan.work, plan.work.shape
     yield f"ESTIMATE, nothing was measured: {recipe.algorithm} with {recipe.policy}"
+    yield "EXPERIMENTAL until a GPU has run them: no plan has been compared with a run on one"
     bias = ", biases on q, k, v" if shape.qkv_bias else ""
     tied = "tied" if shape.tied else "untied"
     yield (
@@ -208,12 +212,12 @@ def _row(line: Line, amount: float, indent: int = 4) -> str:
 def _time(plan: Plan) -> Iterator[str]:
     fit = next((f for f in plan.fits if f.fits), None)
     fit = fit or next((f for f in plan.fits if f.duration), None)
-    if fit is None:
+    if fit is None or fit.duration is None:
         return
     changed = f" with {settings(fit.changes)}" if fit.changes else ""
     yield f"Time on {fit.gpu}{changed}, seconds"
     gpu = GPUS[fit.gpu]
-    peak = gpu.peak(plan.recipe.dtype) / 1e12
+    peak = gpu.flops((fit.changes or {}).get("dtype", plan.recipe.dtype)) / 1e12
     yield (
         f"  assumed: {COMPUTE_SHARE:.0%} of {peak:g} TFLOP/s, {BANDWIDTH_SHARE:.0%} of "
         f"{gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a kernel"

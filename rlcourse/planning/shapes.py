@@ -129,8 +129,8 @@ def _config(policy: str):
 
     from rlcourse.policy.loading import TINY, looks_like_path, why_not_loaded
 
-    source = TINY if policy == "tiny" else Path(policy).expanduser()
-    if not source.is_dir():
+    source: Path | str = TINY if policy == "tiny" else Path(policy).expanduser()
+    if not Path(source).is_dir():
         if looks_like_path(policy):
             raise UserError(f"there is no model directory {source}: check the path")
         source = policy

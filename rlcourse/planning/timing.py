@@ -35,6 +35,12 @@ class GPU:
         tera = self.bfloat16 if dtype == "bfloat16" else self.float32
         return tera and tera * 1e12
 
+    def flops(self, dtype: str) -> float:
+        """`peak`, of a precision that it has."""
+        peak = self.peak(dtype)
+        assert peak is not None, f"this GPU has no {dtype}"
+        return peak
+
 
 GPUS = {
     "T4": GPU(16, 320, None, 8.1),
@@ -90,7 +96,7 @@ class _Speed:
     def __init__(self, work: Work, gpu: GPU):
         self.work, self.recipe, self.shape = work, work.recipe, work.shape
         self.method = work.recipe.method
-        self.flops = gpu.peak(work.recipe.dtype) * COMPUTE_SHARE
+        self.flops = gpu.flops(work.recipe.dtype) * COMPUTE_SHARE
         self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
         kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
         self.launching = kernels * LAUNCH
@@ -108,7 +114,7 @@ class _Speed:
             "reading weights and cache": (weights + cache) / self.bytes,
             "computing": 2 * shape.matrices * rows / self.flops,
         }
-        slowest = max(bounds, key=bounds.get)
+        slowest = max(bounds, key=lambda bound: bounds[bound])
         reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
         told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
         return reading + tokens * bounds[slowest], told

@@ -187,7 +187,9 @@ def arithmetic_accuracy(model: LlamaForCausalLM, corpus: Corpus, rows: int = 128
     tokens, labels = corpus.batch(problems=0, drills=rows)
     right = model(tokens).logits[:, :-1].argmax(-1) == labels[:, 1:]
     scored = labels[:, 1:] != -100
-    sums = (tokens[:, :-1] == corpus.equals).cumsum(1)  # which sum of its row a token belongs to
+    sums = (
+        tokens[:, :-1].eq(torch.as_tensor(corpus.equals)).cumsum(1)
+    )  # which sum of its row a token belongs to
     results = [right[i][scored[i] & (sums[i] == k)].all() for i in range(rows) for k in range(1, 9)]
     return torch.stack(results).float().mean().item()
 

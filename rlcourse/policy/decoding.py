@@ -9,6 +9,7 @@ Source: Juravsky et al. 2024, "Hydragen: High-Throughput LLM Inference with Shar
 """
 
 import inspect
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,12 +45,12 @@ class CopiedPrompts:
     block: `read_prompts` first, then any sequence of `keep` and `read`.
     """
 
-    def __init__(self, model: nn.Module, prompt_mask: Tensor, group_size: int):
-        self.model = model
+    def __init__(self, model, prompt_mask: Tensor, group_size: int):
+        self.model: Any = model  # a Hugging Face model: its hooks are no Module's
         self.group_size = group_size
         self.mask = prompt_mask.long()  # (rows, columns read so far)
         self.padded = not bool(prompt_mask.all())  # without padding a model needs no mask at all
-        self.cache = DynamicCache(config=model.config)
+        self.cache: Any = DynamicCache(config=self.model.config)
         self.cache.layers = [
             RoomyLayer() if type(layer) is DynamicLayer else layer for layer in self.cache.layers
         ]
@@ -115,7 +116,7 @@ class SharedPrompts(CopiedPrompts):
         self.model.set_attn_implementation(self.attention)
 
     def _spread(self, rows: Tensor) -> None:
-        self.prompts = []
+        self.prompts: list[tuple[Tensor, Tensor]] = []
         for layer in self.cache.layers:
             self.prompts.append((layer.keys, layer.values))
             layer.reset()
@@ -154,14 +155,14 @@ class SharedPrompts(CopiedPrompts):
 
 
 def shared_prompt_attention(
-    module: nn.Module,
+    module: Any,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     attention_mask: None,
     shared_prompts: SharedPrompts,
     scaling: float | None = None,
-    **_,
+    **unused,
 ) -> tuple[Tensor, None]:
     """Attention of one new token per row to its group's prompt and to its own completion.
 
@@ -220,6 +221,7 @@ class RoomyLayer(DynamicLayer):
             super().lazy_initialization(key_states, value_states)
             self.key_buffer, self.value_buffer = self.keys, self.values = key_states, value_states
             return self.keys, self.values
+        assert self.keys is not None and self.values is not None
         start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
         if end > self.key_buffer.shape[2]:
             self.key_buffer = with_room(self.keys)
@@ -233,6 +235,7 @@ class RoomyLayer(DynamicLayer):
         """Make these rows the batch; a row may be named several times."""
         if not self.is_initialized:
             return
+        assert self.keys is not None and self.values is not None
         length = self.keys.shape[2]
         self.key_buffer = with_room(self.keys, beam_idx)
         self.value_buffer = with_room(self.values, beam_idx)

@@ -3,6 +3,7 @@
 import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 from huggingface_hub.errors import (
@@ -31,8 +32,8 @@ def load_model_and_tokenizer(
 ) -> tuple[nn.Module, object]:
     """The model, in eval mode on its device, and the tokenizer. See `Policy.load`."""
     device, dtype = choose_device(device), choose_dtype(dtype)
-    source = TINY if str(name) == "tiny" else Path(name).expanduser()
-    if not source.is_dir():
+    source: Path | str = TINY if str(name) == "tiny" else Path(name).expanduser()
+    if not Path(source).is_dir():
         if source is TINY or looks_like_path(name):
             raise UserError(f"There is no model directory {source}: check the path.")
         source = str(name)
@@ -40,9 +41,10 @@ def load_model_and_tokenizer(
         AutoConfig.from_pretrained(source)  # the first thing to fail, and it says it best
         tokenizer = AutoTokenizer.from_pretrained(source)
         with no_progress_bars() if isinstance(source, Path) else nullcontext():
-            model, report = AutoModelForCausalLM.from_pretrained(
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
                 source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True
             )
+            model, report = loaded
     except (OSError, ValueError, KeyError, RuntimeError, TypeError, SafetensorError) as error:
         raise UserError(why_not_loaded(source, error)) from error
     # Transformers would fill these in with random numbers, and the run would only look odd.
@@ -101,7 +103,7 @@ def choose_device(device: str | torch.device | None) -> torch.device:
 
 def choose_dtype(dtype: str | torch.dtype | None) -> torch.dtype:
     """A floating-point dtype from its name; float32 where none is given."""
-    chosen = torch.float32 if dtype is None else dtype
+    chosen: object = torch.float32 if dtype is None else dtype
     if isinstance(chosen, str):
         chosen = getattr(torch, chosen.removeprefix("torch."), None)
     if not isinstance(chosen, torch.dtype) or not chosen.is_floating_point:

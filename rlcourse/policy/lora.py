@@ -6,6 +6,7 @@ penalty needs, at no memory. Source: Hu et al. 2021, "LoRA", section 4. PEFT mak
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +60,7 @@ def is_linear(module: nn.Module) -> bool:
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
 
 
-def adapted_layers(model: nn.Module) -> dict[str, nn.Module]:
+def adapted_layers(model: nn.Module) -> dict[str, Any]:
     """The layers that have an adapter, by name."""
     return {name: module for name, module in model.named_modules() if hasattr(module, "lora_A")}
 

@@ -4,6 +4,7 @@ import copy
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from jinja2 import TemplateError
@@ -32,7 +33,7 @@ class Policy(nn.Module):
 
     def __init__(self, model: nn.Module, tokenizer):
         super().__init__()
-        self.model = model
+        self.model: Any = model  # a Hugging Face model: its methods are no Module's
         self.tokenizer = tokenizer
         self.eos_ids = _eos_ids(model, tokenizer)
         self.pad_id = _pad_id(tokenizer, self.eos_ids)

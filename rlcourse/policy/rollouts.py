@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ class Rollouts:
 
     def rows(self, index) -> "Rollouts":
         """The rows that `index` (slice, long or bool tensor) selects, as a smaller batch."""
-        chosen = {
+        chosen: dict[str, Any] = {
             f.name: value[index]
             for f in fields(self)
             if isinstance(value := getattr(self, f.name), Tensor)
@@ -42,7 +43,7 @@ class Rollouts:
 
     def to(self, device: torch.device | str) -> "Rollouts":
         """The same batch on another device."""
-        moved = {
+        moved: dict[str, Any] = {
             f.name: value.to(device)
             for f in fields(self)
             if isinstance(value := getattr(self, f.name), Tensor)

@@ -30,8 +30,8 @@ def answer_span(text: str, given: str | None) -> tuple[int, int] | None:
     same = [match.span() for match in NUMBER.finditer(text) if _value(match.group()) == value]
     announced = max(text.rfind(opening) for opening in OPENINGS)
     after = [span for span in same if announced >= 0 and span[0] > announced]
-    chosen = (after[:1] or same[-1:] or [None])[0]
-    return chosen
+    chosen = after[:1] or same[-1:]
+    return chosen[0] if chosen else None
 
 
 def _value(number: str) -> Decimal | None:

@@ -157,7 +157,7 @@ class _Frame:
 
 def _apart(heights: list[float]) -> list[float]:
     """Ascending heights, moved as little as it takes to keep a label's distance and the frame."""
-    floor, ceiling = TOP, HEIGHT - BOTTOM
+    floor, ceiling = float(TOP), float(HEIGHT - BOTTOM)
     for n, height in enumerate(heights):
         heights[n] = max(height, floor)
         floor = heights[n] + LABEL_GAP

@@ -1,7 +1,7 @@
 """Several runs on one page: what differs, what each reached and cost, curves over one another."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 from statistics import fmean
@@ -61,7 +61,7 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
         sections=curves(series),
         costs=costs(series),
         columns=shown,
-        transcripts=transcripts({name: record.after for name, record in shown.items()}),
+        transcripts=transcripts({name: run.after for name, run in shown.items() if run.after}),
         samples_shown=SAMPLES,
         date=datetime.now().strftime("%Y-%m-%d %H:%M"),
     )
@@ -151,7 +151,7 @@ def warnings(records: Sequence[RunRecord]) -> list[str]:
 
 def equal_and_not(records: Sequence[RunRecord]) -> dict[bool, list[str]]:
     """What all runs have alike (True) and what they have not (False), each with its numbers."""
-    amounts = {
+    amounts: dict[str, tuple[list, Callable[[float], str]]] = {
         "training steps": ([r.steps for r in records], "{:,.0f}".format),
         "completions sampled in the steps": (
             [sum(completions_of(r).values()) for r in records],
@@ -165,7 +165,7 @@ def equal_and_not(records: Sequence[RunRecord]) -> dict[bool, list[str]]:
             lambda share: f"{100 * share:.1f} %",
         ),
     }
-    found = {True: [], False: []}
+    found: dict[bool, list[str]] = {True: [], False: []}
     for what, (values, write) in amounts.items():
         if any(values):
             found[len(set(values)) == 1].append(f"{what} ({spread(values, write)})")
@@ -238,7 +238,7 @@ def cost_of(record: RunRecord) -> dict[str, object]:
 
 def shown_transcripts(series: Sequence[Series]) -> dict[str, RunRecord]:
     """{column's name: run} whose completions stand beside each other: of each series the first."""
-    found = {}
+    found: dict[str, RunRecord] = {}
     for one in series:
         record = next((r for r in one.records if r.after), None)
         if record is not None and len(found) < COLUMNS:

@@ -133,7 +133,9 @@ def pass_at_k_chart(evaluations: dict[str, tuple[str, list[Evaluation]]], votes=
     return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, WIDE)
 
 
-def _over_k(several: list[dict[int, Interval]], ks: list[int]) -> list[tuple[int, float, ...]]:
+def _over_k(
+    several: list[dict[int, Interval]], ks: list[int]
+) -> list[tuple[int, float, float, float]]:
     """(place of k, value, low, high) at each k that all have: of one its interval, else range."""
     found = []
     for place, k in enumerate(ks):
@@ -203,7 +205,11 @@ def settings(recipe: dict, defaults: dict | None) -> list[dict]:
 
 def cost(record: RunRecord) -> dict[str, float | str]:
     """What training took: {what: number}, those that are known."""
-    found = {"steps": record.steps, "seconds": record.seconds, "tokens": record.tokens}
+    found: dict[str, float | str] = {
+        "steps": record.steps,
+        "seconds": record.seconds,
+        "tokens": record.tokens,
+    }
     if record.seconds:
         found["tokens a second"] = record.tokens / record.seconds
     if record.seconds and (sampling := math.fsum(record.series("seconds/sampling").values())):

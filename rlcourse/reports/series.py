@@ -131,10 +131,10 @@ def _stem(names: list[str]) -> str:
 
 def _curve(record: RunRecord, key: str, smooth: bool) -> dict[int, float]:
     """{step: value}, smoothed where it is a noisy metric."""
-    values = record.series(key)
+    values: dict = record.series(key)
     if key == "eval/accuracy" and record.before and values:
         values = {0: record.before.accuracy.value} | values
-    return dict(running_mean(list(values.items()))) if smooth else values
+    return {int(x): y for x, y in running_mean(list(values.items()))} if smooth else values
 
 
 def sampled_until(record: RunRecord, axis: str) -> dict[int, float]:

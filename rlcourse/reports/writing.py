@@ -30,7 +30,7 @@ def write_report(
     different = {Path(d).expanduser().resolve(): Path(d).expanduser() for d in directories}
     records = [read_run(directory) for directory in different.values()]
     if len(records) == 1:
-        path = Path(out or records[0].directory / "report.html")
+        path = Path(out or next(iter(different.values())) / "report.html")
         page = render_report(records[0], defaults)
     else:
         path = Path(out or "comparison.html")

@@ -56,7 +56,7 @@ def _exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:
     if not callable(fn):
         name = fn if isinstance(fn, str) else "my_function"
         raise UserError(f"check takes the function itself, without quotes or call: check({name}).")
-    return exercises.get(exercise or getattr(fn, "__name__", type(fn).__name__))
+    return exercises.get(exercise or str(getattr(fn, "__name__", type(fn).__name__)))
 
 
 def _blame_dependency(fn: Callable, exercise: Exercise, result: Result) -> Result:

@@ -1,6 +1,7 @@
 """Problems to solve and the rewards that say whether they were solved."""
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 from rlcourse.errors import UserError
@@ -42,7 +43,8 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
         UserError: there is no such task or option, or its data cannot be used.
     """
     if name == "word_problems":
-        load, arguments = word_problems.load, {}
+        load: Callable[..., Task] = word_problems.load
+        arguments: dict = {}
     elif name == "gsm8k":
         load, arguments = gsm8k.load, {"data": data}
     elif name.endswith(".jsonl") or Path(name).is_dir():

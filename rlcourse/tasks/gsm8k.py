@@ -138,10 +138,11 @@ def _from_hub() -> tuple[list[Problem], list[Problem]]:
             f"GSM8K could not be fetched from the Hugging Face hub ({reason}); connect to the "
             "network, or pass data=DIRECTORY with its train.jsonl and test.jsonl."
         ) from error
-    return tuple(
+    train, test = (
         [_problem(row, f"{HUB_NAME} {name}, row {i}") for i, row in enumerate(splits[name])]
         for name in ("train", "test")
     )
+    return train, test
 
 
 def _task(

@@ -31,7 +31,7 @@ def flawed_reward(completions: Sequence[str], answers: Sequence[str]) -> Tensor:
     return torch.tensor(rewards)
 
 
-def calculations(text: str) -> list[tuple[bool, str]]:
+def calculations(text: str) -> list[tuple[bool, str | None]]:
     """The calculations ``a + b = c`` in a text: is it true, and the canonical result it claims.
 
     "3 * 6 = 18, 18 - 4 = 15" → [(True, "18"), (False, "15")]. Both may have several operations.

@@ -191,7 +191,7 @@ def _tell(template: Template, numbers: tuple[int, ...], rng: Random) -> str:
 
 
 def _steps(template: Template) -> list[Step]:
-    return [tuple(step.split()) for step in template.steps.split(";")]
+    return [(a, op, b) for a, op, b in map(str.split, template.steps.split(";"))]
 
 
 def _is_whole(a: int, op: str, b: int) -> bool:

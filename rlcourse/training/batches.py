@@ -7,18 +7,18 @@ checkpoint needs no record of random states or of the position in the data.
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.tasks.problem import Problem
+
+T = TypeVar("T")  # a problem, or a pair
 
 
-def problems_of_step(
-    problems: Sequence[Problem], count: int, step: int, seed: int
-) -> list[Problem]:
+def problems_of_step(problems: Sequence[T], count: int, step: int, seed: int) -> list[T]:
     """The `count` problems of this step; each epoch goes through all of them in a new order."""
     if not problems:
         raise UserError("the task has no training problems")
@@ -50,7 +50,7 @@ def trimmed(rollouts: Rollouts) -> Rollouts:
     """The same rows without the columns that are padding in all of them."""
     width = int(rollouts.mask.sum(1).max())
     skip = rollouts.prompt_mask.shape[1] - int(rollouts.prompt_mask.sum(1).max())
-    narrow = {}
+    narrow: dict[str, Any] = {}
     for f in fields(rollouts):
         value = getattr(rollouts, f.name)
         if isinstance(value, Tensor) and value.ndim == 2:
@@ -61,7 +61,7 @@ def trimmed(rollouts: Rollouts) -> Rollouts:
 
 def joined(batches: Sequence[Rollouts]) -> Rollouts:
     """The rows of several batches as one: prompts padded on the left, completions on the right."""
-    joint = {}
+    joint: dict[str, Any] = {}
     for f in fields(Rollouts):
         values = [getattr(batch, f.name) for batch in batches]
         if not isinstance(values[0], Tensor):

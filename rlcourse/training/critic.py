@@ -46,6 +46,7 @@ def with_values(
         mask=mask,
         beta=recipe.beta,
     )
+    assert method.advantages is not None, "a method with a critic has an estimator"
     advantages, returns = estimates(method.advantages, rewards, values, mask, recipe)
     advantages = call_for_tensor(method.function("whiten"), shape, x=advantages, mask=mask)
     earned = returns_to_go(rewards, mask, recipe.gamma)[mask]

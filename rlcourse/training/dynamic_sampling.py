@@ -63,6 +63,7 @@ def with_overlong_penalty(
         max_tokens=recipe.max_tokens,
         buffer=recipe.overlong_buffer,
     )
+    assert rollouts.rewards is not None
     rollouts = replace(rollouts, rewards=rollouts.rewards + penalty)
     return rollouts, {"rewards/overlong/mean": penalty.mean().item()}
 

@@ -8,6 +8,7 @@ both with ``policy.logprobs`` in value and gradient.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,7 +80,7 @@ def read_once(read: Callable, model, prompts: tuple[Tensor, Tensor, Tensor], bat
     prompt_tokens, prompt_mask, group = prompts
     width = batch.prompt_tokens.shape[1]
     mask = torch.cat([batch.prompt_mask, batch.mask], dim=1)
-    cache = DynamicCache(config=model.config)
+    cache: Any = DynamicCache(config=model.config)
     first = read(
         keep=1,
         input_ids=prompt_tokens,

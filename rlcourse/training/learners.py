@@ -58,19 +58,18 @@ def learner_for(
         if critic and recipe.gradient_checkpointing:
             enable_gradient_checkpointing(critic)
         optimizer = adamw(recipe, policy, critic)
-        steps = partial(
-            *(training_steps, policy, reference, optimizer, recipe, task, method, reward),
-            critic=critic,
-        )
+        settings = (policy, reference, optimizer, recipe, task, method, reward)
+        steps = partial(training_steps, *settings, critic=critic)
         both = nn.ModuleDict({"policy": policy, "critic": critic}) if critic else policy
         return Learner(both, optimizer, steps)
     pairs = training_pairs(policy, recipe, task, method, reward, out, progress)
-    shared = {"recipe": recipe, "method": method}
     if method.trains_policy:
-        module, extras = policy, {}
+        module, model, accuracy = policy, None, None
         learning = MicroBatches(policy, recipe.micro_batch)
         reference = reference_for(policy, recipe)
-        learn = partial(learn_dpo, learning=learning, reference=reference, **shared)
+        learn = partial(
+            learn_dpo, learning=learning, reference=reference, recipe=recipe, method=method
+        )
     else:
         model = RewardModel.from_policy(policy, method.function("last_token_index"))
         module = model.reader
@@ -78,12 +77,11 @@ def learner_for(
             enable_gradient_checkpointing(module.model)
         held_out = held_out_pairs(policy, recipe, task, method, reward)
         accuracy = partial(pair_accuracy, model, held_out, recipe, method)
-        extras = {"reward_model": model, "pair_accuracy": accuracy}
         learning = MicroBatches(module, recipe.micro_batch)
-        learn = partial(learn_rewards, model=model, learning=learning, **shared)
+        learn = partial(learn_rewards, model=model, learning=learning, recipe=recipe, method=method)
     optimizer = adamw(recipe, module)
     steps = partial(preference_steps, learn, pairs, policy.device, optimizer, recipe)
-    return Learner(module, optimizer, steps, **extras)
+    return Learner(module, optimizer, steps, model, accuracy)
 
 
 def reference_for(policy, recipe: Recipe):

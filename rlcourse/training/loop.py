@@ -53,7 +53,7 @@ def training_steps(
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
     learning = MicroBatches(policy, recipe.micro_batch)
-    critic = critic and MicroBatches(critic, recipe.micro_batch)
+    valuing = MicroBatches(critic, recipe.micro_batch) if critic is not None else None
     precision = partial(autocast, policy.device, recipe.dtype)
     for step in range(first_step, recipe.steps):
         started = time.perf_counter()
@@ -83,9 +83,9 @@ def training_steps(
                 read = partial(shared_prompt_logprobs, reference)
                 rollouts = replace(rollouts, ref_logprobs=learning.read(read, rollouts))
             if not method.imitates:
-                rollouts, facts = with_advantages(rollouts, critic, recipe, method)
+                rollouts, facts = with_advantages(rollouts, valuing, recipe, method)
                 metrics |= facts
-        if method.keeps_rewarded:
+        if method.keeps_rewarded and rollouts.rewards is not None:
             rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
             metrics["kept"] = len(rollouts)
 
@@ -93,7 +93,7 @@ def training_steps(
             with precision(keep_rounded=False):
                 metrics["loss"] = call_step(method.step, policy, optimizer, rollouts, recipe)
         else:
-            networks = (learning, critic)
+            networks = (learning, valuing)
             metrics |= update(networks, optimizer, rollouts, recipe, method, generator, step)
         seconds = time.perf_counter() - started
         metrics |= {
@@ -128,7 +128,7 @@ def update(networks, optimizer, rollouts, recipe, method, generator, step) -> di
     """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
     learning, critic = networks
     read = partial(shared_prompt_logprobs, learning.network)
-    updates = []
+    updates: list[dict[str, float]] = []
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
         fresh = not updates and not method.imitates  # πθ is still the πold that sampled

@@ -25,7 +25,7 @@ def rollout_metrics(
     """
     lengths = rollouts.mask.sum(1)
     metrics: dict[str, float] = {"tokens": int(lengths.sum())}
-    if not rewards:
+    if not rewards or rollouts.rewards is None:
         return metrics
     metrics["reward/mean"] = rollouts.rewards.mean().item()
     spread = rollouts.rewards.reshape(-1, rollouts.group_size)
@@ -64,6 +64,7 @@ def update_metrics(
         metrics["kl_old"] = masked_mean(moved, batch.mask).item()
         if clip_fraction is None:
             advantages = batch.advantages
+            assert advantages is not None
             advantages = advantages if advantages.ndim == 2 else advantages[:, None]
             log_ratio = logprobs - batch.old_logprobs
             if recipe.method.sequence_ratio:
@@ -101,11 +102,12 @@ class MetricsWriter:
     """
 
     def __init__(self, directory: Path | None, first_step: int = 0):
-        self.path = None if directory is None else directory / "metrics.jsonl"
+        self.path: Path | None = None
         self.history: list[dict] = []
         self.board = None
-        if self.path is None:
+        if directory is None:
             return
+        self.path = directory / "metrics.jsonl"
         if self.path.exists():
             self.history = [m for m in read_metrics(self.path) if m["step"] <= first_step]
         write_text(self.path, "".join(_line(metrics) for metrics in self.history))
@@ -139,7 +141,7 @@ class MetricsWriter:
 
     def close(self) -> None:
         """Flush TensorBoard's file."""
-        if self.board is not None:
+        if self.board is not None and self.path is not None:
             with write_errors_explained(self.path):
                 self.board.close()
 

@@ -34,7 +34,7 @@ class MicroBatches:
 
     def backward(
         self, read: Read, batch: Rollouts, loss_of: Callable, rows: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, object]:
+    ) -> tuple:
         """Put the gradient of ``loss_of(read(batch))[0]`` into the network's ``.grad``.
 
         Where `rows` (n,) bool is given, the others are known to get no gradient: they are not

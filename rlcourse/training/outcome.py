@@ -6,6 +6,7 @@ from pathlib import Path
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
+from rlcourse.policy import Policy
 from rlcourse.reports import RunRecord, read_run
 from rlcourse.reports.record import training_seconds, training_tokens
 from rlcourse.training.recipe import Recipe, load_recipe
@@ -17,13 +18,20 @@ class Run:
     """What training produced."""
 
     recipe: Recipe
-    policy: object  # None where a reward model was trained
+    policy: Policy | None  # None where a reward model was trained
     metrics: list[dict]  # one dict a step
     before: Evaluation | None = None
     after: Evaluation | None = None
     directory: Path | None = None
     reward_model: RewardModel | None = None
     pair_accuracy: Interval | None = None  # of the reward model on held-out pairs
+
+    @property
+    def trained(self) -> Policy | RewardModel:
+        """What the run trained."""
+        trained = self.policy if self.reward_model is None else self.reward_model
+        assert trained is not None, "the run is not through"
+        return trained
 
     @property
     def seconds(self) -> float:
@@ -71,8 +79,6 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     Raises:
         UserError: there is no finished run.
     """
-    from rlcourse.policy import Policy
-
     directory = Path(directory)
     if not (directory / "result.json").exists():
         raise UserError(f"{directory} holds no finished run")
@@ -104,5 +110,5 @@ def result(run: Run) -> dict:
             "evaluation": sum(e.tokens for e in evaluations.values() if e),
         },
         "versions": versions(),
-        "hardware": hardware((run.policy or run.reward_model).device),
+        "hardware": hardware(run.trained.device),
     }

@@ -304,6 +304,7 @@ def _pair(line: str, place: str) -> Pair:
         raise UserError(f"{place} is not JSON ({error}): mend or remove it") from None
     row = row if isinstance(row, dict) else {}
     texts = [row.get(name) for name in ("prompt", "chosen", "rejected")]
-    if not all(isinstance(text, str) for text in texts):
+    texts = [text for text in texts if isinstance(text, str)]
+    if len(texts) < 3:
         raise UserError(f"{place} must hold the texts prompt, chosen, rejected: mend or remove it")
     return Pair(*texts)

@@ -184,7 +184,8 @@ class Recipe:
         """One line a field: name, default, and what it is."""
         lines = []
         for f in fields(Recipe):
-            default = f.default if f.default is not dataclasses.MISSING else f.default_factory()
+            made = f.default_factory
+            default = f.default if made is dataclasses.MISSING else made()
             lines.append(f"{f.name:22} {default!s:12} {f.metadata['help']}")
         return "\n".join(lines)
 

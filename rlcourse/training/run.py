@@ -205,9 +205,11 @@ def _last_checkpoint(out: Path | None) -> str:
 
 def finish(run: Run) -> None:
     """Write the policy, the report and, last of all, ``result.json``."""
-    name, model = ("policy", run.policy) if run.policy else ("reward_model", run.reward_model)
-    with write_errors_explained(run.directory / name):
-        model.save(run.directory / name)
+    place = run.directory
+    assert place is not None, "only a run that has a directory is written"
+    name = "policy" if run.reward_model is None else "reward_model"
+    with write_errors_explained(place / name):
+        run.trained.save(place / name)
     record = run.record()
-    write_text(run.directory / "report.html", render_report(record, Recipe().to_dict()))
-    write_json(run.directory / "result.json", record.result)
+    write_text(place / "report.html", render_report(record, Recipe().to_dict()))
+    write_json(place / "result.json", record.result)

@@ -52,7 +52,7 @@ def value_head(policy: Policy) -> nn.Module:
     return model.to(device=policy.device, dtype=policy.model.dtype).eval()
 
 
-def token_scores(model: nn.Module, rollouts: Rollouts) -> Tensor:
+def token_scores(model, rollouts: Rollouts) -> Tensor:
     """The head's numbers (N, T+1), from the prompt's last token to the completion's end."""
     read = partial(hidden_states, model.base_model)
     recompute = uses_gradient_checkpointing(model)

@@ -83,7 +83,7 @@ class Progress(TrainerCallback):
     @property
     def history(self) -> list[dict]:
         """The metrics of all steps so far, those before a resume included."""
-        return self.writer.history
+        return self.writer.history if self.writer else []
 
     def close(self) -> None:
         """End the progress bar and TensorBoard's file."""
@@ -129,7 +129,7 @@ class Progress(TrainerCallback):
         seconds = time.perf_counter() - self.started
         metrics |= {"step": done, "lr": self.lr, "seconds": seconds, "tokens": self._tokens(done)}
         metrics["tokens_per_second"] = metrics["tokens"] / seconds
-        if self.recipe.eval_every and done % self.recipe.eval_every == 0:
+        if self.start and self.recipe.eval_every and done % self.recipe.eval_every == 0:
             metrics |= held_out_accuracy(self.job, self.start, self.unwrap(model), processing_class)
         self.writer.write(metrics)
         self.bar.set_postfix(local.shown_in_bar(metrics), refresh=False)

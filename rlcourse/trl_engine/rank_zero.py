@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from rlcourse.evaluation import Evaluation
 from rlcourse.files import write_json
@@ -49,7 +48,7 @@ def before_training(job: Job, resume: bool) -> Start:
     return Start(before, held_out)
 
 
-def held_out_accuracy(job: Job, start: Start, model: nn.Module, tokenizer) -> dict[str, float]:
+def held_out_accuracy(job: Job, start: Start, model, tokenizer) -> dict[str, float]:
     """How good `model`, as it is now, is on held-out problems or pairs; as a metric."""
     accuracy = None
     if not job.method.trains_policy:

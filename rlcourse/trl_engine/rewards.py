@@ -25,7 +25,8 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
         lengths = torch.tensor([len(ids) for ids in completion_ids])
         return overlong_penalty(lengths, recipe.max_tokens, recipe.overlong_buffer).tolist()
 
-    functions, weights = [correctness], [recipe.rewards["correctness"]]
+    functions: list[Callable] = [correctness]
+    weights = [recipe.rewards["correctness"]]
     if recipe.rewards["format"]:
         functions.append(format)
         weights.append(recipe.rewards["format"])

@@ -146,13 +146,15 @@ def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
         trainer, progress = processes.together(lambda: _ready(job, stop, start))
         run = _run_steps(job, trainer, progress, start)
         if progress.stopped:
-            said = local.how_it_stopped(run, progress.stopped) if processes.first else ""
+            said = local.how_it_stopped(run, progress.stopped) if run else ""
             processes.end_together(Interrupted(said, run, progress.stopped))
         trained = job.out / f"{TEMPORARY}trained"
         processes.together(partial(_save, trainer, trained))
         del trainer, progress  # and with them the optimizer's memory
         torch.cuda.empty_cache()
-        return processes.on_main(lambda: after_training(job, run, start, trained))
+        if run is None or start is None:  # in all but rank zero, which do as `on_main` does
+            return processes.together(lambda: None)
+        return processes.together(lambda: after_training(job, run, start, trained))
 
 
 def _ready(job: Job, stop: StopRequest, start: Start | None):
@@ -175,8 +177,8 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
             trainer.train(resume_from_checkpoint=str(saved) if saved else None)
     except NonFinite as error:  # met by all processes at once: the gradient is their sum
         last = job.last_checkpoint()
-        last = f"the last checkpoint is {last}" if last else "there is no checkpoint yet"
-        processes.end_together(NonFinite(f"{error}; {last}"))
+        said = f"the last checkpoint is {last}" if last else "there is no checkpoint yet"
+        processes.end_together(NonFinite(f"{error}; {said}"))
     except UserError as error:
         processes.fail(error)
     except RuntimeError as error:
@@ -188,7 +190,7 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
         processes.fail(UserError("another process ended, so this one ends, too"))
     finally:
         progress.close()
-    if not processes.first:
+    if start is None:  # not rank zero
         return None
     return Run(job.recipe, None, progress.history, start.before, directory=job.out)
 

@@ -8,6 +8,7 @@ import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -31,7 +32,7 @@ from rlcourse.trl_engine.settings import (
 )
 
 
-def make_trainer(job: Job) -> tuple[object, Rows]:
+def make_trainer(job: Job) -> tuple[Any, Rows]:
     """TRL's trainer of this job's recipe, and the rows that it trains on.
 
     Every process makes its own, from the same files.
@@ -45,7 +46,7 @@ def make_trainer(job: Job) -> tuple[object, Rows]:
 
     recipe, kind = job.recipe, TRAINERS[job.recipe.algorithm]
     policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
-    rows, weights, extras = rows_of(job, policy), [], {}
+    rows, weights, extras = rows_of(job, policy), list[float](), dict[str, Any]()
     if job.method.samples:
         require_no_sense_of_place(policy)
         extras["reward_funcs"], weights = reward_functions(recipe, job.task)
@@ -165,10 +166,12 @@ def quiet() -> Iterator[None]:
             logging.set_verbosity(level)
 
 
-def _like_ours(base: type, policy, recipe: Recipe, updates: int) -> type:
+def _like_ours(base: Any, policy, recipe: Recipe, updates: int) -> type:
     """The trainer `base` with this recipe's prompts, learning rate and weight decay."""
 
     class Trainer(base):
+        lr_scheduler: Any
+
         def create_scheduler(self, num_training_steps, optimizer=None):
             """The local engine's learning rate, which all updates of a step share."""
             if self.lr_scheduler is None:

@@ -133,6 +133,7 @@ def test_every_shipped_recipe_has_a_plan_that_can_be_printed(name):
     found = plan(name)
     text = plan_table(found)
     assert text.startswith("ESTIMATE, nothing was measured")
+    assert text.splitlines()[1].startswith("EXPERIMENTAL until a GPU")
     amounts = [line.amount for line in lines_of(found.work)]
     assert min(amounts) > 0
     assert all(gpu in text for gpu in GPUS)
@@ -168,3 +169,8 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(arguments, said):
     result = run(*arguments)
     assert result.exit_code == 1 and isinstance(result.exception, UserError)
     assert said in str(result.exception)
+
+
+def test_a_gpu_without_bfloat16_is_told_with_the_precision_it_has():
+    table = plan_table(plan("gsm8k_grpo", gpu="T4"))
+    assert "dtype=float32" in table and "25% of 8.1 TFLOP/s" in table
