@@ -23,7 +23,7 @@ def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]
         f"--ServerApp.root_dir={directory}",
         f"--LabApp.default_url=/lab/tree/{path}",  # also in the address that is printed
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it at once
-        "--ServerApp.log_level=WARN",  # the address is printed all the same
+        "--log-level=ERROR",  # the address is printed all the same
     ]
     if not browser:
         words.append("--no-browser")
