@@ -57,7 +57,8 @@ def _raised_as_interrupts() -> Iterator[None]:
 
     names = ("SIGTERM", "SIGHUP", "SIGINT")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.signal(number, interrupt) for number in numbers}
+    heard = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:
