@@ -26,7 +26,7 @@ def lab(
     """
     chosen = chosen_lesson(lesson)
     copied = copy_lessons(directory or default_directory())
-    print(copied, flush=True)
+    print(f"{copied}\nJupyterLab opens on them; Ctrl-C ends it.", flush=True)
     raise typer.Exit(open_lab(copied.directory, chosen, browser, port))
 
 

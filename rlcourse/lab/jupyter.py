@@ -23,7 +23,7 @@ def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]
         f"--ServerApp.root_dir={directory}",
         f"--LabApp.default_url=/lab/tree/{path}",  # also in the address that is printed
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it at once
-        "--ServerApp.log_level=WARN",  # the address is printed all the same
+        "--log-level=ERROR",  # the address is printed all the same
     ]
     if not browser:
         words.append("--no-browser")
@@ -57,7 +57,8 @@ def _raised_as_interrupts() -> Iterator[None]:
 
     names = ("SIGTERM", "SIGHUP", "SIGINT")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.signal(number, interrupt) for number in numbers}
+    heard = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ still have theirs is unchanged, and is renewed when the course's changes; any ot
 student's.
 """
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import rlcourse
 from rlcourse.errors import UserError
-from rlcourse.files import TEMPORARY, write_errors_explained
+from rlcourse.files import TEMPORARY
 from rlcourse.lab.answers import answered_cells
 
 MANIFEST = ".rlcourse-lessons.json"
@@ -222,10 +223,12 @@ def _read_manifest(directory: Path) -> dict[str, Checksums]:
 def _write(path: Path, content: bytes) -> None:
     """All or nothing, and byte for byte: line ends must not change what the checksum is of."""
     temporary = path.with_name(TEMPORARY + path.name)
-    with write_errors_explained(path):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(content)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        reason = error.strerror or error
+        raise UserError(f"{path} could not be written ({reason}): choose another folder") from error

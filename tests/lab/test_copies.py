@@ -1,5 +1,6 @@
 """The student's copy of the lessons: what is renewed, and what is never written over."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -161,6 +162,20 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(course, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="could not be written"):
         copy_lessons(tmp_path / "file" / "mine")
+
+
+def test_a_write_that_fails_leaves_the_old_lesson_and_nothing_half(course, copy, monkeypatch):
+    def full(self, content):
+        Path.open(self, "wb").close()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write(course, notebook("version 2"))
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="No space left"):
+        patch.setattr(Path, "write_bytes", full)
+        copy_lessons(copy)
+    assert "version 1" in text_of(copy)
+    assert [path.name for path in (copy / FIRST).iterdir()] == [f"{FIRST}.ipynb"]
+    assert copy_lessons(copy).renewed == (FIRST,)
 
 
 def test_the_copy_one_stands_in_is_used_and_not_a_copy_in_the_copy(copy, tmp_path, monkeypatch):

@@ -74,5 +74,6 @@ def test_the_printed_address_is_the_lesson_s_and_jupyterlab_ends_with_the_comman
         with pytest.raises(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
             pass
     finally:
-        process.kill()
+        process.terminate()  # a killed one could not take JupyterLab along
         process.stdout.close()
+        process.wait(60)
