@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -285,17 +286,22 @@ _LIBRARIES = tuple(
 )
 
 
+@lru_cache(maxsize=1000)  # of a thousand frames of a recursion, all lie in one file
+def _is_library(filename: str) -> bool:
+    return str(Path(filename).resolve()).startswith(_LIBRARIES)
+
+
 def _failure(error: BaseException) -> Failure:
     frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not str(Path(frame.filename).resolve()).startswith(_LIBRARIES)
+        (frame.f_code, line_number)
+        for frame, line_number in traceback.walk_tb(error.__traceback__)
+        if not _is_library(frame.f_code.co_filename)
     ]
     place: dict[str, Any] = {}
     if frames:
-        last = frames[-1]
-        line = last.line or linecache.getline(last.filename, last.lineno or 0).strip()
-        place = {"line_number": last.lineno, "line": line[:PRINTED_LIMIT], "function": last.name}
+        code, number = frames[-1]
+        line = linecache.getline(code.co_filename, number or 0).strip()
+        place = {"line_number": number, "line": line[:PRINTED_LIMIT], "function": code.co_name}
     try:
         message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
     except Exception:  # an exception of the student's own, which cannot say what it is

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,25 +21,25 @@ def only_one(path: Path, seconds: float, otherwise: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         end = time.monotonic() + seconds
-        while not _locked(file):
+        while _locked(file) is False:
             if time.monotonic() >= end:
                 raise UserError(otherwise)
             time.sleep(0.02)
         yield
 
 
-def _locked(file) -> bool:
-    """Whether the lock is ours now; also where the system or the file system has none."""
+def _locked(file) -> bool | None:
+    """Whether the lock is ours now; None where the system or the file system has no locks."""
     try:
         import fcntl
     except ImportError:
-        return True
+        return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        pass
+        return None
     return True
 
 
@@ -54,11 +55,12 @@ def scratch_directory() -> Iterator[Path]:
 
 
 def remove_abandoned(where: Path) -> None:
-    """Remove scratch directories whose grader is gone: nobody holds their lock."""
+    """Remove scratch directories of ours whose grader is gone: nobody holds their lock."""
     for directory in where.glob(f"{SCRATCH}*"):
-        with suppress(OSError, UserError):
-            if time.time() - directory.lstat().st_mtime > SETTLED and not directory.is_symlink():
-                lock = directory / ".lock"
-                if lock.is_file() and directory.stat().st_uid == os.getuid():
-                    with only_one(lock, 0, "its grader is at work"):
+        with suppress(OSError):
+            found = directory.lstat()
+            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+            if ours and time.time() - found.st_mtime > SETTLED:
+                with (directory / ".lock").open("r") as file:
+                    if _locked(file) is True:
                         shutil.rmtree(directory, ignore_errors=True)

@@ -60,7 +60,7 @@ def kill_one(course: Path, rng: random.Random) -> str:
 
 
 def verify(course: Path, written: dict[str, int]) -> dict[str, int]:
-    """What is finished now; AssertionError if a finished one was touched, or the file broken."""
+    """What is finished now. ``AssertionError`` if that was touched, or the gradebook is broken."""
     now = finished(course)
     assert {s: now.get(s) for s in written} == written, "something done was done again"
     if (course / "gradebook.db").exists():

@@ -1,14 +1,15 @@
 """No answer makes a check raise; the engine's last resort is not needed for any that we know."""
 
 import random
+from pathlib import Path
 
 import pytest
 import torch
 
 from rlcourse import check
-from rlcourse.checks import comparing
+from rlcourse.checks import calling, comparing
 from rlcourse.checks import exam as engine
-from rlcourse.checks.calling import call, call_all, describe
+from rlcourse.checks.calling import Case, call, call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.exercises import all as every
@@ -138,3 +139,19 @@ def test_errors_that_cannot_speak_and_arguments_that_were_destroyed_are_errors_o
     assert call(silent, case).error.type == "Silent"
     assert call(leaving, case).error.type == "GeneratorExit"
     assert call(destroying, case, repeat=True).error.type == "TypeError"
+
+
+def test_of_a_thousand_frames_in_one_file_the_file_is_looked_up_once(monkeypatch):
+    def endless(x):
+        return endless(x)
+
+    looked_up = []
+    monkeypatch.setattr(calling, "Path", lambda name: looked_up.append(name) or Path(name))
+    calling._is_library.cache_clear()
+    error = call(endless, Case("", {"x": 1})).error
+    assert (error.type, error.function, error.line) == (
+        "RecursionError",
+        "endless",
+        "return endless(x)",
+    )
+    assert looked_up.count(__file__) == 1
