@@ -3,7 +3,8 @@
 Untrusted (``server``, ``worker``, ``noop_*``): a process without references, files, network or
 company, which runs a submission's cells and calls its functions. Trusted (``engine``, ``sandbox``,
 ``judging``, ``paper``, ``gradebook``): reads submissions, draws cases, compares what comes back
-over the pipe (``protocol``) with right answers, and writes nbgrader's gradebook. ``isolation`` and
+over the pipe (``protocol``) with right answers, and writes nbgrader's gradebook. All that a student
+sent is read (``reading``) in processes that may be lost (``disposable``). ``isolation`` and
 ``syscalls`` are the walls between them, ``visible`` lists what can be read inside them;
 ``nbgrader_plugin`` puts the same engine under nbgrader's own autograde.
 

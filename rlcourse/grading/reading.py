@@ -29,6 +29,7 @@ from rlcourse.grading.sandbox import (
 )
 from rlcourse.grading.submission import REFUSED, UNREADABLE, Rejected, parse, rebuild
 
+MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of code
 LARGEST_NOTEBOOK = 48 * 2**20  # bytes, with what was added in grading
 # Runs the lesson's cells that show off finished functions, too; they take a second or two.
 SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
@@ -87,7 +88,27 @@ class Reader:
             transcript = sandbox.run([SHOW, *steps])
         marks = self.exam.judge(transcript)
         nbgrader_side.annotate(notebook, transcript, marks, transcript.incidents)
+        shorten(notebook)
         return Read(notebook, marks, tuple(transcript.incidents))
+
+
+def shorten(notebook: NotebookNode) -> None:
+    """Cut code that nobody would read, now that it has run: the pages that show the notebook color
+    it, which takes the square of the length of a line."""
+    left = MOST_SHOWN
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = _shortened(cell.source, min(left, LONGEST_SHOWN))
+            left -= len(cell.source)
+
+
+def _shortened(source: str, most: int) -> str:
+    most = max(most, 0)
+    lines = source[:most].split("\n")
+    if len(source) <= most and max(map(len, lines)) <= LONGEST_LINE:
+        return source
+    cut = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…" for line in lines]
+    return "\n".join([f"# shortened: {len(source)} characters were handed in", *cut])
 
 
 class RemoteSandbox(Sandbox):

@@ -82,6 +82,7 @@ forged(
     """
     channel.sendall(message(b'{"list":[' + b'{"list":[]},' * 1_000_000 + b"1]}"))
 """,
+    status=None,  # refused, or a busy machine is still sending it
 )
 forged(
     "a pickle that runs a command",

@@ -199,7 +199,7 @@ def read_notebook(data: bytes) -> None:
 
 
 def fuzz_notebooks(number: int) -> None:
-    @examples(-(-number // 4))
+    @examples(-(-number // 2))
     @given(NOTEBOOKS, st.randoms(use_true_random=False))
     def run(notebook, rng):
         data = json.dumps(notebook).encode()

@@ -1,0 +1,30 @@
+"""What is left of a submission after it is read can be shown at once."""
+
+import classroom as room
+import pytest
+from nbconvert.filters.highlight import Highlight2HTML
+from nbformat.v4 import new_code_cell, new_notebook
+
+from rlcourse.grading.reading import LONGEST_LINE, LONGEST_SHOWN, MOST_SHOWN, shorten
+
+
+@pytest.mark.parametrize("piece", ["a.", "@", "%", "a?", "{", "(", "in ", "a?\n", "f'{"])
+def test_code_is_short_enough_to_be_colored(piece):
+    """Dots alone, 20,000 characters on one line, took nbconvert half a minute."""
+    notebook = new_notebook(cells=[new_code_cell((piece * 200_000)[:200_000])])
+    shorten(notebook)
+    source = notebook.cells[0].source
+    assert len(source) <= LONGEST_SHOWN + 10_000
+    assert max(map(len, source.split("\n"))) <= LONGEST_LINE + 1
+    assert "shortened" in source and "200000" in source
+    Highlight2HTML(pygments_lexer="ipython3")(source)
+
+
+def test_many_cells_share_one_limit_and_what_people_write_stays(template):
+    notebook = new_notebook(cells=[new_code_cell("x = 1\n" * 3000) for _ in range(50)])
+    shorten(notebook)
+    assert sum(len(cell.source) for cell in notebook.cells) < MOST_SHOWN + 50 * 100
+    solved = room.solved(template)
+    before = [cell.source for cell in solved.cells]
+    shorten(solved)
+    assert [cell.source for cell in solved.cells] == before
