@@ -104,7 +104,9 @@ def _draw_completions(
                 f"it must return one token id per row, shape {tuple(rows.shape)}."
             )
         tokens[rows, t] = drawn
-        logprobs[rows, t] = chosen_logprobs(logits, drawn, temperature)
+        scaled = logits / temperature
+        chosen = scaled.gather(1, drawn.unsqueeze(1)).squeeze(1)
+        logprobs[rows, t] = chosen - scaled.logsumexp(1)
         alive = alive & ~torch.isin(drawn, eos)
         if t + 1 == max_tokens:
             break
@@ -120,9 +122,3 @@ def _draw_completions(
                 decoder.keep(survivors)
         logits = decoder.read(drawn)
     return tokens[:, : t + 1], logprobs[:, : t + 1]
-
-
-def chosen_logprobs(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """Log-probs (N,) in nats of `tokens` (N,) under softmax(`logits` (N, V) / temperature)."""
-    logits = logits / temperature
-    return logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
