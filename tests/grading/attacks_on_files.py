@@ -95,7 +95,7 @@ looking("archives and caches of installers", """
 for root, name in walk("/"):
     if name.endswith((".whl", ".egg", ".tar.gz", ".zip")) and "rlcourse" in name:
         print("LEAK", root, name)
-for path in (os.path.expanduser("~/.cache"), "/root/.cache", "/root/.local", "/var/cache"):
+for path in (os.path.expanduser("~/.cache"), "/var/cache"):
     try: print("LEAK", path, os.listdir(path)[:3])
     except OSError: pass
 """)
