@@ -1,0 +1,51 @@
+"""The library that a submission may import holds nothing that solves an exercise of its lesson."""
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlcourse.checks.exam import Exam, judge
+from rlcourse.exercises import all as all_exercises
+from rlcourse.grading import protocol, visible
+from rlcourse.grading.library import write_library
+
+LESSONS = sorted({exercise.lesson for exercise in all_exercises()})
+SWEEP = Path(__file__).with_name("library_sweep.py")
+
+
+def agreeing(exam: Exam, outcomes) -> float:
+    triples = zip(exam.cases, exam.expected, outcomes, strict=True)
+    return sum(not judge(exam.exercise, *triple) for triple in triples) / len(exam.cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_function_of_the_students_library_solves_an_exercise(lesson, tmp_path):
+    write_library(tmp_path / "library", [e for e in all_exercises() if e.lesson >= lesson])
+    exams = {e.name: Exam(e, 1) for e in all_exercises() if e.lesson == lesson}
+    questions = {
+        name: {
+            "parameters": list(inspect.signature(exam.exercise.reference).parameters),
+            "cases": [case.question() for case in exam.cases],
+        }
+        for name, exam in exams.items()
+    }
+    (tmp_path / "questions").write_bytes(protocol.dumps(questions))
+    done = subprocess.run(
+        [sys.executable, "-I", SWEEP, tmp_path / "library", json.dumps(visible.package_paths()),
+         tmp_path / "questions", tmp_path / "answers"],
+        capture_output=True, text=True, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-2]) > 40
+    solved = [
+        (path.name, function)
+        for path in (tmp_path / "answers").iterdir()
+        for function, outcomes in protocol.loads(path.read_bytes()).items()
+        if agreeing(exams[path.name], outcomes) > 0.8
+    ]
+    assert solved == []
