@@ -33,7 +33,8 @@ class Case:
 
     The gradient is recorded for the arguments named in ``differentiable``, and for those in
     ``constants``, which should get none. ``atol`` replaces the tolerance where results are
-    statistical. With ``raises`` the type of the exception is compared, and nothing else.
+    statistical. With ``raises`` the type of the exception is compared, and nothing else. A case
+    at the ``edge`` asks for care, not for the idea: an empty row, another dtype, an error.
     """
 
     label: str
@@ -42,6 +43,7 @@ class Case:
     constants: tuple[str, ...] = ()
     atol: float | None = None
     raises: bool = False
+    edge: bool = False
 
     @property
     def track(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from rlcourse.checks.naming import find_mistake
 from rlcourse.checks.result import Example, Result
 
 PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
+ALMOST_CREDIT = 0.8  # at least, for one that is right on all but cases at the edge
 
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
@@ -78,9 +79,19 @@ class Exam:
             example=None if self.hidden else Example.of(failed, at),
         )
 
+    def _edges(self, failing: list[int]) -> tuple[str, ...]:
+        """The failing cases in words, if all of them lie at the edge."""
+        cases = [self.cases[i] for i in failing]
+        return tuple(case.label for case in cases) if all(c.edge for c in cases) else ()
+
+    def _partial_credit(self, failing: list[int]) -> float:
+        if self._edges(failing):
+            at_the_edge = sum(case.edge for case in self.cases)
+            return ALMOST_CREDIT + (1 - ALMOST_CREDIT) * (1 - len(failing) / at_the_edge)
+        return PARTIAL_CREDIT * (1 - len(failing) / len(self.cases))
+
     def _result(self, outcomes, failing, passed=False, unwritten=False, **found) -> Result:
         agreeing = len(outcomes) - len(failing)
-        share = agreeing / len(outcomes)
         spoken = next((o.printed for o in outcomes if o.printed), "")
         warned = next((o.warnings[0] for o in outcomes if o.warnings), "")
         return Result(
@@ -89,7 +100,8 @@ class Exam:
             section=self.exercise.section,
             passed=passed,
             unwritten=unwritten,
-            score=1.0 if passed else 0.0 if unwritten else PARTIAL_CREDIT * share,
+            score=1.0 if passed else 0.0 if unwritten else self._partial_credit(failing),
+            edges=self._edges(failing),
             max_points=float(self.exercise.points),
             agreeing=agreeing,
             cases=len(outcomes),

@@ -8,7 +8,7 @@ from torch import Tensor
 from rlcourse.checks.comparing import Difference, Tolerance
 from rlcourse.checks.result import Example, Result
 
-GREEN, RED = "#2a9d5c", "#d1553b"  # readable on white and on black
+GREEN, AMBER, RED = "#2a9d5c", "#c98a1b", "#d1553b"  # readable on white and on black
 GREY = "rgba(128, 128, 128, .6)"
 POSITIVE, NEGATIVE = "0, 114, 178", "213, 94, 0"  # blue and vermilion, told apart by everyone
 HATCH = "repeating-linear-gradient(45deg, transparent 0 4px, rgba(128, 128, 128, .45) 4px 5px)"
@@ -62,7 +62,7 @@ def result_html(result: Result) -> str:
     if not result.passed:
         parts.append(folded("A hint", prose(result.first_hint)))
         parts.append(f'<div style="opacity: .7">{prose(result.footer)}</div>')
-    return box("".join(parts), GREEN if result.passed else RED)
+    return box("".join(parts), GREEN if result.passed else AMBER if result.edges else RED)
 
 
 def _example_html(example: Example) -> str:
