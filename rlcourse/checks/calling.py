@@ -41,7 +41,8 @@ class Case:
     With ``tracked`` the gradient is recorded for every floating tensor, whoever it belongs to; it
     is compared for those in ``differentiable``, and for those in ``constants``, which should get
     none. ``atol`` replaces the tolerance where results are statistical. With ``raises`` the type of
-    the exception is compared, and nothing else.
+    the exception is compared, and nothing else. A case at the ``edge`` asks for care, not for the
+    idea: an empty row, another dtype, an error.
     """
 
     label: str
@@ -51,6 +52,7 @@ class Case:
     atol: float | None = None
     raises: bool = False
     tracked: bool = False
+    edge: bool = False
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from rlcourse.checks import patterns
 from rlcourse.checks.calling import TORCH_GENERATOR, Case, Facts, Opaque, Outcome, describe
 from rlcourse.checks.comparing import BESIDES, Difference
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.specs import MODE, Spec
+from rlcourse.checks.show import size_of
+from rlcourse.checks.specs import MODE
 
 Answer = str | tuple[str, int] | None  # a sentence, and which case it speaks of
 
@@ -380,19 +381,6 @@ def _is_unexpectedly_infinite(d: Difference) -> bool:
 
 def _familiarity(case: Case) -> tuple[bool, int]:
     return not case.label.startswith("worked"), size_of(case.arguments)
-
-
-def size_of(value: Any) -> int:
-    """How many numbers and letters a reader of `value` would see."""
-    if isinstance(value, Tensor):
-        return value.numel()
-    if isinstance(value, dict):
-        return sum(map(size_of, value.values()))
-    if isinstance(value, list | tuple):
-        return sum(map(size_of, value))
-    if isinstance(value, Spec):
-        return size_of(value.options)
-    return len(value) if isinstance(value, str) else 1
 
 
 def _is_numeric(value: Any) -> bool:

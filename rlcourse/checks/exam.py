@@ -16,9 +16,8 @@ from rlcourse.checks.naming import find_mistake
 from rlcourse.checks.result import Example, Result
 from rlcourse.checks.specs import Spec
 
-# At most, for a function that agrees on some cases only; on all, where what is wrong with it
-# cannot be seen in its numbers.
-PARTIAL_CREDIT = 0.5
+PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
+ALMOST_CREDIT = 0.8  # at least, for one that is right on all but cases at the edge
 
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
@@ -81,15 +80,16 @@ class Exam:
             return self._result(outcomes, failing, passed=True)
         if _is_unwritten(facts, outcomes):
             return self._result(outcomes, failing, unwritten=True)
-        proven = sum(any(d.kind not in UNPROVEN for d in found) for found in failed.differences)
+        edges = self._edges(failed)
+        told = {"credit": self._partial_credit(failed, edges), "edges": edges}
         try:
             found = self._explained(failed)
-            result = self._result(outcomes, failing, proven=proven, **found)
+            result = self._result(outcomes, failing, **told, **found)
             str(result)  # what cannot be shown is not explained either
             return result
         except Exception as error:
             sentences = tuple(last_resort(failed, error))
-            return self._result(outcomes, failing, proven=proven, sentences=sentences)
+            return self._result(outcomes, failing, **told, sentences=sentences)
 
     def _explained(self, failed: FailedCheck) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
@@ -126,11 +126,34 @@ class Exam:
             and identical(outcomes[i].value, outcomes[j].value)
         ]
 
-    def _result(
-        self, outcomes, failing, passed=False, unwritten=False, proven=0, **found
-    ) -> Result:
+    def _edges(self, failed: FailedCheck) -> tuple[str, ...]:
+        """What is missing in words, where nothing is wrong at the core.
+
+        A gradient of a constant, or a changed argument, is no core either: the numbers are right,
+        and in a graded run only the side that answers can see it.
+        """
+        words: dict[str, None] = {}
+        for i in failed.failing:
+            kinds = {d.kind for d in failed.differences[i]}
+            if self.cases[i].edge and not kinds <= set(UNPROVEN):
+                words[self.cases[i].label] = None
+            elif kinds <= set(UNPROVEN):
+                words |= dict.fromkeys(UNPROVEN[kind] for kind in sorted(kinds))
+            else:
+                return ()
+        return tuple(words)
+
+    def _partial_credit(self, failed: FailedCheck, edges: tuple[str, ...]) -> float:
+        if not edges:
+            wrong = sum(any(d.kind not in UNPROVEN for d in f) for f in failed.differences)
+            return PARTIAL_CREDIT * (1 - wrong / len(self.cases))
+        at_the_edge = [i for i, case in enumerate(self.cases) if case.edge]
+        kept = len(set(at_the_edge) - set(failed.failing)) / max(len(at_the_edge), 1)
+        only_there = set(failed.failing) <= set(at_the_edge)
+        return ALMOST_CREDIT + (1 - ALMOST_CREDIT) * kept * only_there
+
+    def _result(self, outcomes, failing, passed=False, unwritten=False, credit=0.0, **found):
         agreeing = len(outcomes) - len(failing)
-        share = 1 - proven / len(outcomes)
         spoken = next((o.printed for o in outcomes if o.printed), "")
         warned = next((o.warnings[0] for o in outcomes if o.warnings), "")
         return Result(
@@ -139,7 +162,7 @@ class Exam:
             section=self.exercise.section,
             passed=passed,
             unwritten=unwritten,
-            score=1.0 if passed else 0.0 if unwritten else PARTIAL_CREDIT * share,
+            score=1.0 if passed else 0.0 if unwritten else credit,
             max_points=float(self.exercise.points),
             agreeing=agreeing,
             cases=len(outcomes),

@@ -55,6 +55,9 @@ from torch import Tensor
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 
+# How the labels of cases begin that ask for care and not for the idea, in every exercise.
+EDGES = ("an empty row", "every row empty", "a float mask", "a mask of integers", "float32")
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -115,7 +118,12 @@ class Exercise:
         if constants := _present(self.constants, drawn[0]):
             names = " and ".join(constants)
             drawn.append(replace(drawn[0], label=f"{names} with a graph", constants=constants))
-        return tuple(drawn)
+        return tuple(replace(case, edge=_is_at_the_edge(case)) for case in drawn)
+
+
+def _is_at_the_edge(case: Case) -> bool:
+    kind = case.label.partition(",")[0]
+    return case.edge or case.raises or bool(case.constants) or kind in EDGES
 
 
 def _present(names: tuple[str, ...], case: Case) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from rlcourse.checks.comparing import Difference, Tolerance
 if TYPE_CHECKING:  # a result shows itself by what is here
     from rlcourse.checks.result import Example, Result
 
-GREEN, RED = "#2a9d5c", "#d1553b"  # readable on white and on black
+GREEN, AMBER, RED = "#2a9d5c", "#c98a1b", "#d1553b"  # readable on white and on black
 GREY = "rgba(128, 128, 128, .6)"
 POSITIVE, NEGATIVE = "0, 114, 178", "213, 94, 0"  # blue and vermilion, told apart by everyone
 HATCH = "repeating-linear-gradient(45deg, transparent 0 4px, rgba(128, 128, 128, .45) 4px 5px)"
@@ -65,7 +65,7 @@ def result_html(result: "Result") -> str:
     if not result.passed:
         parts.append(folded("A hint", prose(result.first_hint)))
         parts.append(f'<div style="opacity: .7">{prose(result.footer)}</div>')
-    return box("".join(parts), GREEN if result.passed else RED)
+    return box("".join(parts), GREEN if result.passed else AMBER if result.edges else RED)
 
 
 def _example_html(example: "Example") -> str:

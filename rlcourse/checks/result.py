@@ -81,6 +81,7 @@ class Result:
     minutes: int
     first_hint: str
     unwritten: bool = False
+    edges: tuple[str, ...] = ()  # the failing cases in words, if all of them lie at the edge
     mistake: str | None = None  # name of the declared mistake that reproduces the answer
     sentences: tuple[str, ...] = ()
     example: Example | None = None
@@ -95,6 +96,10 @@ class Result:
     def headline(self) -> str:
         if self.unwritten:
             return f"✗ {self.exercise} is not written yet"
+        if self.edges:
+            many = "some things are" if len(self.edges) > 1 else "one thing is"
+            named = ", ".join(f"“{label}”" for label in self.edges[:3])
+            return f"≈ {self.exercise}   right; at the edge {many} missing: {named}"
         sign = "✓" if self.passed else "✗"
         earned = f" · {counted(self.points, 'point')}" if self.passed and self.max_points else ""
         return f"{sign} {self.exercise}   {self.agreeing} of {self.cases} cases agree{earned}"

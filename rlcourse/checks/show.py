@@ -56,6 +56,19 @@ def show_pair(expected: Any, actual: Any) -> tuple[str, str]:
     return pair
 
 
+def size_of(value: Any) -> int:
+    """How many numbers and letters a reader of `value` would see."""
+    if isinstance(value, Tensor):
+        return value.numel()
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(size_of, value))
+    if isinstance(value, Spec):
+        return size_of(value.options)
+    return len(value) if isinstance(value, str) else 1
+
+
 def _show_tensor(value: Tensor, digits: int) -> str:
     if value.numel() > LARGEST or (value.ndim > 1 and not value.numel()):
         kind = str(value.dtype).removeprefix("torch.")

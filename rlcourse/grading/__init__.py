@@ -13,8 +13,8 @@ process never sees, and whether a function gives the same twice is seen from out
 the same again. But that no gradient reaches a constant, and that no argument was changed, only that
 process can see, and student code owns it. It is not told which arguments count as constant: it is
 asked for the gradient of every one, and has to know which of them are 0, which is what the exercise
-teaches. Whoever knows, and lies for want of a ``detach``, gains at most half of that exercise's
-points, since a function whose numbers are all right keeps the other half.
+teaches. Whoever knows, and lies for want of a ``detach``, gains at most a fifth of that exercise's
+points, since a function whose numbers are all right has the other four.
 """
 
 from importlib import import_module

@@ -1,0 +1,62 @@
+"""Right in the idea and careless at the edge is almost right, and earns most of the points."""
+
+import pytest
+
+from rlcourse import check, exercises
+from rlcourse.algorithms import masked_mean, pass_at_k
+from rlcourse.checks.html import AMBER, RED
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+
+def unguarded(n, c, k):
+    try:
+        return pass_at_k(n, c, k)
+    except ValueError:
+        return 1.0
+
+
+def bool_mask_only(x, mask, dim=None):
+    if mask.is_floating_point():
+        raise TypeError("a bool mask, please")
+    return masked_mean(x, mask, dim)
+
+
+@pytest.mark.parametrize(
+    ("name", "fn", "edge"),
+    [
+        ("pass_at_k", unguarded, "no try"),
+        ("masked_mean", bool_mask_only, "a float mask"),
+    ],
+)
+def test_right_on_all_core_cases_earns_most_of_the_points_and_is_called_almost_right(
+    name, fn, edge
+):
+    for hidden in (False, True):
+        result = check(fn, exercise=name, seed=0, hidden=hidden)
+        assert not result.passed and 0.8 <= result.score < 1
+        assert result.headline.startswith(f"≈ {name}   right; at the edge")
+        assert edge in result.headline
+        assert AMBER in result._repr_html_() and RED not in result._repr_html_()
+
+
+def test_one_edge_is_one_thing():
+    def bootstrap_interval(correct, level=0.95, resamples=2000, seed=0):
+        right = exercises.get("bootstrap_interval").reference
+        return right(correct, level, resamples, seed) if len(correct) else (0.0, 0.0)
+
+    assert "one thing is missing: “no scores”" in check(bootstrap_interval, seed=0).headline
+
+
+def test_wrong_on_a_core_case_is_wrong_however_many_edges_are_right():
+    result = check(lambda x, mask, dim=None: x.mean(), exercise="masked_mean", seed=0)
+    assert not result.edges and result.score <= 0.5 and result.headline.startswith("✗")
+
+
+@pytest.mark.parametrize("exercise", exercises.all(), ids=lambda exercise: exercise.name)
+def test_most_cases_of_an_exercise_are_about_its_idea(exercise):
+    cases = exercise.draw_cases(seed=0)
+    assert sum(case.edge for case in cases) < len(cases) / 2 and not cases[0].edge
