@@ -101,7 +101,7 @@ def test_scores_are_those_of_hugging_faces_own_forward(warm):
     alone = replace(rollouts, tokens=tokens).rows(slice(0, 1))
     n = int(alone.mask.sum())
     ids = torch.cat([alone.prompt_tokens, alone.tokens[:, :n]], dim=1)
-    expected = critic(input_ids=ids).logits.squeeze()  # pools the last token
+    expected = critic(input_ids=ids).logits.squeeze().float()  # pools the last token
     torch.testing.assert_close(token_scores(critic, alone)[0, n], expected, **ROUNDING)
 
 
