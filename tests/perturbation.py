@@ -1,9 +1,9 @@
 """What ``--perturbed=SEED`` changes, so that no test holds on one machine's rounding alone.
 
-The embedded model gets relative noise of 1e-6, about what another processor's arithmetic adds in a
-few steps. Every seed is shifted: the small models of the tests are drawn anew, and so is every
-problem, order, batch and completion. Within one run the same seed still draws the same, here and in
-the processes that tests start.
+The embedded model gets relative noise of 1e-6, some ten times the rounding of float32. Every seed
+of torch and of the package is shifted: the small models of the tests are drawn anew, and so is
+every problem, order, batch and completion. Within one run the same seed still draws the same, here
+and in the processes that tests start.
 """
 
 import os

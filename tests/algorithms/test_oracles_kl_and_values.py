@@ -125,7 +125,7 @@ def test_gradient_of_each_estimator_in_the_loss(length):
     _, probs, lp, ref = scored(policy, reference)
     reverse = gradient(policy.kl(reference), policy)
     forward = gradient(reference.kl(policy), policy)
-    assert (reverse - forward).norm() > 0.05 * reverse.norm()
+    assert (reverse - forward).norm() > 1e-3 * reverse.norm()  # of which 1e-7 is told apart
 
     # a sentence is one action here: its log-prob is the sum of its tokens'
     lp, ref = lp.sum(1, keepdim=True), ref.sum(1, keepdim=True)

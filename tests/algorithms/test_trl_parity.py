@@ -170,9 +170,13 @@ def test_token_mean_is_trls_bnpo_and_dapo(batch, loss_type):
 
 
 def test_clip_higher_is_trls_epsilon_high(batch):
-    result = ours(dapo_loss, batch, batch.old_logprobs, batch.advantages, batch.mask, clip_high=0.5)
-    theirs = trl_grpo(batch, "dapo", epsilon_high=0.5)
-    torch.testing.assert_close(result, theirs[:2], rtol=1e-12, atol=1e-14)
+    between = batch.logprobs.detach() - 0.3  # every ratio is 1.35, above 1.2 and below 1.5
+    for old_logprobs in (batch.old_logprobs, between):
+        batch.old_logprobs = old_logprobs
+        args = (old_logprobs, batch.advantages, batch.mask)
+        theirs = trl_grpo(batch, "dapo", epsilon_high=0.5)
+        result = ours(dapo_loss, batch, *args, clip_high=0.5)
+        torch.testing.assert_close(result, theirs[:2], rtol=1e-12, atol=1e-14)
     assert not torch.equal(theirs[1], trl_grpo(batch, "dapo")[1])
 
 

@@ -100,11 +100,19 @@ def test_a_batch_that_was_halved_stays_halved_when_resumed(policy, task, tmp_pat
 
 
 CHILD = """
-import sys
+import sys, time
 sys.path.insert(0, {here!r})
 from echo import echo_policy, echo_task
 from rlcourse.evaluation import evaluate_policy
+from rlcourse.policy import Policy
 from rlcourse.signals import Interrupted
+sample, calls = Policy.sample, []
+def sample_and_wait(self, *args, **options):
+    calls.append(1)
+    if len(calls) == 90:  # of two for each of 50 batches
+        time.sleep(60)  # for the signal that ends it, should that come late
+    return sample(self, *args, **options)
+Policy.sample = sample_and_wait
 try:
     evaluate_policy(echo_policy(), list(echo_task().evaluation) * 20, **{settings!r}, out={out!r})
 except Interrupted as error:

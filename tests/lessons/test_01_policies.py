@@ -103,5 +103,6 @@ def test_imitators_resemble_their_teachers():
         task = load_task("word_problems", seed=3, teacher=teacher)
         after[teacher] = train(recipe, policy=base, task=task, progress=False).after
     sloppy, clean = after["sloppy"], after["clean"]
-    assert float(clean.accuracy) > 0.4 > float(sloppy.accuracy)
+    # Three seeds: by .42 at least, and pass@8 by .36.
+    assert float(clean.accuracy) > float(sloppy.accuracy) + 0.2
     assert float(sloppy.pass_at[8]) > float(sloppy.accuracy) + 0.15, "it can do more than it does"

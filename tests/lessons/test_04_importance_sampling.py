@@ -34,9 +34,9 @@ def test_two_unequal_samples_are_worth_one_and_a_half():
 
 def test_effective_share_falls_exponentially_with_length():
     generator = torch.Generator().manual_seed(0)
-    log_ratio = 0.1 * torch.randn(4000, 64, generator=generator, dtype=torch.float64) - 0.005
+    log_ratio = 0.1 * torch.randn(20_000, 64, generator=generator, dtype=torch.float64) - 0.005
     weights = A.importance_weights(log_ratio, 0 * log_ratio, log_ratio < 9, level="sequence")
-    share = A.effective_sample_size(weights) / 4000
+    share = A.effective_sample_size(weights) / 20_000
     assert share.item() == pytest.approx(math.exp(-0.64), rel=0.1)
 
 
@@ -101,7 +101,7 @@ def test_a_batch_used_again_is_worth_less_as_completions_than_as_tokens():
     generator = torch.Generator().manual_seed(0)
     batch = policy.sample(prompts, group_size=4, max_tokens=32, generator=generator)
     advantages = torch.tensor([1.0, -1.0]).repeat(8)
-    optimizer, worth = torch.optim.AdamW(policy.parameters(), lr=1e-4), []
+    optimizer, worth = torch.optim.AdamW(policy.parameters(), lr=2e-5), []
     for _ in range(6):
         logprobs = policy.logprobs(batch)
         args = (logprobs.detach(), batch.old_logprobs, batch.mask)
@@ -112,5 +112,6 @@ def test_a_batch_used_again_is_worth_less_as_completions_than_as_tokens():
         A.off_policy_loss(logprobs, batch.old_logprobs, advantages, batch.mask).backward()
         optimizer.step()
     assert worth[0] == pytest.approx((1.0, 1.0), abs=1e-4)
-    assert worth[-1][0] < worth[2][0] < 0.999
-    assert worth[-1][0] < worth[-1][1] < 1
+    # Ten seeds: completions at most .49, tokens at least .54, and .37 apart.
+    assert worth[-1][0] < 0.8
+    assert worth[-1][0] + 0.1 < worth[-1][1] < 1

@@ -87,7 +87,8 @@ def test_two_points_are_seen_four_times_in_five_with_so_many_pairs():
     u = torch.rand(2000, n, generator=generator)
     difference = (u < (share + d) / 2).double() - (u > 1 - (share - d) / 2).double()
     z = difference.mean(dim=1) / (difference.std(dim=1) / n**0.5)
-    assert (z > 1.96).double().mean().item() == pytest.approx(0.8, abs=0.03)
+    shown = (z > 1.96).double().mean().item()
+    assert shown == pytest.approx(0.8, abs=0.045)  # five standard errors
 
 
 def test_the_text_between_tags_that_only_talk_about_themselves_is_no_answer():

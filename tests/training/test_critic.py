@@ -1,6 +1,7 @@
 """PPO: its critic sees what it should and learns; lesson 05's functions are those that train."""
 
 import inspect
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ from rlcourse.training import train
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint
 from rlcourse.training.critic import state_values
 from rlcourse.training.value_head import token_scores, value_head
+
+ROUNDING = {"rtol": 1e-5, "atol": 1e-6}  # Llama's norms compute in float32, in float64 models too
 
 
 def quiet(recipe, *out, **options):
@@ -44,17 +47,29 @@ def ppo(recipe):
     return lambda **changes: recipe("ppo", **settings | changes)
 
 
-def test_ppo_raises_the_reward_and_its_critic_learns(warm, task, ppo):
+def test_ppo_raises_the_reward_it_is_given(warm, task, ppo):
     run = quiet(
         ppo(steps=30, num_iterations=2, beta=0.01), policy=warm, task=task, reward=likes_sevens
     )
     rewards = [m["reward/mean"] for m in run.metrics]
+    # Six seeds, avx512 among them: .17 at most, then .98 at least.
     assert sum(rewards[:3]) / 3 < 0.3
-    assert sum(rewards[-3:]) / 3 > 0.8
-    assert run.metrics[0]["explained_variance"] == pytest.approx(0, abs=1e-6)  # V = 0
-    assert max(m["explained_variance"] for m in run.metrics) > 0.3
-    assert run.metrics[-1]["value_loss"] < run.metrics[0]["value_loss"]
+    assert sum(rewards[-3:]) / 3 > 0.6
     assert run.metrics[-1]["kl"] > 0
+
+
+def test_the_critic_learns_what_the_question_says_about_the_reward(warm, task, ppo):
+    """Under a policy that stands still: else what there is to explain vanishes as it learns."""
+
+    def large(questions):
+        return torch.tensor([float(int(question) >= 5) for question in questions])
+
+    still = ppo(steps=30, num_iterations=2, lr=1e-9)
+    metrics = quiet(still, policy=warm, task=task, reward=large).metrics
+    assert metrics[0]["explained_variance"] == pytest.approx(0, abs=1e-6)  # V = 0
+    # Six seeds: .97 at least.
+    assert sum(m["explained_variance"] for m in metrics[-5:]) / 5 > 0.5
+    assert metrics[-1]["value_loss"] < 0.5 * metrics[0]["value_loss"]
 
 
 def test_a_new_critic_values_everything_at_zero_and_is_the_policys_body(warm):
@@ -66,7 +81,7 @@ def test_a_new_critic_values_everything_at_zero_and_is_the_policys_body(warm):
 
 
 def test_a_value_depends_on_the_text_before_its_token_only(warm):
-    rollouts = warm.sample(["1?", "2 2?"], group_size=2, max_tokens=6)
+    rollouts = warm.double().sample(["1?", "2 2?"], group_size=2, max_tokens=6)
     critic = value_head(warm)
     torch.nn.init.normal_(critic.score.weight)
     values = state_values(critic, rollouts)
@@ -74,19 +89,20 @@ def test_a_value_depends_on_the_text_before_its_token_only(warm):
         changed = rollouts.tokens.clone()
         changed[:, t:] = 5
         other = state_values(critic, rollouts.__class__(**vars(rollouts) | {"tokens": changed}))
-        torch.testing.assert_close(other[:, : t + 1], values[:, : t + 1])
+        torch.testing.assert_close(other[:, : t + 1], values[:, : t + 1], **ROUNDING)
     assert (values[~rollouts.mask] == 0).all()
 
 
 def test_scores_are_those_of_hugging_faces_own_forward(warm):
-    rollouts = warm.sample(["1?", "2?"], group_size=2, max_tokens=6)
+    rollouts = warm.double().sample(["1?", "2?"], group_size=2, max_tokens=6)
     critic = value_head(warm)
     torch.nn.init.normal_(critic.score.weight)
-    alone = rollouts.rows(slice(0, 1))
+    tokens = rollouts.tokens.clamp(min=1)  # a sampled <pad> would be padding to Hugging Face
+    alone = replace(rollouts, tokens=tokens).rows(slice(0, 1))
     n = int(alone.mask.sum())
     ids = torch.cat([alone.prompt_tokens, alone.tokens[:, :n]], dim=1)
-    expected = critic(input_ids=ids).logits.squeeze()  # pools the last token
-    torch.testing.assert_close(token_scores(critic, alone)[0, n], expected)
+    expected = critic(input_ids=ids).logits.squeeze().float()  # pools the last token
+    torch.testing.assert_close(token_scores(critic, alone)[0, n], expected, **ROUNDING)
 
 
 NAMES = ["ppo_clip_loss", "gae", "value_loss", "kl_shaped_rewards", "whiten"]
@@ -203,13 +219,13 @@ def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
 
 
 def test_prompts_read_once_give_the_same_scores_and_gradients(warm):
-    rollouts = warm.sample(["1?", "2 2 2?"], group_size=4, max_tokens=6)
+    rollouts = warm.double().sample(["1?", "2 2 2?"], group_size=4, max_tokens=6)
     critic = value_head(warm)
     torch.nn.init.normal_(critic.score.weight)
     together = token_scores(critic, rollouts)
     rows = [token_scores(critic, rollouts.rows(slice(i, i + 1))) for i in range(8)]
     real = torch.nn.functional.pad(rollouts.mask, (1, 0), value=True)
-    torch.testing.assert_close(together[real], torch.cat(rows)[real])
+    torch.testing.assert_close(together[real], torch.cat(rows)[real], **ROUNDING)
     gradients = []
     for scores in (together, torch.cat(rows)):
         critic.zero_grad()

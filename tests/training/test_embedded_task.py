@@ -2,9 +2,11 @@
 
 import pytest
 
+from rlcourse.evaluation import greedy_accuracy
+from rlcourse.tasks import extract_answer, load_task
 from rlcourse.training import load_recipe, train
 
-SMALL = {"eval_problems": 100, "eval_samples": 1, "device": "cpu", "warm_start": None}
+SMALL = {"eval_problems": 0, "device": "cpu", "warm_start": None}
 ROLLOUTS = ("rejection_sampling", "reinforce", "rloo", "ppo", "grpo", "dr_grpo", "dapo", "gspo")
 SHORT = {name: {"steps": 15} for name in ROLLOUTS} | {"dpo": {"steps": 25, "questions": 200}}
 
@@ -12,20 +14,33 @@ SHORT = {name: {"steps": 15} for name in ROLLOUTS} | {"dpo": {"steps": 25, "ques
 @pytest.fixture(scope="module")
 def start():
     """The embedded model after its supervised warm start."""
-    return train("sft", progress=False).policy
+    return train(load_recipe("sft", eval_problems=0), progress=False).policy
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """Gives the share of a hundred held-out problems that a policy solves greedily."""
+    problems = load_task("word_problems").evaluation[:100]
+    return lambda policy: greedy_accuracy(policy, problems, 64, extract_answer)
+
+
+@pytest.fixture(scope="module")
+def before(start, solved):
+    return solved(start)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", SHORT)
-def test_every_method_raises_the_accuracy_on_held_out_problems(start, algorithm):
+def test_every_method_raises_the_accuracy_on_held_out_problems(start, before, solved, algorithm):
     recipe = load_recipe(algorithm, **SMALL, **SHORT[algorithm])
     run = train(recipe, policy=start, progress=False)
-    assert float(run.before.accuracy) < 0.3
-    assert float(run.after.accuracy) > float(run.before.accuracy) + 0.15
+    # Perturbed: .13, and then .66 (dpo) to .90; three more seeds are in the README.
+    assert before < 0.5
+    assert solved(run.policy) > before + 0.15
 
 
 @pytest.mark.slow
 def test_a_reward_model_tells_right_answers_from_wrong_ones(start):
-    recipe = load_recipe("reward_model", **SMALL, questions=200, steps=40)
+    recipe = load_recipe("reward_model", **SMALL | {"eval_problems": 100}, questions=200, steps=40)
     run = train(recipe, policy=start, progress=False)
     assert run.pair_accuracy.low > 0.6

@@ -43,6 +43,7 @@ def test_every_variant_raises_the_reward_it_is_given(warm, task, recipe, algorit
     changes |= {"lr": 5e-3, "overlong_buffer": 2 if algorithm == "dapo" else 0}
     run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
     rewards = [m["reward/mean"] for m in run.metrics]
+    # Five seeds: .16 at most, then .97 at least.
     assert sum(rewards[:3]) / 3 < 0.3
     assert sum(rewards[-3:]) / 3 > 0.7
 

@@ -20,12 +20,19 @@ from rlcourse.training.checkpoint import checkpoints
 
 HERE = Path(__file__).parents[1]
 CHILD = """
-import sys, torch
+import signal, sys, torch
 sys.path.insert(0, {here!r})
 from echo import echo_policy, echo_task, echo_recipe
 from rlcourse.errors import UserError
 from rlcourse.training import train
+from rlcourse.training.metrics import MetricsWriter
 torch.set_num_threads(1)
+write = MetricsWriter.write
+def write_and_wait(self, metrics):
+    write(self, metrics)
+    if len(self.history) == {last!r}:
+        signal.pause()  # for the signal that ends it, however late it comes
+MetricsWriter.write = write_and_wait
 try:
     train(echo_recipe(**{settings!r}), {out!r}, policy=echo_policy(), task=echo_task(),
           resume={resume!r}, progress=False)
@@ -40,7 +47,9 @@ def weights(policy):
 
 
 def start(out, settings, resume=False):
-    code = CHILD.format(here=str(HERE), settings=settings, out=str(out), resume=resume)
+    """A child that trains, and after its last step but one waits to be killed."""
+    values = {"settings": settings, "out": str(out), "last": settings["steps"] - 1}
+    code = CHILD.format(here=str(HERE), resume=resume, **values)
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=environment)
 
