@@ -10,8 +10,9 @@ from typing import Any
 
 from rlcourse.checks.calling import Case, Facts, Outcome, call_all, identical, one_thread
 from rlcourse.checks.comparing import UNPROVEN, Difference, compare_anything
-from rlcourse.checks.diagnose import FailedCheck, besides, diagnose, diagnose_broken, last_resort
+from rlcourse.checks.diagnose import besides, diagnose, diagnose_broken, last_resort
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.failed import FailedCheck
 from rlcourse.checks.naming import find_mistake
 from rlcourse.checks.result import Example, Result
 from rlcourse.checks.specs import Spec

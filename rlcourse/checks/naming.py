@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rlcourse.checks.comparing import BESIDES, Difference, compare_anything, negative
-from rlcourse.checks.diagnose import FailedCheck
 from rlcourse.checks.exercise import Mistake
+from rlcourse.checks.failed import FailedCheck
 
 ENOUGH = 3  # cases: fewer that happen to agree are a coincidence
 

@@ -32,6 +32,7 @@ from rlcourse.grading.answers import (
     text_of,
 )
 from rlcourse.grading.limits import IDLE, Limits
+from rlcourse.grading.pipes import begins, send_all
 
 START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
 FORK_SECONDS = 60.0
@@ -283,7 +284,7 @@ class Sandbox:
         """
         orders = [self._order_of(step) for step in steps]
         deadline = end + self.limits.grace
-        threading.Thread(target=_send_all, args=(channel.dup(), orders, deadline)).start()
+        threading.Thread(target=send_all, args=(channel.dup(), orders, deadline)).start()
         for step in steps:
             yield step.name
             if time.monotonic() > end:
@@ -302,7 +303,7 @@ class Sandbox:
         until = min(start + limits.step * limits.patience, end) + limits.grace
         first = last = None
         asked, wait = start, limits.step + limits.grace
-        while not _begins(channel, min(wait, until - time.monotonic())):
+        while not begins(channel, min(wait, until - time.monotonic())):
             now, spent = time.monotonic(), self._processor_seconds(number)
             if now >= until:
                 raise TimeoutError
@@ -390,22 +391,3 @@ def _directory(path: Path, mode: int = 0o755) -> str:
 
 def _is_within(path: str, directory: Path) -> bool:
     return Path(path).is_relative_to(directory)
-
-
-def _begins(channel: socket.socket, seconds: float) -> bool:
-    """Whether something can be read, or is lost for good, within so many seconds."""
-    try:
-        channel.settimeout(max(0.001, seconds))
-        channel.recv(1, socket.MSG_PEEK)
-    except TimeoutError:
-        return False
-    except OSError:
-        pass  # whoever reads will find out
-    return True
-
-
-def _send_all(channel: socket.socket, orders: list[bytes], deadline: float) -> None:
-    """Send until the other side is gone, which whoever waits for its answers will notice."""
-    with channel, suppress(protocol.Closed, TimeoutError):
-        for order in orders:
-            protocol.send(channel, order, deadline)
