@@ -189,7 +189,9 @@ def test_training_joins_strict_and_lenient_and_leaves_the_form_unfinished(tagged
     run = train(recipe.but(rewards={"format": 1.0}), policy=start, task=task, progress=False)
     after = measure(run.policy, task)
     strict, lenient = after.sampled_accuracy.value, after.sampled_lenient_accuracy.value
-    assert strict > 0.6 and lenient - strict < 0.06
+    # How far forty steps lead depends on the start; that the two readings join does not.
+    assert strict > measure(start, task).sampled_accuracy.value + 0.1
+    assert strict > 0.8 * lenient
     assert run.metrics[-1]["rewards/format/mean"] < 0.45
 
 
