@@ -1,24 +1,29 @@
-"""Measuring policies: accuracy, pass@k, intervals, transcripts, and whether two differ."""
+"""Measuring policies: accuracy, pass@k, intervals, transcripts, and whether two differ.
 
-from rlcourse.evaluation.comparing import Comparison, Difference, compare
-from rlcourse.evaluation.directory import read_evaluation
-from rlcourse.evaluation.measure import evaluate_policy, greedy_accuracy, transcripts_table
-from rlcourse.evaluation.results import Completion, Evaluation, Interval, Transcript
-from rlcourse.evaluation.tables import evaluation_table
-from rlcourse.evaluation.transcripts import telling
+Everything here is imported on first use, so that ``rlcourse --help`` need not wait for torch.
+"""
 
-__all__ = [
-    "Comparison",
-    "Completion",
-    "Difference",
-    "Evaluation",
-    "Interval",
-    "Transcript",
-    "compare",
-    "evaluate_policy",
-    "evaluation_table",
-    "greedy_accuracy",
-    "read_evaluation",
-    "telling",
-    "transcripts_table",
-]
+from importlib import import_module
+
+_HOMES = {
+    "Comparison": "comparing",
+    "Completion": "results",
+    "Difference": "comparing",
+    "Evaluation": "results",
+    "Interval": "results",
+    "Transcript": "results",
+    "compare": "comparing",
+    "evaluate_policy": "measure",
+    "evaluation_table": "tables",
+    "greedy_accuracy": "measure",
+    "read_evaluation": "directory",
+    "telling": "transcripts",
+    "transcripts_table": "measure",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(import_module(f"rlcourse.evaluation.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'rlcourse.evaluation' has no attribute {name!r}")
