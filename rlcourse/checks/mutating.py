@@ -13,6 +13,9 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 LOOPS = 20_000  # rounds of all loops of one call
 
@@ -216,7 +219,7 @@ def _replaced(tree: ast.FunctionDef, place: int, new: ast.AST) -> ast.FunctionDe
     return tree
 
 
-def _with(node: ast.AST, field: str, index: int | None, new) -> ast.AST:
+def _with(node: Node, field: str, index: int | None, new: Any) -> Node:
     """A copy of the node with one field, or one item of a list, replaced or (None) left out."""
     changed = copy.deepcopy(node)
     if index is None:

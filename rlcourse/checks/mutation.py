@@ -82,6 +82,8 @@ class Court:
     def _is_true(self, tried: Exam, fn) -> bool:
         """Whether the mistake found in one drawing explains the answer in all the fresh ones."""
         named = find_mistake(tried, self._failed(tried, fn))
+        if named is None:
+            return False
         for exam in self.fresh:
             failed = self._failed(exam, fn)
             alike = [a for a in attempts(failed) if a.is_like(named.attempt)]

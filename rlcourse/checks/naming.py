@@ -6,6 +6,7 @@ tell it from the right answer, and if no other declared mistake explains the ans
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rlcourse.checks.comparing import BESIDES, Difference, compare_anything, negative
 from rlcourse.checks.exercise import Mistake
@@ -86,7 +87,7 @@ def attempts(failed: FailedCheck) -> Iterator[Attempt]:
 class Trial:
     """An answer held against declared mistakes, as one attempt wants it."""
 
-    exam: "Exam"  # noqa: F821 — it imports this module
+    exam: Any  # an Exam; its module imports this one
     failed: FailedCheck
     attempt: Attempt
 
@@ -134,11 +135,13 @@ class Trial:
 
     def agree(self, one: Named, other: Named) -> bool:
         """Whether two mistakes give the same on every case, so that it does not matter which."""
-        pairs = (
-            [self.exam.outcome_of(named.mistake, i, self._repeat) for named in (one, other)]
-            for i in range(len(self.failed.cases))
-        )
-        return all(not self._differences(*pair, i, one.mistake) for i, pair in enumerate(pairs))
+
+        def differ(i: int) -> bool:
+            theirs = self.exam.outcome_of(one.mistake, i, self._repeat)
+            others = self.exam.outcome_of(other.mistake, i, self._repeat)
+            return bool(self._differences(theirs, others, i, one.mistake))
+
+        return not any(map(differ, range(len(self.failed.cases))))
 
     def _reproduces(self, mistake: Mistake, i: int) -> bool:
         theirs = self.exam.outcome_of(mistake, i, self._repeat)

@@ -35,8 +35,9 @@ class Lost(Exception):
 
     @property
     def signal(self) -> int | None:
-        killed = self.status is not None and os.WIFSIGNALED(self.status)
-        return os.WTERMSIG(self.status) if killed else None
+        if self.status is None or not os.WIFSIGNALED(self.status):
+            return None
+        return os.WTERMSIG(self.status)
 
     @property
     def by_time(self) -> bool:
@@ -140,7 +141,7 @@ class Disposable:
             program = "from rlcourse.grading.disposable import main; main()"
             command = [sys.executable, "-c", program]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-            self._program = subprocess.Popen(command, stdin=theirs, env=environment)
+            self._program = subprocess.Popen(command, stdin=theirs.fileno(), env=environment)
         theirs.close()
         self._control = Channel(ours)
         if self._program:

@@ -279,10 +279,8 @@ def _limit(wanted: Confinement, mapped: int, written: int) -> None:
 
 def _bound(kind: int, value: int, more: int = 0) -> None:
     hard = resource.getrlimit(kind)[1]
-    values = [value, value + more]
-    if hard != resource.RLIM_INFINITY:
-        values = [min(value, hard) for value in values]
-    resource.setrlimit(kind, tuple(values))
+    highest = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(kind, (min(value, highest), min(value + more, highest)))
 
 
 def _threads_of_user() -> int:

@@ -29,7 +29,8 @@ class Paper:
     def draw(cls, halves: tuple[tuple[Case, ...], ...], seed: int) -> "Paper":
         """The cases of all halves, each half with a few that are asked twice."""
         chance = random.Random(seed)
-        cases, again = [], []
+        cases: list[Case] = []
+        again: list[int] = []
         for half in halves:
             own = list(range(len(cases), len(cases) + len(half)))
             cases += half

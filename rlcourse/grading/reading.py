@@ -153,7 +153,8 @@ class Readers:
 
     def __init__(self, reader: Reader, count: int):
         self._idle = [Disposable(reader) for _ in range(count)]
-        self._all, self._hints = list(self._idle), []
+        self._all = list(self._idle)
+        self._hints: list[list] = []
 
     def __enter__(self) -> "Readers":
         return self

@@ -82,7 +82,7 @@ def _packages() -> tuple[tuple[str, str], ...]:
         home = str(package.locate_file("")).rstrip("/")
         found += [(home, f"{home}/{entry}") for entry in _entries(package)]
         open_ends += [
-            re.match(r"[\w.-]+", needed)[0]
+            re.split(r"[^\w.-]", needed, maxsplit=1)[0]
             for needed in package.requires or ()
             if "extra ==" not in needed
         ]
