@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -259,6 +260,42 @@ def test_import_checker_sees_every_form(tmp_path, monkeypatch):
     )
     assert {"rlcourse.cli", "rlcourse.plots", "rlcourse.training.loop", "rlcourse.tasks.rewards",
             "rlcourse.policy.toy", "rlcourse.exercises"} <= imported_modules(module)  # fmt: skip
+
+
+# names
+
+
+def test_every_exercise_stands_in_a_file_of_its_name():
+    from rlcourse import exercises
+
+    declared = {(lesson, name) for lesson, names in exercises.LESSONS.items() for name in names}
+    for lesson, name in declared:
+        exercise = import_module(f"rlcourse.exercises.{lesson}.{name}").EXERCISE
+        assert exercise.name == exercise.reference.__name__ == name
+    for path in (PACKAGE / "exercises").glob("*/*.py"):
+        function = path.stem.removesuffix("_mistakes")  # those that a file has no room for
+        shared = path.stem == "clipped_loss_mistakes"  # of dr_grpo_loss and dapo_loss
+        assert path.stem == "__init__" or shared or (path.parent.name, function) in declared, path
+
+
+def test_the_engine_of_the_checks_knows_no_exercise():
+    for path in (PACKAGE / "checks").glob("*.py"):
+        assert "exercises" not in ours(imported_modules(path)), path.name
+
+
+FORMER = re.compile(
+    r"\b(sequence_level_loss|scalar_model|enable_recomputing|cut_off|by_first|recipe\.updates"
+    r"|recipe\.prompts|quiet_exercises|quiet_training|COMPARE_GROUPS|COMPARE_PAIRS)\b"
+)
+
+
+def test_former_names_do_not_come_back():
+    """Where old recipes and notebooks are answered, they stand as strings in ``RENAMED``."""
+    for path in sources():
+        code = "\n".join(
+            line for line in path.read_text("utf-8").splitlines() if "RENAMED" not in line
+        )
+        assert not FORMER.search(code), f"{path.relative_to(ROOT)}: {FORMER.search(code).group()}"
 
 
 # files

@@ -141,3 +141,13 @@ __all__ = [
     "weighted_scores",
     "whiten",
 ]
+
+RENAMED = {"sequence_level_loss": "gspo_loss"}  # names of earlier versions
+
+
+def __getattr__(name: str):
+    if (
+        name in RENAMED
+    ):  # an ImportError: `from … import` would drop an AttributeError's words
+        raise ImportError(f"rlcourse.algorithms.{name} is called {RENAMED[name]} now")
+    raise AttributeError(f"module 'rlcourse.algorithms' has no attribute {name!r}")
