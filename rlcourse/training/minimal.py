@@ -65,7 +65,7 @@ def train_grpo(
             max_tokens=max_tokens,
             generator=derived_generator(policy.device, seed, "step", step),
         )
-        # Score: 1 for a right answer, 0 for another.
+        # Reward: 1 for a right answer, 0 for another.
         answers = [problem.answer for problem in batch for _ in range(group_size)]
         rewards = correctness_reward(policy.decode(rollouts), answers, task.extract)
         # Compare: within its group a completion is better or worse than its siblings.
