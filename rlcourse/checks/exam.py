@@ -148,10 +148,11 @@ class Exam:
         if not edges:
             wrong = sum(any(d.kind not in UNPROVEN for d in f) for f in failed.differences)
             return PARTIAL_CREDIT * (1 - wrong / len(self.cases))
+        if set(edges) & set(UNPROVEN.values()):
+            return ALMOST_CREDIT
         at_the_edge = [i for i, case in enumerate(self.cases) if case.edge]
-        kept = len(set(at_the_edge) - set(failed.failing)) / max(len(at_the_edge), 1)
-        only_there = set(failed.failing) <= set(at_the_edge)
-        return ALMOST_CREDIT + (1 - ALMOST_CREDIT) * kept * only_there
+        kept = len(set(at_the_edge) - set(failed.failing)) / len(at_the_edge)
+        return ALMOST_CREDIT + (1 - ALMOST_CREDIT) * kept
 
     def _result(self, outcomes, failing, passed=False, unwritten=False, credit=0.0, **found):
         agreeing = len(outcomes) - len(failing)
