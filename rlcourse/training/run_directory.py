@@ -33,7 +33,7 @@ def open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
         return out
     with write_errors_explained(out):
         out.mkdir(parents=True, exist_ok=True)
-        if _contents(out):
+        if contents(out):
             raise UserError(f"{out} is not empty and holds no run: choose another --out")
     write_text(out / "recipe.yaml", recipe.to_yaml())
     return out
@@ -48,12 +48,13 @@ def false_start_undone(out: Path | None, stood_there: bool = True) -> Iterator[N
     try:
         yield
     except UserError:
-        if out is not None and _contents(out) == ["recipe.yaml"]:
+        if out is not None and contents(out) == ["recipe.yaml"]:
             (out / "recipe.yaml").unlink()
             if not stood_there:
                 shutil.rmtree(out, ignore_errors=True)  # but for a lock, nothing is in it
         raise
 
 
-def _contents(out: Path) -> list[str]:
+def contents(out: Path) -> list[str]:
+    """The names of what is in a run directory, locks and what a kill left aside."""
     return [path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)]

@@ -26,7 +26,7 @@ from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.optimizer import NonFinite
 from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe
-from rlcourse.training.run_directory import false_start_undone, open_directory
+from rlcourse.training.run_directory import contents, false_start_undone, open_directory
 from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
@@ -133,7 +133,7 @@ def _mark_undone(out: Path) -> Iterator[None]:
     try:
         yield
     except UserError:
-        if {path.name for path in out.iterdir()} == {ENGINE_FILE, "recipe.yaml"}:
+        if set(contents(out)) == {ENGINE_FILE, "recipe.yaml"}:
             (out / ENGINE_FILE).unlink()
         raise
 
