@@ -129,6 +129,10 @@ class RemoteSandbox(Sandbox):
     def kill(self, number: int) -> None:
         self._ask.tell({"kill": number})
 
+    def processor_seconds(self, number: int) -> float | None:
+        self._ask.tell({"spent": number})
+        return self._ask.hear()
+
 
 def answer_for(sandbox: Sandbox):
     """What a ``RemoteSandbox`` asks for, done on the real one."""
@@ -141,6 +145,8 @@ def answer_for(sandbox: Sandbox):
                 channel.pass_on(process.fileno())
         elif "kill" in question:
             sandbox.kill(question["kill"])
+        elif "spent" in question:
+            channel.tell(sandbox.processor_seconds(question["spent"]))
         elif "ended" in question:
             lost = sandbox.how_it_ended(question["ended"])
             channel.tell([lost.status, lost.detail])

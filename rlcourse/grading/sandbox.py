@@ -304,7 +304,7 @@ class Sandbox:
         first = last = None
         asked, wait = start, limits.step + limits.grace
         while not begins(channel, min(wait, until - time.monotonic())):
-            now, spent = time.monotonic(), self._processor_seconds(number)
+            now, spent = time.monotonic(), self.processor_seconds(number)
             if now >= until:
                 raise TimeoutError
             if spent is not None:
@@ -315,7 +315,7 @@ class Sandbox:
                 last, asked = spent, now
             wait = POLL_SECONDS
 
-    def _processor_seconds(self, number: int) -> float | None:
+    def processor_seconds(self, number: int) -> float | None:
         """What a submission's process has used so far, where the system says."""
         with self._state:
             self._spent.pop(number, None)

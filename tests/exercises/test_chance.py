@@ -98,7 +98,7 @@ def test_another_seed_that_changes_nothing_is_said():
     exam = Exam(get("sample_tokens"), 3)
     fn = NO_CHANCE["a table of numbers"]
     result = exam.judge(describe(fn), call_all(fn, exam.cases))
-    assert "whatever the seed" in result.message or "Another seed" in result.message
+    assert "nother seed" in result.message
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)

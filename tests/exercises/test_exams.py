@@ -116,7 +116,7 @@ def test_gradient_is_recorded_for_arguments_that_are_no_leaves():
         x.mul_(3)
         return x.sum()
 
-    case = Case("", {"x": torch.ones(2).double()}, differentiable=("x",))
+    case = Case("", {"x": torch.ones(2).double()}, differentiable=("x",), tracked=True)
     outcome = call(in_place, case)
     assert outcome.changed == ("x",) and outcome.gradients["x"].tolist() == [3, 3]
     assert case.arguments["x"].tolist() == [1, 1]

@@ -78,7 +78,7 @@ def _device(field, path):
 
 @handed_in("an enormous notebook", "files", "refused")
 def _enormous(field, path):
-    return bytes_of(field.perfect) + b" " * (21 * 2**20)
+    return bytes_of(field.perfect) + b" " * (65 * 2**20)
 
 
 @handed_in("a cell of a million characters", "files", "refused")

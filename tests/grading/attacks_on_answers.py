@@ -9,7 +9,7 @@ nothing that it is told may say which answer is due, and what only it can see is
 import classroom as room
 from attacks import TOTAL, code
 
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.exam import ALMOST_CREDIT, Exam
 from rlcourse.exercises import get
 
 # A loss whose advantages are not detached: right in every number, wrong in one gradient
@@ -17,7 +17,9 @@ LEAKS = """
 def reinforce_loss(logprobs, advantages, mask):
     return -(advantages * logprobs.masked_fill(~mask.bool(), 0).sum(1)).mean()
 """
-HALF = room.POINTS["reinforce_loss"] / 2  # all numbers right, not all of what cannot be seen
+# All numbers right, not all of what cannot be seen; and half of the points
+MOST = ALMOST_CREDIT * room.POINTS["reinforce_loss"]
+HALF = room.POINTS["reinforce_loss"] / 2
 CASES = len(Exam(get("reinforce_loss"), 0, hidden=True).cases)
 FLAT = HALF * 2 / CASES  # right in the two cases whose gradient is 0
 NOT_TWICE = HALF * (CASES - 2) / CASES  # wrong in the two cases that are asked again
@@ -35,7 +37,7 @@ worker.call = calling.call = lie
 """
 
 
-def lie(name: str, lines: str, deserved: float = HALF, function: str = LEAKS) -> None:
+def lie(name: str, lines: str, deserved: float = MOST, function: str = LEAKS) -> None:
     """An attack that alters every outcome before it is sent."""
     source = PATCH.replace("LINES", lines.strip().replace("\n", "\n    "))
     code(name, "claiming", source, deserved=deserved, reinforce_loss=function)
@@ -92,13 +94,13 @@ def reinforce_loss(logprobs, advantages, mask):
     advantages.detach().zero_()
     return loss
 """
-code("arguments zeroed after use, and it says so", "claiming", "", deserved=HALF,
+code("arguments zeroed after use, and it says so", "claiming", "", deserved=MOST,
      reinforce_loss=CHANGES)
-lie("changed arguments, named as others", SET.format("changed", "('mask',)"), HALF, CHANGES)
-lie("everything changed, it says", SET.format("changed", "tuple(case.arguments)"), HALF)
-lie("a changed argument that does not exist", SET.format("changed", "('gradebook',)"), HALF)
+lie("changed arguments, named as others", SET.format("changed", "('mask',)"), MOST, CHANGES)
+lie("everything changed, it says", SET.format("changed", "tuple(case.arguments)"), MOST)
+lie("a changed argument that does not exist", SET.format("changed", "('gradebook',)"), MOST)
 lie("parameters after a step, taken from nowhere",
-    "outcome.after.update({'policy.logits': 'right', 'x.y': 1.0})", HALF)
+    "outcome.after.update({'policy.logits': 'right', 'x.y': 1.0})", MOST)
 
 # Answers from other questions
 lie("the answer to the question before",

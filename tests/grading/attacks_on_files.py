@@ -12,7 +12,7 @@ from attacks import code
 LOOK = """
 import os, sys
 own = os.path.dirname(os.path.dirname(__import__("rlcourse").__file__))
-words = (b"completion_logprobs = ", b"EXERCISE = Exercise(", b"HIDDEN-TREASURE")
+words = (b"completion_logprobs = ", b"EXERCISE = Exercise(", b"HIDDEN" + b"-TREASURE")
 def look(path):
     if str(path).startswith(own): return
     try:

@@ -75,7 +75,7 @@ def test_a_fault_of_the_machine_is_no_fault_of_the_submission(course, monkeypatc
         batch = engine._Batch(
             opened, room.LESSON, course / "submitted", release, grades, engine.Options()
         )
-        ran = engine.Ran("ada", "", release, engine.Transcript(), None, {}, 0.0)
+        ran = engine.Ran("ada", "", engine.Read(release, {}, ()), {}, 0.0)
         monkeypatch.setattr(engine.nbgrader_side, "write_receipt", full)
         with pytest.raises(UserError, match="grades of ada could not be written"):
             batch._record_safely(ran)
