@@ -41,7 +41,8 @@ class NotebookBar(tqdm):
 
     def __init__(self, iterable=None, **options):
         self.name, self.values, self._output = "", [], None
-        super().__init__(iterable, **{"ncols": 90, "ascii": False, **options, "file": io.StringIO()})
+        shape = {"ncols": 90, "ascii": False}
+        super().__init__(iterable, **{**shape, **options, "file": io.StringIO()})
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
         """Show the bar as it is now; an empty `msg` takes it away."""
