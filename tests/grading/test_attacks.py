@@ -14,7 +14,7 @@ from pathlib import Path
 
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
-import attacks_on_answers  # noqa: F401
+import attacks_on_answers
 import attacks_on_files  # noqa: F401
 import classroom as room
 import nbformat
@@ -119,9 +119,14 @@ def battle(template, tmp_path_factory):
 @pytest.mark.parametrize("student", STUDENTS, ids=[attack.name for attack in ATTACKS])
 def test_an_attack_earns_what_it_deserves(battle, student):
     attack, row = STUDENTS[student], battle.rows[student]
-    # The secret decides what is drawn and asked again; a loss near 0 shows little noise.
-    by_chance = 0.26 if attack.name.startswith("noise, ") else 1e-6
-    deserved = pytest.approx(attack.deserved, abs=by_chance)
+    deserved = pytest.approx(attack.deserved)
+    if attack.name.startswith("noise, "):
+        # The secret decides what is drawn and asked again; a loss near 0 shows little noise. So
+        # one case more may agree: an exact share again, and below that of an honest answer.
+        one_more = attack.deserved + attacks_on_answers.HALF / attacks_on_answers.CASES
+        assert one_more < attacks_on_answers.HALF
+        deserved = min((attack.deserved, one_more), key=lambda share: abs(share - row.score))
+        deserved = pytest.approx(deserved)
     assert row.score == deserved, (row, battle.text_of(student)[-3000:])
     in_gradebook = room.grades(battle.course, student)
     assert sum(score or 0 for score in in_gradebook.values()) == deserved
