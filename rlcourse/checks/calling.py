@@ -191,6 +191,8 @@ def _copy(value: Any) -> Any:
         return value.clone()
     if isinstance(value, list | tuple):
         return type(value)(_copy(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
     return value
 
 

@@ -65,10 +65,10 @@ def compare(
         same = expected.repeatable == actual.repeatable or actual.repeatable is None
         return [] if same else [Difference("unrepeatable")]
     rule = Tolerance.of(case)
-    found = list(_compare_values(expected.value, actual.value, rule, "", observe is not None))
+    found = list(compare_values(expected.value, actual.value, rule, "", observe is not None))
     if observe and not found:
         seen = observe(case, expected.value), observe(case, actual.value)
-        found = list(_compare_values(*seen, rule, ""))
+        found = list(compare_values(*seen, rule, ""))
     for name in case.compared:
         wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
         if not rule.close(wanted, got):
@@ -80,7 +80,7 @@ def compare(
     for name, wanted in expected.after.items():
         found += [
             Difference("after", name, d.expected, d.actual)
-            for d in _compare_values(wanted, actual.after.get(name), rule, name)
+            for d in compare_values(wanted, actual.after.get(name), rule, name)
         ]
     return found
 
@@ -99,9 +99,10 @@ def _gradient(outcome: Outcome, name: str, case: Case) -> Tensor:
     return torch.zeros_like(case.arguments[name]) if gradient is None else gradient
 
 
-def _compare_values(expected: Any, actual: Any, rule, name, types_only=False):
+def compare_values(expected: Any, actual: Any, rule, name, types_only=False):
+    """Where two results differ, each difference with the place in the result."""
     if type(expected) is float and type(actual) is int:
-        yield from _compare_values(expected, float(actual), rule, name, types_only)
+        yield from compare_values(expected, float(actual), rule, name, types_only)
     elif type(expected) is not type(actual):
         # Where a text may be missing, None is an answer: worth showing as one.
         optional = {type(expected), type(actual)} == {str, type(None)}
@@ -111,7 +112,7 @@ def _compare_values(expected: Any, actual: Any, rule, name, types_only=False):
             yield Difference("structure", name, expected, actual)
         else:
             for i, pair in enumerate(zip(expected, actual, strict=True)):
-                yield from _compare_values(*pair, rule, f"{name}[{i}]", types_only)
+                yield from compare_values(*pair, rule, f"{name}[{i}]", types_only)
     elif isinstance(expected, Tensor):
         yield from _compare_tensors(expected, actual, rule, name, types_only)
     elif isinstance(expected, float):
@@ -146,7 +147,7 @@ def negative(outcome: Outcome) -> Outcome:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """|a − b| ≤ relative · |a| + absolute, elementwise; NaN equals NaN."""
+    """``|a − b| ≤ relative · |a| + absolute``, elementwise; NaN equals NaN."""
 
     relative: float
     absolute: float

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+from rlcourse.checks import testing
 from rlcourse.checks.calling import Case, Facts, Outcome, call_all, identical, one_thread
 from rlcourse.checks.comparing import UNPROVEN, Difference, compare_anything
 from rlcourse.checks.diagnose import besides, diagnose, diagnose_broken, last_resort
@@ -15,15 +16,24 @@ from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.failed import FailedCheck
 from rlcourse.checks.naming import find_mistake
 from rlcourse.checks.result import Example, Result
+from rlcourse.checks.several import Runs
 from rlcourse.checks.specs import Spec
 
 PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
+KEPT = 3  # cases for which all ways to make several mistakes are remembered
+OTHER_SEED = 271  # of cases that nobody is asked
 ALMOST_CREDIT = 0.8  # at least, for one that is right on all but cases at the edge
 
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
     """Where one outcome differs from the expected one; the list is empty when it agrees."""
+    expected, outcome = (_seen(exercise, [o])[0] for o in (expected, outcome))
     return compare_anything(expected, outcome, case, exercise.observe)
+
+
+def _seen(exercise: Exercise, outcomes: list[Outcome]) -> list[Outcome]:
+    """The outcomes; of tests that a student wrote, only whether they accept or reject."""
+    return [testing.verdict(o) for o in outcomes] if exercise.suspects else outcomes
 
 
 class Exam:
@@ -35,23 +45,49 @@ class Exam:
         with one_thread():
             self.cases = exercise.draw_cases(seed, hidden)
         self._of_mistake: dict[tuple[str, int, bool], Outcome] = {}
+        self._runs: dict[int, Runs] = {}
 
     @cached_property
     def expected(self) -> list[Outcome]:
         """What the reference does."""
-        return call_all(self.exercise.reference, self.cases, repeat=False)
+        outcomes = call_all(self.exercise.reference, self.cases, repeat=False)
+        return _seen(self.exercise, outcomes)
 
     def outcome_of(self, mistake: Mistake, i: int, repeat: bool = False) -> Outcome:
         """What a declared mistake does on case i; computed once."""
         key = mistake.name, i, repeat
         if key not in self._of_mistake:
             only = call_all(mistake.implementation, self.cases[i : i + 1], repeat)
-            self._of_mistake[key] = only[0]
+            self._of_mistake[key] = _seen(self.exercise, only)[0]
         return self._of_mistake[key]
+
+    def runs(self, i: int) -> Runs:
+        """What two or three declared mistakes at once give on case i; kept for the next answer.
+
+        Nearly all answers ask for the same case; of the others, thousands of results go again.
+        """
+        if i not in self._runs:
+            if len(self._runs) == KEPT:
+                del self._runs[next(iter(self._runs))]
+            self._runs[i] = Runs(self.exercise, self.cases[i])
+        return self._runs[i]
+
+    @cached_property
+    def other_drawing(self) -> "Exam":
+        """The exercise's cases drawn once more, always the same, larger ones."""
+        return Exam(self.exercise, OTHER_SEED, hidden=True)
+
+    def same(self, one: Mistake, other: Mistake) -> bool:
+        """Whether two mistakes give the same on every case."""
+        return not any(
+            judge(self.exercise, case, self.outcome_of(one, i), self.outcome_of(other, i))
+            for i, case in enumerate(self.cases)
+        )
 
     def known_outcomes(self) -> list[tuple[str, int, bool]]:
         """What of the declared mistakes has been computed: (name, case, repeated)."""
-        return list(self._of_mistake)
+        declared = {mistake.name for mistake in self.exercise.mistakes}
+        return [key for key in self._of_mistake if key[0] in declared]
 
     @one_thread()
     def know_outcome(self, name: str, i: int, repeat: bool) -> None:
@@ -62,6 +98,7 @@ class Exam:
 
     def examine(self, facts: Facts, outcomes: list[Outcome]) -> FailedCheck:
         """How the outcomes differ from the right ones, if they do."""
+        outcomes = _seen(self.exercise, outcomes)
         differences = [
             judge(self.exercise, *triple)
             for triple in zip(self.cases, self.expected, outcomes, strict=True)
@@ -84,7 +121,7 @@ class Exam:
         edges = self._edges(failed)
         told = {"credit": self._partial_credit(failed, edges), "edges": edges}
         try:
-            found = self._explained(failed)
+            found = self._explained(failed, outcomes)
             result = self._result(outcomes, failing, **told, **found)
             str(result)  # what cannot be shown is not explained either
             return result
@@ -92,10 +129,16 @@ class Exam:
             sentences = tuple(last_resort(failed, error))
             return self._result(outcomes, failing, **told, sentences=sentences)
 
-    def _explained(self, failed: FailedCheck) -> dict[str, Any]:
+    def _explained(self, failed: FailedCheck, outcomes: list[Outcome]) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
         named, at = find_mistake(self, failed), None
-        if named:
+        if suspects := self.exercise.suspects:
+            named = named if named and named.everywhere else None
+            sentences = testing.explain(suspects, self.cases, outcomes, failed.failing)
+            if named:
+                words = f"It tells apart no more than {named.mistake.name} does."
+                sentences.append(f"{words} {named.mistake.diagnosis}")
+        elif named:
             sentences = [*named.sentences(), *diagnose_broken(failed, named.attempt.aside)]
             if named.attempt.numbers_only:
                 sentences += besides(failed)
@@ -104,7 +147,7 @@ class Exam:
         return {
             "mistake": named.mistake.name if named else None,
             "sentences": tuple(sentences),
-            "example": None if self.hidden else Example.of(failed, at),
+            "example": None if self.hidden or suspects else Example.of(failed, at),
         }
 
     @cached_property
@@ -147,6 +190,8 @@ class Exam:
         return tuple(words)
 
     def _partial_credit(self, failed: FailedCheck, edges: tuple[str, ...]) -> float:
+        if self.exercise.suspects:
+            return testing.credit(self.cases, failed.failing)
         if not edges:
             wrong = sum(any(d.kind not in UNPROVEN for d in f) for f in failed.differences)
             return PARTIAL_CREDIT * (1 - wrong / len(self.cases))

@@ -2,7 +2,7 @@
 
 An exercise is declared in a file of its own, ``rlcourse/exercises/LESSON/FUNCTION.py``, which is
 listed in ``rlcourse.exercises.LESSONS``. It needs no right numbers: they come from the reference,
-which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that the trainer runs.
+which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that the trainer runs::
 
     def total_mistake(x, mask):          # a mistake has the reference's parameter names
         return x.mean()
@@ -30,11 +30,21 @@ which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that th
         hints=("a nudge", "the idea", "nearly the code"),
     )
 
+A mistake that replaces a part is best declared as an edit of a right answer as a student would
+write it, and under the *decision* that was taken wrongly; such mistakes are named in pairs and
+threes as well, see ``rlcourse.checks.sketch``. The written-out answer joins the alternatives:
+
+    _edit = Sketch(line_by_line).edit
+
+    Mistake("a mean over the padding too", _edit("the padding", "x * mask", "x"), "Padding is …")
+
 Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and
-named as itself*, every alternative passes and the stub fails, on fresh seeds; and with
+named as itself*, every alternative passes and the stub fails, on fresh seeds; with ``--pairs``
+whether two and three at once are named rightly or not at all; and with
 ``--mutants 200`` whether random changes of the right answers are rejected, none named falsely.
 
-Rules of thumb
+Rules of thumb:
+
 - A mistake's name completes "Your numbers are those of …"; its diagnosis is one sentence that
   teaches why, not what to type. Take mistakes from real code; the creative wrong student gets the
   gradient wrong and the value right, is right on square shapes, on 0/1 rewards, without padding.
@@ -44,6 +54,9 @@ Rules of thumb
   the call leaves in it (parameters) is compared like a result.
 - A random function names a statistic of its result in ``observe`` and gives its cases an ``atol``.
 - Implementations stay small: the reference with one thing wrong.
+- A decision is named as one would list it after "Right:", "the ratio" or "the KL: its sign"; what
+  stands before a colon is listed once where all of it is right. Options of one decision exclude
+  each other. An edit makes new tensors: lines are run once for all that have them in common.
 """
 
 from collections.abc import Callable, Iterable
@@ -54,6 +67,7 @@ from torch import Tensor
 
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
+from rlcourse.checks.testing import Suspects
 
 # How the labels of cases begin that ask for care and not for the idea, in every exercise.
 EDGES = ("an empty row", "every row empty", "a float mask", "a mask of integers", "float32")
@@ -95,6 +109,7 @@ class Exercise:
     derived: tuple[str, ...] = ()  # places of the result, "[1]", that are judged after the others
     observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result
     oracle: Callable | None = None  # same value by an independent exact route, for the proof
+    suspects: Suspects | None = None  # what the tests that a student writes here are tried on
     name: str = field(default="")
 
     def __post_init__(self):

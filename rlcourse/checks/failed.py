@@ -111,8 +111,8 @@ def _is_unexpectedly_infinite(d: Difference) -> bool:
     return bool(actual.isnan().any() and not expected.isnan().any())
 
 
-def _familiarity(case: Case) -> tuple[bool, int]:
-    return not case.label.startswith("worked"), size_of(case.arguments)
+def _familiarity(case: Case) -> tuple[bool, bool, int]:
+    return not case.label.startswith("worked"), case.edge, size_of(case.arguments)
 
 
 def is_numeric(value: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from rlcourse.checks.comparing import Difference, Tolerance
+from rlcourse.checks.show import RIGHT, WRONG
 
 if TYPE_CHECKING:  # a result shows itself by what is here
     from rlcourse.checks.result import Example, Result
@@ -56,7 +57,7 @@ def result_html(result: "Result") -> str:
     if result.mistake:
         first, *rest = result.advice
         parts.append(f"<div><strong>{prose(first)}</strong></div>")
-        parts += [f"<div>{prose(sentence)}</div>" for sentence in rest]
+        parts += map(_sentence, rest)
     else:
         parts += [f"<div>{prose(sentence)}</div>" for sentence in result.advice]
     if result.example:
@@ -66,6 +67,16 @@ def result_html(result: "Result") -> str:
         parts.append(folded("A hint", prose(result.first_hint)))
         parts.append(f'<div style="opacity: .7">{prose(result.footer)}</div>')
     return box("".join(parts), GREEN if result.passed else AMBER if result.edges else RED)
+
+
+def _sentence(text: str) -> str:
+    """A line of its own; in a list of what is wrong and right, with a mark before it."""
+    for begins, mark, color in ((WRONG, "✗", RED), (RIGHT, "✓", GREEN)):
+        if text.startswith(begins):
+            marked = f'<span style="color: {color}">{mark}</span> <strong>{begins.strip()}</strong>'
+            style = "padding-left: 1.3em; text-indent: -1.3em; margin: .15em 0"
+            return f'<div style="{style}">{marked} {prose(text.removeprefix(begins))}</div>'
+    return f"<div>{prose(text)}</div>"
 
 
 def _example_html(example: "Example") -> str:

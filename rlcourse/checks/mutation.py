@@ -12,7 +12,7 @@ from rlcourse.checks.calling import call_all, describe, one_thread
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.mutating import Mutant, mutants
-from rlcourse.checks.naming import Trial, attempts, find_mistake
+from rlcourse.checks.naming import find_mistake, is_true_of
 
 TRIED = 11  # seed of the check itself
 FRESH = (101, 102)  # and of drawings that it has not seen
@@ -84,14 +84,7 @@ class Court:
         named = find_mistake(tried, self._failed(tried, fn))
         if named is None:
             return False
-        for exam in self.fresh:
-            failed = self._failed(exam, fn)
-            alike = [a for a in attempts(failed) if a.is_like(named.attempt)]
-            if failed.failing and not any(
-                Trial(exam, failed, attempt).reproduces_all(named.mistake) for attempt in alike
-            ):
-                return False
-        return True
+        return all(is_true_of(named, exam, self._failed(exam, fn)) for exam in self.fresh)
 
 
 def try_mutants(exercise: Exercise, count: int, seed: int = 0) -> Tally:

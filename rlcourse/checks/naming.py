@@ -11,6 +11,8 @@ from typing import Any
 from rlcourse.checks.comparing import BESIDES, Difference, compare_anything, negative
 from rlcourse.checks.exercise import Mistake
 from rlcourse.checks.failed import FailedCheck
+from rlcourse.checks.several import find_several, right_decisions, together
+from rlcourse.checks.show import RIGHT, WRONG
 
 ENOUGH = 3  # cases: fewer that happen to agree are a coincidence
 
@@ -33,14 +35,23 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Named:
-    """A mistake that was recognized, and how well."""
+    """A mistake that was recognized, or several at once, and how well."""
 
     mistake: Mistake
     everywhere: bool  # it also agrees where the answer is right
     attempt: Attempt
+    several: tuple[tuple[Mistake, ...], ...] = ()  # ways to explain it by several at once
+    trial: Any = None  # the `Trial` that found those
 
-    def sentences(self) -> tuple[str, str]:
+    @property
+    def parts(self) -> tuple[Mistake, ...]:
+        """What it is made of."""
+        return self.several[0] if self.several else (self.mistake,)
+
+    def sentences(self) -> tuple[str, ...]:
         """What was done, and why it is wrong."""
+        if self.several:
+            return self._list()
         subject = "Your numbers" if self.everywhere else "Where they differ, your numbers"
         if self.attempt.without_derived:
             return (
@@ -49,6 +60,21 @@ class Named:
             )
         turned = ", with the sign turned as well" if self.attempt.negated else ""
         return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
+
+    def _list(self) -> tuple[str, ...]:
+        """What is wrong, line by line, and what is right."""
+        result = "first result is" if self.attempt.without_derived else "numbers are"
+        many = {2: "two", 3: "three"}[len(self.parts)]
+        wrong = [f"{WRONG}{_begun(part.name)}. {part.diagnosis}" for part in self.parts]
+        decided = ", ".join(right_decisions(self.trial, self.several))
+        right = [f"{RIGHT}{_begun(decided)}."] if decided else []
+        return f"Your {result} what {many} mistakes together give.", *wrong, *right
+
+
+def _begun(words: str) -> str:
+    """With a capital, unless a symbol or a name of letters and digits begins it."""
+    begins_a_word = words[:2].isascii() and words[:2].replace(" ", "").isalpha()
+    return words[:1].upper() + words[1:] if begins_a_word else words
 
 
 def find_mistake(exam, failed: FailedCheck) -> Named | None:
@@ -63,10 +89,19 @@ def find_mistake(exam, failed: FailedCheck) -> Named | None:
         everywhere = [named for named in found if named.everywhere]
         if everywhere:
             return everywhere[0]
+        if several := find_several(trial):
+            return trial.named_several(several)
         found = [named for named in found if not trial.is_weak(named.mistake)]
         if found and all(trial.agree(found[0], other) for other in found):
             return found[0]
     return None
+
+
+def is_true_of(named: Named, exam, failed: FailedCheck) -> bool:
+    """Whether what was found on one drawing of the cases explains the answer on another, too."""
+    alike = [attempt for attempt in attempts(failed) if attempt.is_like(named.attempt)]
+    trials = [Trial(exam, failed, attempt) for attempt in alike]
+    return not failed.failing or any(trial.reproduces_all(named.mistake) for trial in trials)
 
 
 def attempts(failed: FailedCheck) -> Iterator[Attempt]:
@@ -100,11 +135,25 @@ class Trial:
     def named(self, mistake: Mistake) -> Named:
         return Named(mistake, not self._against(mistake), self.attempt)
 
+    def named_several(self, found: list[tuple[Mistake, ...]]) -> Named:
+        """The first of several explanations that come to the same."""
+        return Named(together(found[0]), True, self.attempt, tuple(found), self)
+
+    def seen(self) -> list[int]:
+        """The cases that count; those that fail, which tell the most, come first."""
+        others = set(range(len(self.failed.cases))) - {*self.attempt.failing, *self.attempt.aside}
+        return [*self.attempt.failing, *sorted(others)]
+
+    def apart(self, one: Mistake, other: Mistake, i: int) -> list[Difference]:
+        """Where two mistakes differ on a case."""
+        theirs, others = (self.exam.outcome_of(m, i, self._repeat) for m in (one, other))
+        return self._differences(theirs, others, i, other)
+
     def _against(self, mistake: Mistake) -> int:
         """On how many cases the answer is right and the mistake would not be."""
         explained = self.attempt.aside.union(self.attempt.failing)
         others = (i for i in range(len(self.failed.cases)) if i not in explained)
-        return sum(not self._reproduces(mistake, i) for i in others)
+        return sum(not self.reproduces(mistake, i) for i in others)
 
     def explains(self, mistake: Mistake) -> bool:
         """Whether it reproduces every failing case, and enough of them to be no coincidence."""
@@ -112,7 +161,7 @@ class Trial:
 
     def reproduces_all(self, mistake: Mistake) -> bool:
         """Whether it gives the answer's numbers on every failing case."""
-        return all(self._reproduces(mistake, i) for i in self.attempt.failing)
+        return all(self.reproduces(mistake, i) for i in self.attempt.failing)
 
     def telling(self, mistake: Mistake) -> set[int]:
         """Failing cases on which the mistake's numbers are not those of the right answer.
@@ -136,14 +185,11 @@ class Trial:
     def agree(self, one: Named, other: Named) -> bool:
         """Whether two mistakes give the same on every case, so that it does not matter which."""
 
-        def differ(i: int) -> bool:
-            theirs = self.exam.outcome_of(one.mistake, i, self._repeat)
-            others = self.exam.outcome_of(other.mistake, i, self._repeat)
-            return bool(self._differences(theirs, others, i, one.mistake))
+        cases = range(len(self.failed.cases))
+        return not any(self.apart(other.mistake, one.mistake, i) for i in cases)
 
-        return not any(map(differ, range(len(self.failed.cases))))
-
-    def _reproduces(self, mistake: Mistake, i: int) -> bool:
+    def reproduces(self, mistake: Mistake, i: int) -> bool:
+        """Whether it gives the answer's numbers on this case."""
         theirs = self.exam.outcome_of(mistake, i, self._repeat)
         theirs = negative(theirs) if self.attempt.negated else theirs
         return not self._differences(theirs, self.failed.outcomes[i], i, mistake)

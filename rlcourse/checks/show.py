@@ -12,6 +12,7 @@ LARGEST = 30  # elements of a tensor or list that is printed in full
 LONGEST = 2000  # characters
 LARGEST_INTEGER = 10**60
 ROUNDING = 1e-15  # what is left of a sum that is 0 on paper; no check tells it from 0
+WRONG, RIGHT = "Wrong: ", "Right: "  # how the lines begin that list several mistakes
 
 
 def show(value: Any, digits: int = 4) -> str:
@@ -42,6 +43,8 @@ def _show(value: Any, digits: int) -> str:
         items = [show(item, digits) for item in value[:LARGEST]]
         items += [f"… {len(value)} in all"] * (len(value) > LARGEST)
         return f"({', '.join(items)})" if isinstance(value, tuple) else f"[{', '.join(items)}]"
+    if isinstance(value, dict) and size_of(value) > LARGEST:
+        return f"<dict of {len(value)}: {', '.join(map(repr, list(value)[:3]))}, …>"
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
         return f"an integer of {value.bit_length()} bits"
     return str(value)

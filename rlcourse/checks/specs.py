@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rlcourse.checks.stand_in import StandIn
+
 MODE = "in training mode"
 
 
@@ -85,11 +87,13 @@ def _adamw(built, lr):
 
 
 def _generator(built, seed):
-    return torch.Generator().manual_seed(seed)
+    """On the device of the tensors before it, which is where they are drawn for."""
+    devices = (given.device for given in built.values() if isinstance(given, Tensor))
+    return torch.Generator(next(devices, "cpu")).manual_seed(seed)
 
 
 def _was_drawn_from(generator: torch.Generator) -> dict[str, bool]:
-    fresh = torch.Generator().manual_seed(generator.initial_seed())
+    fresh = torch.Generator(generator.device).manual_seed(generator.initial_seed())
     return {"drawn from": not torch.equal(fresh.get_state(), generator.get_state())}
 
 
@@ -163,6 +167,32 @@ def _matrix(built, entries):
     return lambda vector: entries @ vector
 
 
+def _stand_in(built, number, name, parameters):
+    return StandIn(number, name, parameters)
+
+
+def _estimator(built, compares):
+    """(rewards (N,), group_size) → advantages (N,), compared with the mean of some of them."""
+
+    def advantages(rewards: Tensor, group_size: int) -> Tensor:
+        rows = len(rewards) // group_size
+        if compares == "group":
+            means = rewards.reshape(rows, group_size).mean(1).repeat_interleave(group_size)
+        elif compares == "other layout":  # the rows of a group thought to be `rows` apart
+            means = rewards.reshape(group_size, rows).mean(0).repeat(group_size)
+        else:
+            one = {"batch": rewards.mean(), "best": rewards.max(), "nothing": torch.zeros(())}
+            means = one[compares]
+        return rewards - means
+
+    return advantages
+
+
+def _weighted_loss(built, weights):
+    """logprobs (N, T) → −Σ weights · logprobs: a token counts where its weight is not 0."""
+    return lambda logprobs: -(weights.to(logprobs.device) * logprobs).sum()
+
+
 KINDS: dict[str, Kind] = {
     "toy_policy": Kind(_toy_policy, _parameters),
     "rollouts": Kind(_rollouts),
@@ -176,7 +206,10 @@ KINDS: dict[str, Kind] = {
     "softmax_parameters": Kind(_softmax_parameters, _values_and_gradients),
     "mean_kl": Kind(_mean_kl),
     "mean_reward": Kind(_mean_reward),
+    "estimator": Kind(_estimator),
+    "weighted_loss": Kind(_weighted_loss),
     "matrix": Kind(_matrix),  # known through x ↦ A x only
+    "stand_in": Kind(_stand_in),  # an implementation to be tested, known through calls only
 }
 
 

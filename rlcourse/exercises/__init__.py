@@ -57,6 +57,7 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "conjugate_gradient",
         "backtracking_line_search",
         "ppo_clip_loss",
+        "test_ppo_clip_loss",
         "gae",
         "value_loss",
         "kl_shaped_rewards",
@@ -64,6 +65,7 @@ LESSONS: dict[str, tuple[str, ...]] = {
     ),
     "grpo": (
         "group_normalized_advantages",
+        "test_group_normalized_advantages",
         "grpo_loss",
         "grpo_gradient_coefficient",
         "grpo_step",
@@ -92,12 +94,26 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "implicit_rewards",
         "preference_pairs",
         "dpo_loss",
+        "test_dpo_loss",
+    ),
+    "debugging": (
+        "probe_gap",
+        "probe_equal_rewards",
+        "probe_shuffled_rewards",
+        "probe_mask",
+        "diagnose",
     ),
     "gsm8k": (
         "extract_tagged_answer",
         "pass_at_k",
         "majority_vote",
         "bootstrap_interval",
+    ),
+    "three_policies": (
+        "truncated_weights",
+        "decoupled_loss",
+        "cispo_loss",
+        "changed_share",
     ),
 }
 # Names of earlier versions, and what the functions are called now.

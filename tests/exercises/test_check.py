@@ -74,9 +74,12 @@ def test_mistake_is_named_though_padding_also_gives_nan_and_advantages_leak():
     assert "not finite" in result.message and "Gradient flows into `advantages`" in result.message
 
 
-def test_mistake_is_named_under_a_turned_sign():
+def test_a_mistake_and_a_turned_sign_are_both_named():
     result = examine(loss(lambda lp, r, m: (r * summed(lp, m) / m.sum(1).clamp(min=1)).mean()))
-    assert "in place of the sum, with the sign turned as well" in result.message
+    assert "what two mistakes together give" in result.message
+    assert "Wrong: A mean over each completion's tokens in place of the sum." in result.message
+    assert "the sign is missing" in result.message
+    assert "Right: The mean over completions, the padding" in result.message
 
 
 @pytest.mark.parametrize(

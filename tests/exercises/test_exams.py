@@ -24,7 +24,8 @@ NAMES = [exercise.name for exercise in every()]
 @pytest.mark.parametrize("name", NAMES)
 def test_declaration_is_complete(name):
     exercise = get(name)
-    assert len(exercise.mistakes) >= 6 and len(exercise.alternatives) >= 2
+    if not exercise.suspects:  # those have another exercise's mistakes
+        assert len(exercise.mistakes) >= 6 and len(exercise.alternatives) >= 2
     assert len({mistake.name for mistake in exercise.mistakes}) == len(exercise.mistakes)
     assert len(exercise.hints) == 3 and 1 <= exercise.difficulty <= 5 and exercise.minutes > 0
     labels = [case.label for case in exercise.draw_cases(seed=0)]

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.algorithms.baselines import group_mean_advantages, leave_one_out_advantages
+from rlcourse.algorithms.baselines import group_mean_advantages
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
@@ -42,81 +43,10 @@ def grouped(rewards: Tensor, group_size: int) -> Tensor:
     return rewards.reshape(-1, group_size)
 
 
-def _by_prompt(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - groups.mean(0)).flatten()
-
-
-def interleaved(advantages_of):
-    """The same advantages where row i belongs to question i mod B."""
-
-    def implementation(rewards, group_size):
-        interleaved = rewards.reshape(group_size, -1).T.flatten()
-        advantages = advantages_of(interleaved, group_size)
-        return advantages.reshape(-1, group_size).T.flatten()
-
-    return implementation
-
-
-def _tiled(rewards, group_size):
-    return rewards - grouped(rewards, group_size).mean(1).repeat(group_size)
-
-
-def _one_mean_a_group(rewards, group_size):
-    return rewards - grouped(rewards, group_size).mean(1)
-
-
-def _without_keepdim(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - groups.mean(1)).flatten()
-
-
-def _regrouped(rewards, group_size):
-    return group_mean_advantages(rewards, len(rewards) // group_size)
-
-
-def over_std(advantages_of, correction):
-    def implementation(rewards, group_size):
-        groups = grouped(rewards, group_size)
-        deviation = torch.zeros_like(groups[:, :1])
-        if group_size > correction:
-            deviation = groups.std(1, correction=correction, keepdim=True)
-        advantages = advantages_of(rewards, group_size).reshape(-1, group_size)
-        return (advantages / (deviation + 1e-6)).flatten()
-
-    return implementation
-
-
-def _mean_of_rewarded(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - (groups > 0).to(groups.dtype).mean(1, keepdim=True)).flatten()
-
-
-def _against_median(rewards, group_size):
-    medians = grouped(rewards, group_size).median(1).values
-    return rewards - medians.repeat_interleave(group_size)
-
-
 def _in_place(rewards, group_size):
     groups = rewards.view(-1, group_size)
     groups -= groups.mean(1, keepdim=True)
     return rewards.clone()
-
-
-def baseline_of(advantages_of):
-    return lambda rewards, group_size: rewards - advantages_of(rewards, group_size)
-
-
-def negative_of(advantages_of):
-    return lambda rewards, group_size: -advantages_of(rewards, group_size)
-
-
-def clamped(advantages_of):
-    return lambda rewards, group_size: advantages_of(rewards, group_size).clamp(min=0)
-
-
-def unflattened(advantages_of):
-    return lambda rewards, group_size: advantages_of(rewards, group_size).reshape(-1, group_size)
 
 
 def _group_by_loop(rewards, group_size):
@@ -137,6 +67,23 @@ def _group_by_repeat(rewards, group_size):
     return (rewards.double() - means.repeat_interleave(group_size)).to(rewards.dtype)
 
 
+def line_by_line(rewards, group_size):
+    groups = rewards.reshape(-1, group_size)
+    baseline = groups.mean(1, keepdim=True)
+    advantages = groups - baseline
+    return advantages.flatten()
+
+
+def spread(groups, correction):
+    """The standard deviation of each group, with a small constant; that alone for a small one."""
+    if groups.shape[1] <= correction:
+        return 1e-6
+    return groups.std(1, correction=correction, keepdim=True) + 1e-6
+
+
+_edit = Sketch(line_by_line, spread).edit
+
+
 EXERCISE = Exercise(
     reference=group_mean_advantages,
     lesson="03_baselines",
@@ -148,94 +95,120 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the reward minus the mean of the whole batch",
-            lambda rewards, group_size: rewards - rewards.mean(),
+            _edit("the baseline: of what", "groups.mean(1, keepdim=True)", "rewards.mean()"),
             "Each question has its own difficulty: against the batch's mean an easy question is "
             "applauded and a hard one scolded, whatever was answered.",
         ),
         Mistake(
             "the group mean with the groups interleaved",
-            interleaved(group_mean_advantages),
+            _edit(
+                "the groups",
+                "rewards.reshape(-1, group_size)",
+                "rewards.reshape(group_size, -1).T",
+                "advantages.flatten()",
+                "advantages.T.flatten()",
+            ),
             "The completions of a question stand next to each other: a row of "
             "`rewards.reshape(-1, group_size)` is a group.",
         ),
         Mistake(
             "a mean over the questions in place of the completions",
-            _by_prompt,
+            _edit("the baseline: its layout", "mean(1, keepdim=True)", "mean(0)"),
             "After `reshape(-1, group_size)` the rows are questions: the mean runs along dim=1.",
         ),
         Mistake(
             "group means laid out with `repeat` in place of `repeat_interleave`",
-            _tiled,
+            _edit(
+                "the baseline: its layout",
+                "groups.mean(1, keepdim=True)",
+                "groups.mean(1).repeat(group_size).reshape(-1, group_size)",
+            ),
             "`repeat` writes a, b, a, b, where the rows are a, a, b, b: the means end up at "
             "other questions' completions.",
         ),
         Mistake(
             "one mean a group where one a completion is needed",
-            _one_mean_a_group,
+            _edit("the baseline: its layout", "groups - baseline", "rewards - groups.mean(1)"),
             "(N,) minus (B,) does not line up: give each completion its group's mean, for "
             "instance by subtracting in the shape (B, G).",
         ),
         Mistake(
             "group means laid along the completions, for want of `keepdim`",
-            _without_keepdim,
+            _edit("the baseline: its layout", "mean(1, keepdim=True)", "mean(1)"),
             "(B, G) minus (B,) lines the means up with the *columns*: `keepdim=True` makes them "
             "(B, 1), one a row.",
         ),
         Mistake(
             "groups whose number is `group_size`",
-            _regrouped,
+            _edit(
+                "the groups", "rewards.reshape(-1, group_size)", "rewards.reshape(group_size, -1)"
+            ),
             "`group_size` is how many completions a question has, not how many questions there "
             "are: it is the last dimension of the reshape.",
         ),
         Mistake(
             "the advantage divided by the group's standard deviation",
-            over_std(group_mean_advantages, 1),
+            _edit("no divisor", "= groups - baseline", "= (groups - baseline) / spread(groups, 1)"),
             "Dividing by the spread is another choice, with consequences: it comes in lesson 06.",
             atol=ANY_EPSILON,
         ),
         Mistake(
             "the advantage divided by the group's population standard deviation",
-            over_std(group_mean_advantages, 0),
+            _edit("no divisor", "= groups - baseline", "= (groups - baseline) / spread(groups, 0)"),
             "Dividing by the spread is another choice, with consequences: it comes in lesson 06.",
             atol=ANY_EPSILON,
         ),
         Mistake(
             "the leave-one-out advantage",
-            leave_one_out_advantages,
+            _edit(
+                "the baseline: of what",
+                "groups.mean(1, keepdim=True)",
+                "(groups.sum(1, keepdim=True) - groups) / max(group_size - 1, 1)",
+            ),
             "This mean is that of the *whole* group, the completion itself included; leaving it "
             "out is the next exercise.",
         ),
         Mistake(
             "the reward minus the sum of its group",
-            lambda rewards, group_size: (
-                rewards - grouped(rewards, group_size).sum(1).repeat_interleave(group_size)
+            _edit(
+                "the baseline: of what",
+                "groups.mean(1, keepdim=True)",
+                "groups.sum(1, keepdim=True)",
             ),
             "What a completion must beat is its group's average reward: divide the sum by G.",
         ),
         Mistake(
             "the advantage with its sign turned",
-            negative_of(group_mean_advantages),
+            _edit("the sign", "return ", "return -"),
             "A completion better than its group must be pushed up: reward minus baseline.",
         ),
         Mistake(
             "the baseline itself",
-            baseline_of(group_mean_advantages),
+            _edit("the difference", "groups - baseline", "baseline.expand_as(groups)"),
             "Return what is left of the reward after the baseline is subtracted.",
         ),
         Mistake(
             "the reward minus the group's share of positive rewards",
-            _mean_of_rewarded,
+            _edit(
+                "the baseline: of what",
+                "groups.mean(1, keepdim=True)",
+                "(groups > 0).to(groups.dtype).mean(1, keepdim=True)",
+            ),
             "That is the mean only where rewards are 0 and 1; use the rewards themselves.",
         ),
         Mistake(
             "the reward minus the group's median",
-            _against_median,
+            _edit(
+                "the baseline: of what",
+                "groups.mean(1, keepdim=True)",
+                "groups.median(1, keepdim=True).values",
+            ),
             "With 15 of 16 right the median is 1, and the fifteen would get nothing: the baseline "
             "is the mean.",
         ),
         Mistake(
             "an advantage that is never negative",
-            clamped(group_mean_advantages),
+            _edit("the negative side", ".flatten()", ".clamp(min=0).flatten()"),
             "The negative side is what a baseline brings: it makes the worse completions less "
             "likely.",
         ),
@@ -247,11 +220,11 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "advantages still in the shape (B, G)",
-            unflattened(group_mean_advantages),
+            _edit("the shape of the result", ".flatten()", ""),
             "One advantage a row of the batch, (N,): end with `.flatten()`.",
         ),
     ),
-    alternatives=(_group_by_loop, _group_by_projection, _group_by_repeat),
+    alternatives=(_group_by_loop, _group_by_projection, _group_by_repeat, line_by_line),
     hints=(
         "The rewards of a question stand next to each other. Which shape would give each question "
         "a row?",

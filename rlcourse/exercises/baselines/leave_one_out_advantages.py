@@ -4,60 +4,8 @@ import torch
 
 from rlcourse.algorithms.baselines import group_mean_advantages, leave_one_out_advantages
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.exercises.baselines.group_mean_advantages import (
-    ANY_EPSILON,
-    baseline_of,
-    cases,
-    clamped,
-    grouped,
-    interleaved,
-    negative_of,
-    over_std,
-    unflattened,
-)
-
-
-def _loo_over_g(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - (groups.sum(1, keepdim=True) - groups) / group_size).flatten()
-
-
-def _loo_keeps_itself(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - groups.sum(1, keepdim=True) / max(group_size - 1, 1)).flatten()
-
-
-def _loo_nan(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - (groups.sum(1, keepdim=True) - groups) / (group_size - 1)).flatten()
-
-
-def _loo_zero_alone(rewards, group_size):
-    return group_mean_advantages(rewards, group_size) * group_size / max(group_size - 1, 1)
-
-
-def _loo_upside_down(rewards, group_size):
-    return group_mean_advantages(rewards, group_size) * (group_size - 1) / group_size
-
-
-def _loo_neighbour(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    return (groups - groups.roll(-1, dims=1) * (group_size > 1)).flatten()
-
-
-def _loo_regrouped(rewards, group_size):
-    groups = rewards.reshape(group_size, -1)
-    others = groups.sum(1, keepdim=True) - groups
-    return (groups - others / max(group_size - 1, 1)).flatten()
-
-
-def _loo_best_of_others(rewards, group_size):
-    groups = grouped(rewards, group_size)
-    if group_size == 1:
-        return rewards.clone()
-    own = torch.eye(group_size, dtype=torch.bool)
-    others = groups[:, None, :].expand(-1, group_size, -1).masked_fill(own, -torch.inf)
-    return (groups - others.amax(2)).flatten()
+from rlcourse.checks.sketch import Sketch
+from rlcourse.exercises.baselines.group_mean_advantages import ANY_EPSILON, cases, grouped, spread
 
 
 def _loo_in_place(rewards, group_size):
@@ -86,9 +34,22 @@ def _loo_by_matrix(rewards, group_size):
     return rewards - (grouped(rewards, group_size) @ weights.T).reshape(-1)
 
 
-def _repeated(rewards, group_size):
-    sums = rewards.reshape(-1, group_size).sum(1).repeat(group_size)
-    return rewards - (sums - rewards) / max(group_size - 1, 1)
+def line_by_line(rewards, group_size):
+    groups = rewards.reshape(-1, group_size)
+    others = groups.sum(1, keepdim=True) - groups
+    baseline = others / max(group_size - 1, 1)
+    advantages = groups - baseline
+    return advantages.flatten()
+
+
+def best_of_others(groups):
+    size = groups.shape[1]
+    own = torch.eye(size, dtype=torch.bool)
+    others = groups[:, None, :].expand(-1, size, -1).masked_fill(own, -torch.inf)
+    return others.amax(2) if size > 1 else torch.zeros_like(groups)
+
+
+_edit = Sketch(line_by_line, best_of_others, spread).edit
 
 
 EXERCISE = Exercise(
@@ -102,99 +63,137 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the group-mean advantage, whose baseline contains the completion itself",
-            group_mean_advantages,
+            _edit(
+                "the baseline: of what",
+                "others / max(group_size - 1, 1)",
+                "groups.mean(1, keepdim=True)",
+            ),
             "A baseline must not depend on the completion it judges: take its own reward out of "
             "the mean.",
         ),
         Mistake(
             "the sum of the others divided by G in place of G − 1",
-            _loo_over_g,
+            _edit("the baseline: its divisor", "max(group_size - 1, 1)", "group_size"),
             "There are only G − 1 others.",
         ),
         Mistake(
             "the sum of the whole group divided by G − 1",
-            _loo_keeps_itself,
+            _edit(
+                "the baseline: the others",
+                "groups.sum(1, keepdim=True) - groups",
+                "groups.sum(1, keepdim=True)",
+            ),
             "Take the completion's own reward out of the sum before you divide.",
         ),
         Mistake(
             "a mean of nobody, NaN, where the group has one completion",
-            _loo_nan,
+            _edit("the baseline: its divisor", "max(group_size - 1, 1)", "(group_size - 1)"),
             "With G = 1 there are no others and 0/0 is not a number: the baseline is then 0 and "
             "the advantage the reward itself.",
             telling=2,
         ),
         Mistake(
             "an advantage of 0 for a completion that is alone in its group",
-            _loo_zero_alone,
+            _edit(
+                "groups of one", "= groups - baseline", "= (groups - baseline) * (group_size > 1)"
+            ),
             "Without others nothing is known about the question, and the baseline is 0: what "
             "remains is plain REINFORCE.",
             telling=2,
         ),
         Mistake(
             "the group-mean advantage scaled by (G − 1)/G in place of G/(G − 1)",
-            _loo_upside_down,
+            _edit(
+                "the baseline: of what",
+                "groups - baseline",
+                "(groups - groups.mean(1, keepdim=True)) * (group_size - 1) / group_size",
+            ),
             "Leaving the own reward out makes the advantage larger, not smaller: the own reward "
             "had been pulling its baseline along.",
         ),
         Mistake(
             "the reward minus the mean of all other rewards of the batch",
-            lambda rewards, group_size: leave_one_out_advantages(rewards, len(rewards)),
+            _edit(
+                "the groups",
+                "rewards.reshape(-1, group_size)",
+                "rewards.reshape(1, -1)",
+                "group_size - 1, 1",
+                "len(rewards) - 1, 1",
+            ),
             "Only completions of the same question say how hard this question is.",
         ),
         Mistake(
             "leave-one-out with the groups interleaved",
-            interleaved(leave_one_out_advantages),
+            _edit(
+                "the groups",
+                "rewards.reshape(-1, group_size)",
+                "rewards.reshape(group_size, -1).T",
+                "advantages.flatten()",
+                "advantages.T.flatten()",
+            ),
             "The completions of a question stand next to each other: a row of "
             "`rewards.reshape(-1, group_size)` is a group.",
         ),
         Mistake(
             "group sums laid out with `repeat`",
-            _repeated,
+            _edit(
+                "the baseline: its layout",
+                "groups.sum(1, keepdim=True)",
+                "groups.sum(1).repeat(group_size).reshape(-1, group_size)",
+            ),
             "`repeat` puts all groups one after another again and again; every completion of a "
             "group needs the sum of its own: `repeat_interleave`, or keep the dimension.",
         ),
         Mistake(
             "the advantage divided by the group's standard deviation",
-            over_std(leave_one_out_advantages, 1),
+            _edit("no divisor", "= groups - baseline", "= (groups - baseline) / spread(groups, 1)"),
             "The published leave-one-out estimator does not divide; that comes in lesson 06.",
             atol=ANY_EPSILON,
         ),
         Mistake(
             "the advantage divided by the group's population standard deviation",
-            over_std(leave_one_out_advantages, 0),
+            _edit("no divisor", "= groups - baseline", "= (groups - baseline) / spread(groups, 0)"),
             "The published leave-one-out estimator does not divide; that comes in lesson 06.",
             atol=ANY_EPSILON,
         ),
         Mistake(
             "groups whose number is `group_size`",
-            _loo_regrouped,
+            _edit(
+                "the groups", "rewards.reshape(-1, group_size)", "rewards.reshape(group_size, -1)"
+            ),
             "`group_size` is how many completions a question has, not how many questions there "
             "are: it is the last dimension of the reshape.",
         ),
         Mistake(
             "the advantage with its sign turned",
-            negative_of(leave_one_out_advantages),
+            _edit("the sign", "return ", "return -"),
             "A completion better than the others must be pushed up: reward minus baseline.",
         ),
         Mistake(
             "the baseline itself",
-            baseline_of(leave_one_out_advantages),
+            _edit("the difference", "groups - baseline", "baseline.expand_as(groups)"),
             "Return what is left of the reward after the mean of the others is subtracted.",
         ),
         Mistake(
             "the reward minus that of one neighbour",
-            _loo_neighbour,
+            _edit(
+                "the baseline: of what",
+                "others / max(group_size - 1, 1)",
+                "groups.roll(-1, dims=1) * (group_size > 1)",
+            ),
             "One other completion is a fair baseline and a very noisy one: take the mean of all "
             "G − 1.",
         ),
         Mistake(
             "the reward minus the best of the others",
-            _loo_best_of_others,
+            _edit(
+                "the baseline: of what", "others / max(group_size - 1, 1)", "best_of_others(groups)"
+            ),
             "The baseline is what the question earns on average, not at best.",
         ),
         Mistake(
             "an advantage that is never negative",
-            clamped(leave_one_out_advantages),
+            _edit("the negative side", ".flatten()", ".clamp(min=0).flatten()"),
             "The negative side is what a baseline brings: it makes the worse completions less "
             "likely.",
         ),
@@ -206,11 +205,11 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "advantages still in the shape (B, G)",
-            unflattened(leave_one_out_advantages),
+            _edit("the shape of the result", ".flatten()", ""),
             "One advantage a row of the batch, (N,): end with `.flatten()`.",
         ),
     ),
-    alternatives=(_loo_by_loop, _loo_by_scaling, _loo_by_matrix),
+    alternatives=(_loo_by_loop, _loo_by_scaling, _loo_by_matrix, line_by_line),
     hints=(
         "The mean of the others is a sum that you can get without a loop.",
         "The sum of the others is the sum of the group minus the completion's own reward, and "

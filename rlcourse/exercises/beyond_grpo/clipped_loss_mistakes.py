@@ -8,47 +8,12 @@ from torch import Tensor
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def columns(advantages: Tensor) -> Tensor:
     """(N,) as a column, (N, T) as it is."""
     return advantages[:, None] if advantages.dim() == 1 else advantages
-
-
-def ratio_of(logprobs, old_logprobs):
-    return (logprobs - old_logprobs.detach()).exp()
-
-
-def surrogate(ratio, advantages, low, high):
-    a = columns(advantages).detach()
-    return torch.minimum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
-
-
-def clip_alone(ratio, advantages, low, high):
-    return ratio.clamp(1 - low, 1 + high) * columns(advantages).detach()
-
-
-def unclipped(ratio, advantages, low, high):
-    return ratio * columns(advantages).detach()
-
-
-def larger(ratio, advantages, low, high):
-    a = columns(advantages).detach()
-    return torch.maximum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
-
-
-def factored(ratio, advantages, low, high):
-    return torch.minimum(ratio, ratio.clamp(1 - low, 1 + high)) * columns(advantages).detach()
-
-
-def along_tokens(ratio, advantages, low, high):
-    a = advantages.detach()
-    return torch.minimum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
-
-
-def with_graph(ratio, advantages, low, high):
-    a = columns(advantages)
-    return torch.minimum(ratio * a, ratio.clamp(1 - low, 1 + high) * a)
 
 
 def case_of(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
@@ -100,56 +65,60 @@ def batches(draw: CaseSampler, **given) -> Iterator[Case]:
     yield from _extremes(draw, **given)
 
 
-def of_the_clip(variant) -> tuple[Mistake, ...]:
-    """Lesson 05's mistakes, for a loss that `variant(ratio=…, objective=…, sign=…)` builds."""
+_MIN = "torch.minimum(ratio * a, clipped * a)"
+
+
+def of_the_clip(sketch: Sketch) -> tuple[Mistake, ...]:
+    """Lesson 05's mistakes, for a loss whose lines are those of PPO's."""
+    edit = sketch.edit
     return (
         Mistake(
             "the larger of the two terms",
-            variant(objective=larger),
+            edit("the clip: the min", "torch.minimum", "torch.maximum"),
             "The min keeps the pessimistic one, so that a step in the wrong direction can be "
             "undone (lesson 05).",
         ),
         Mistake(
             "the clipped term alone",
-            variant(objective=clip_alone),
+            edit("the clip: the min", _MIN, "clipped * a"),
             "What lies outside the band on the *bad* side would get no gradient back: take the "
             "min with the unclipped term.",
         ),
         Mistake(
             "A · min(ratio, clip(ratio))",
-            variant(objective=factored),
+            edit("the clip: the min", _MIN, "torch.minimum(ratio, clipped) * a"),
             "For a negative advantage the smaller product has the larger ratio: multiply by A "
             "first, then take the min.",
         ),
         Mistake(
             "a loss without the clip",
-            variant(objective=unclipped),
+            edit("the clip: the min", _MIN, "ratio * a"),
             "Without it nothing stops what has already moved far (lesson 05).",
         ),
         Mistake(
             "a ratio upside down",
-            variant(ratio=lambda new, old: (old.detach() - new).exp()),
+            edit("the ratio: what it is made of", "(logprobs - old)", "(old - logprobs)"),
             "The new policy stands on top: logprobs − old_logprobs.",
         ),
         Mistake(
             "a ratio that no gradient passes through",
-            variant(ratio=lambda new, old: ratio_of(new, old).detach()),
+            edit("the ratio: its gradient", ".exp()", ".exp().detach()"),
             "The ratio *is* where the gradient comes from: detach the old log-probs, not the "
             "ratio.",
         ),
         Mistake(
             "a loss through which gradient flows into the old log-probs",
-            variant(ratio=lambda new, old: (new - old).exp()),
+            edit("the constants: old log-probs", "old_logprobs.detach()", "old_logprobs"),
             "They are numbers from the time of sampling: `old_logprobs.detach()`.",
         ),
         Mistake(
             "a loss through which gradient flows into the advantages",
-            variant(objective=with_graph),
+            edit("the constants: advantages", "advantages.detach()", "advantages"),
             "An advantage is a number computed from rewards, a constant: `advantages.detach()`.",
         ),
         Mistake(
             "the objective, not the loss: the sign is missing",
-            variant(sign=-1.0),
+            edit("the sign", "return -", "return "),
             "Optimizers minimize: what is returned is minus the objective.",
         ),
     )

@@ -8,15 +8,13 @@ from rlcourse.algorithms.beyond_grpo import aggregate, dapo_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.exercises.beyond_grpo.clipped_loss_mistakes import (
-    along_tokens,
     batches,
     case_of,
     columns,
     of_the_clip,
     one_token,
-    ratio_of,
-    surrogate,
 )
 
 
@@ -39,30 +37,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case_of(draw, "an advantage for every token", logprobs, mask, advantages=per_token)
 
 
-def _token(per_token, mask):
-    return aggregate(per_token, mask, "token")
-
-
-def _variant(
-    ratio=ratio_of, objective=surrogate, average=_token, sign=1.0,
-    band=lambda low, high: (low, high),
-):  # fmt: skip
-    """`dapo_loss` with one of its parts replaced."""
-
-    def loss(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0.28):
-        per_token = objective(ratio(logprobs, old_logprobs), advantages, *band(clip_low, clip_high))
-        return -sign * average(per_token, mask)
-
-    return loss
-
-
-def _dual(ratio, advantages, low, high):
-    """The band of the log-ratio."""
-    a = columns(advantages).detach()
-    clipped = ratio.log().clamp(-low, high).exp()
-    return torch.minimum(ratio * a, clipped * a)
-
-
 def by_loop(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0.28):
     terms = []
     for i, t in mask.bool().nonzero().tolist():
@@ -81,6 +55,23 @@ def by_cases(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0
     return (total / mask.sum().clamp(min=1)).to(logprobs.dtype)
 
 
+def line_by_line(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0.28):
+    a = advantages.detach()
+    if a.dim() == 1:
+        a = a[:, None]
+    old = old_logprobs.detach()
+    ratio = (logprobs - old).exp()
+    clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
+    objective = torch.minimum(ratio * a, clipped * a)
+    loss = (objective * mask).sum() / mask.sum().clamp(min=1)
+    return -loss
+
+
+_sketch = Sketch(line_by_line, aggregate)
+_edit = _sketch.edit
+_AVERAGE = "(objective * mask).sum() / mask.sum().clamp(min=1)"
+
+
 EXERCISE = Exercise(
     reference=dapo_loss,
     lesson="07_beyond_grpo",
@@ -94,69 +85,75 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a band of ± clip_low",
-            _variant(band=lambda low, high: (low, low)),
+            _edit("the clip: its band", "1 + clip_high", "1 + clip_low"),
             "The room upward is the point: the band ends at 1 + clip_high.",
         ),
         Mistake(
             "a band of ± clip_high",
-            _variant(band=lambda low, high: (high, high)),
+            _edit("the clip: its band", "1 - clip_low", "1 - clip_high"),
             "Downward the band keeps PPO's width: it begins at 1 − clip_low.",
         ),
         Mistake(
             "clip_low and clip_high exchanged",
-            _variant(band=lambda low, high: (high, low)),
+            _edit(
+                "the clip: its band", "1 - clip_low, 1 + clip_high", "1 - clip_high, 1 + clip_low"
+            ),
             "[1 − clip_low, 1 + clip_high]: the wider side is up.",
         ),
         Mistake(
             "the band [0.8, 1.28] whatever the arguments say",
-            _variant(band=lambda low, high: (0.2, 0.28)),
+            _edit("the clip: its band", "1 - clip_low, 1 + clip_high", "0.8, 1.28"),
             "Use the arguments, not their defaults.",
         ),
         Mistake(
             "a ratio clipped to [clip_low, clip_high]",
-            _variant(band=lambda low, high: (1 - low, high - 1)),
+            _edit("the clip: its band", "1 - clip_low, 1 + clip_high", "clip_low, clip_high"),
             "The band lies around 1: from 1 − clip_low to 1 + clip_high.",
         ),
         Mistake(
             "a band for the log-ratio",
-            _variant(objective=_dual),
+            _edit(
+                "the clip: its band",
+                "ratio.clamp(1 - clip_low, 1 + clip_high)",
+                "ratio.log().clamp(-clip_low, clip_high).exp()",
+            ),
             "The ratio itself is clipped; log(1 + ε) is not ε.",
         ),
         Mistake(
             "GRPO's average: the mean of each completion, then of these",
-            _variant(average=lambda x, m: aggregate(x, m, "sequence")),
+            _edit("the average", _AVERAGE, 'aggregate(objective, mask, "sequence")'),
             "DAPO treats all tokens of the batch alike, so that long completions count for what "
             "they are.",
         ),
         Mistake(
             "a mean over all N·T positions, padding included",
-            _variant(average=lambda x, m: (x * m).mean()),
+            _edit("the average", _AVERAGE, "(objective * mask).mean()"),
             "Divide by the number of real tokens.",
         ),
         Mistake(
             "a mean in which padding takes part",
-            _variant(average=lambda x, m: x.mean()),
+            _edit("the average", _AVERAGE, "objective.mean()"),
             "What stands after the end was never said: only entries with mask 1 enter.",
         ),
         Mistake(
             "a sum over tokens, divided by the number of completions",
-            _variant(average=lambda x, m: (x * m).sum() / len(x)),
+            _edit("the average", _AVERAGE, "(objective * mask).sum() / len(mask)"),
             "DAPO divides by the number of real tokens in the batch.",
         ),
         Mistake(
             "a mean that is 0/0 where the whole batch is empty",
-            _variant(average=lambda x, m: (x * m).sum() / m.sum()),
+            _edit("a batch without tokens", ".clamp(min=1)", ""),
             "Without any token the loss is 0: `masked_mean` knows.",
             telling=1,
         ),
         Mistake(
             "advantages laid along the tokens",
-            _variant(objective=along_tokens),
+            _edit("the advantages: their shape", "a = a[:, None]", "a = a"),
             "(N,) against (N, T) lines up with T: write `advantages[:, None]`.",
         ),
-        *of_the_clip(_variant),
+        *of_the_clip(_sketch),
     ),
-    alternatives=(by_loop, by_cases),
+    alternatives=(by_loop, by_cases, line_by_line),
     hints=(
         "Two things differ from `dr_grpo_loss`: the upper edge of the band, and the average.",
         "`clamp` takes both edges: 1 − clip_low and 1 + clip_high. The average is over all real "

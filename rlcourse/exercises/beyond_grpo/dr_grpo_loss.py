@@ -5,19 +5,16 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.beyond_grpo import aggregate, dr_grpo_loss
-from rlcourse.algorithms.policies import masked_mean
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.exercises.beyond_grpo.clipped_loss_mistakes import (
-    along_tokens,
     batches,
     case_of,
     columns,
     of_the_clip,
     one_token,
-    ratio_of,
-    surrogate,
 )
 
 
@@ -34,43 +31,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     per_token = draw.rewards(rows * tokens).reshape(rows, tokens)
     arguments = {"max_tokens": limit, "advantages": per_token}
     yield case_of(draw, "an advantage for every token", logprobs, mask, **arguments)
-
-
-def _constant(per_token, mask, max_tokens):
-    return aggregate(per_token, mask, "constant", max_tokens)
-
-
-def _variant(
-    ratio=ratio_of, objective=surrogate, average=_constant, sign=1.0, band=lambda clip: clip,
-    prepared=lambda advantages: advantages,
-):  # fmt: skip
-    """`dr_grpo_loss` with one of its parts replaced."""
-
-    def loss(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
-        ratios, epsilon = ratio(logprobs, old_logprobs), band(clip)
-        per_token = objective(ratios, prepared(advantages), epsilon, epsilon)
-        return -sign * average(per_token, mask, max_tokens)
-
-    return loss
-
-
-def _divided_by_std(advantages):
-    return advantages / (advantages.std(correction=min(1, len(advantages) - 1)) + 1e-4)
-
-
-def _log_ratio(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
-    per_token = logprobs * columns(advantages).detach()
-    return -aggregate(per_token, mask, "constant", max_tokens)
-
-
-def _nonempty(per_token, mask, max_tokens):
-    rows = mask.bool().any(1).sum().clamp(min=1)
-    return per_token.masked_fill(~mask.bool(), 0).sum() / (rows * max_tokens)
-
-
-def _padding_at_one(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
-    ratio = ((logprobs - old_logprobs.detach()) * mask).exp()
-    return -surrogate(ratio, advantages, clip, clip).sum() / (len(mask) * max_tokens)
 
 
 def by_loop(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
@@ -91,6 +51,27 @@ def by_cases(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
     return rows.mean().to(logprobs.dtype)
 
 
+def line_by_line(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
+    a = advantages.detach()
+    if a.dim() == 1:
+        a = a[:, None]
+    old = old_logprobs.detach()
+    ratio = (logprobs - old).exp()
+    clipped = ratio.clamp(1 - clip, 1 + clip)
+    objective = torch.minimum(ratio * a, clipped * a)
+    loss = (objective * mask).sum() / (len(mask) * max_tokens)
+    return -loss
+
+
+def divided_by_std(advantages):
+    return advantages / (advantages.std(correction=min(1, len(advantages) - 1)) + 1e-4)
+
+
+_sketch = Sketch(line_by_line, aggregate, divided_by_std)
+_edit = _sketch.edit
+_AVERAGE = "(objective * mask).sum() / (len(mask) * max_tokens)"
+
+
 EXERCISE = Exercise(
     reference=dr_grpo_loss,
     lesson="07_beyond_grpo",
@@ -104,75 +85,85 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "GRPO's average: the mean of each completion, then of these",
-            _variant(average=lambda x, m, limit: aggregate(x, m, "sequence")),
+            _edit("the average", _AVERAGE, 'aggregate(objective, mask, "sequence")'),
             "The division by the completion's own length is what Dr. GRPO removes.",
         ),
         Mistake(
             "a mean over all real tokens of the batch",
-            _variant(average=lambda x, m, limit: aggregate(x, m, "token")),
+            _edit("the average", _AVERAGE, 'aggregate(objective, mask, "token")'),
             "That is DAPO's average; Dr. GRPO divides by N · max_tokens, whatever was sampled.",
         ),
         Mistake(
             "a division by the padded length T in place of max_tokens",
-            _variant(average=lambda x, m, limit: (x * m).mean()),
+            _edit("the average", _AVERAGE, "(objective * mask).mean()"),
             "T is the length of the longest completion of this batch, which is no constant.",
         ),
         Mistake(
             "a division by max_tokens without the mean over completions",
-            _variant(average=lambda x, m, limit: (x * m).sum() / limit),
+            _edit("the average", "len(mask) * max_tokens", "max_tokens"),
             "Divide by N as well, or twice the batch is twice the step.",
         ),
         Mistake(
             "a sum over each completion, without a division by max_tokens",
-            _variant(average=lambda x, m, limit: (x * m).sum() / len(x)),
+            _edit("the average", "len(mask) * max_tokens", "len(mask)"),
             "The constant N · max_tokens keeps the loss comparable when the limit changes.",
         ),
         Mistake(
             "a sum in which padding takes part",
-            _variant(average=lambda x, m, limit: x.sum() / (len(x) * limit)),
+            _edit("the padding", "objective * mask", "objective"),
             "What stands after the end was never said: only entries with mask 1 enter the sum.",
         ),
         Mistake(
             "a sum in which padding takes part with a ratio of 1",
-            _padding_at_one,
+            _edit(
+                "the padding",
+                "(logprobs - old)",
+                "((logprobs - old) * mask)",
+                "objective * mask",
+                "objective",
+            ),
             "A log-ratio of 0 on padding is a ratio of 1, and 1 · A enters the sum: leave padding "
             "out of the *average*, with the mask.",
         ),
         Mistake(
             "each row's mean over max_tokens",
-            _variant(average=lambda x, m, limit: masked_mean(x, m, dim=1).mean() / limit),
+            _edit("the average", _AVERAGE, 'aggregate(objective, mask, "sequence") / max_tokens'),
             "Dividing by the row's own length is the very thing that Dr. GRPO leaves out.",
         ),
         Mistake(
             "a mean over the completions that are not empty",
-            _variant(average=_nonempty),
+            _edit("empty completions", "len(mask)", "mask.bool().any(1).sum().clamp(min=1)"),
             "An empty completion adds 0 and is counted all the same.",
             telling=1,
         ),
         Mistake(
             "advantages that are divided by their standard deviation inside the loss",
-            _variant(prepared=_divided_by_std),
+            _edit("the advantages: their scale", "if a.dim", "a = divided_by_std(a)\n    if a.dim"),
             "The loss takes advantages as they come; and Dr. GRPO's are not divided by anything.",
         ),
         Mistake(
             "an ε of 0.2 whatever the argument says",
-            _variant(band=lambda clip: 0.2),
+            _edit("the clip: its band", "1 - clip, 1 + clip", "0.8, 1.2"),
             "Use the argument `clip`, not its default.",
             telling=1,
         ),
         Mistake(
             "advantages laid along the tokens",
-            _variant(objective=along_tokens),
+            _edit("the advantages: their shape", "a = a[:, None]", "a = a"),
             "(N,) against (N, T) lines up with T: write `advantages[:, None]`.",
         ),
         Mistake(
             "log-probs in place of the ratio",
-            _log_ratio,
+            _edit(
+                "the ratio: what it is made of",
+                "torch.minimum(ratio * a, clipped * a)",
+                "logprobs * a",
+            ),
             "That is REINFORCE: right at the first update, uncorrected at every later one.",
         ),
-        *of_the_clip(_variant),
+        *of_the_clip(_sketch),
     ),
-    alternatives=(by_loop, by_cases),
+    alternatives=(by_loop, by_cases, line_by_line),
     hints=(
         "Per token it is lesson 05's clipped objective. Only the average is new, and you have "
         "just written it.",

@@ -189,6 +189,15 @@ EXERCISE = Exercise(
             ),
             "An advantage for each row: flatten to (N,).",
         ),
+        Mistake(
+            "+1 for everything that is not below the mean",
+            lambda rewards, group_size, margin=0.0: (
+                torch.where(_deviation(rewards, group_size) >= -margin, 1.0, -1.0)
+                .flatten()
+                .to(rewards.dtype)
+            ),
+            "Within the margin there is nothing to praise: three answers, +1, 0 and −1.",
+        ),
     ),
     alternatives=(signs_by_loop, signs_by_where),
     hints=(

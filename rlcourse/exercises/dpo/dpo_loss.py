@@ -10,7 +10,7 @@ from rlcourse.algorithms.dpo import dpo_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise
-from rlcourse.exercises.dpo.dpo_loss_mistakes import MISTAKES, smoothed
+from rlcourse.exercises.dpo.dpo_loss_mistakes import MISTAKES, line_by_line, smoothed
 
 POLICY = ("chosen_logprobs", "rejected_logprobs")
 REFERENCE = ("ref_chosen_logprobs", "ref_rejected_logprobs")
@@ -92,7 +92,7 @@ EXERCISE = Exercise(
     constants=REFERENCE,
     cases=_loss_cases,
     mistakes=MISTAKES,
-    alternatives=(_by_softplus, _by_cross_entropy, _by_loop),
+    alternatives=(_by_softplus, _by_cross_entropy, _by_loop, line_by_line),
     hints=(
         "You have written its two halves: `implicit_rewards`, and the loss of Bradley and Terry.",
         "The margin is chosen reward minus rejected reward. The given order has log-likelihood "

@@ -9,6 +9,7 @@ from rlcourse.algorithms.grpo import group_normalized_advantages
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -32,111 +33,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("groups of two", draw.rewards(6), 2)
     yield case("groups of one", draw.rewards(3), 1)
     yield case("float32", draw.rewards(8).float(), 4)
-
-
-def _grouped(rewards, group_size):
-    return rewards.reshape(-1, group_size)
-
-
-def _centered(rewards, group_size):
-    groups = _grouped(rewards, group_size)
-    return groups - groups.mean(1, keepdim=True)
-
-
-def _std(rewards, group_size):
-    """The sample standard deviation, 0 for a group of one."""
-    groups = _grouped(rewards, group_size)
-    return groups.std(1, correction=min(1, group_size - 1), keepdim=True)
-
-
-def _population_std(rewards, group_size, eps=1e-4):
-    std = _grouped(rewards, group_size).std(1, correction=0, keepdim=True)
-    return (_centered(rewards, group_size) / (std + eps)).flatten()
-
-
-def _batch_std(rewards, group_size, eps=1e-4):
-    return (_centered(rewards, group_size) / (rewards.std() + eps)).flatten()
-
-
-def _batch_mean(rewards, group_size, eps=1e-4):
-    centered = _grouped(rewards - rewards.mean(), group_size)
-    return (centered / (_std(rewards, group_size) + eps)).flatten()
-
-
-def _whole_batch(rewards, group_size, eps=1e-4):
-    return (rewards - rewards.mean()) / (rewards.std() + eps)
-
-
-def _eps_inside(rewards, group_size, eps=1e-4):
-    return (
-        _centered(rewards, group_size) / (_std(rewards, group_size).square() + eps).sqrt()
-    ).flatten()
-
-
-def _no_eps(rewards, group_size, eps=1e-4):
-    return (_centered(rewards, group_size) / _std(rewards, group_size)).flatten()
-
-
-def _own_eps(rewards, group_size, eps=1e-4):
-    return group_normalized_advantages(rewards, group_size)
-
-
-def _clamped(rewards, group_size, eps=1e-4):
-    return (_centered(rewards, group_size) / _std(rewards, group_size).clamp(min=eps)).flatten()
-
-
-def _interleaved(rewards, group_size, eps=1e-4):
-    groups = rewards.reshape(group_size, -1)
-    centered = groups - groups.mean(0)
-    return (centered / (groups.std(0, correction=min(1, group_size - 1)) + eps)).flatten()
-
-
-def _transposed(rewards, group_size, eps=1e-4):
-    groups = rewards.reshape(group_size, -1)
-    std = groups.std(1, correction=min(1, groups.shape[1] - 1), keepdim=True)
-    return ((groups - groups.mean(1, keepdim=True)) / (std + eps)).flatten()
-
-
-def _mean_only(rewards, group_size, eps=1e-4):
-    return _centered(rewards, group_size).flatten()
-
-
-def _variance(rewards, group_size, eps=1e-4):
-    return (_centered(rewards, group_size) / (_std(rewards, group_size).square() + eps)).flatten()
-
-
-def _not_centered(rewards, group_size, eps=1e-4):
-    return (_grouped(rewards, group_size) / (_std(rewards, group_size) + eps)).flatten()
-
-
-def _negative(rewards, group_size, eps=1e-4):
-    return -group_normalized_advantages(rewards, group_size, eps)
-
-
-def _absolute_deviation(rewards, group_size, eps=1e-4):
-    centered = _centered(rewards, group_size)
-    return (centered / (centered.abs().mean(1, keepdim=True) + eps)).flatten()
-
-
-def _leave_one_out(rewards, group_size, eps=1e-4):
-    advantages = _grouped(leave_one_out_advantages(rewards, group_size), group_size)
-    return (advantages / (_std(rewards, group_size) + eps)).flatten()
-
-
-def _nan_for_one(rewards, group_size, eps=1e-4):
-    if group_size == 1:
-        return torch.full_like(rewards, torch.nan)
-    return group_normalized_advantages(rewards, group_size, eps)
-
-
-def _scaled_to_range(rewards, group_size, eps=1e-4):
-    groups = _grouped(rewards, group_size)
-    spread = groups.amax(1, keepdim=True) - groups.amin(1, keepdim=True)
-    return (_centered(rewards, group_size) / (spread + eps)).flatten()
-
-
-def _unflattened(rewards, group_size, eps=1e-4):
-    return _grouped(group_normalized_advantages(rewards, group_size, eps), group_size)
 
 
 def by_loop(rewards, group_size, eps=1e-4):
@@ -164,6 +60,17 @@ def by_membership(rewards, group_size, eps=1e-4):
     return centered / (variance**0.5 + eps)
 
 
+def line_by_line(rewards, group_size, eps=1e-4):
+    groups = rewards.reshape(-1, group_size)
+    mean = groups.mean(1, keepdim=True)
+    std = groups.std(1, correction=min(1, group_size - 1), keepdim=True)
+    advantages = (groups - mean) / (std + eps)
+    return advantages.flatten()
+
+
+_edit = Sketch(line_by_line, leave_one_out_advantages).edit
+
+
 EXERCISE = Exercise(
     reference=group_normalized_advantages,
     lesson="06_grpo",
@@ -175,99 +82,127 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the population standard deviation, which divides by G",
-            _population_std,
+            _edit(
+                "the standard deviation: its divisor",
+                "correction=min(1, group_size - 1)",
+                "correction=0",
+            ),
             "The convention here (and in TRL) is the *sample* standard deviation: G − 1, what "
             "`std` computes when nothing else is asked for.",
         ),
         Mistake(
             "the standard deviation of the whole batch",
-            _batch_std,
+            _edit(
+                "the standard deviation: of what",
+                "groups.std(1, correction=min(1, group_size - 1), keepdim=True)",
+                "rewards.std()",
+            ),
             "A question is compared with itself: mean *and* standard deviation are its group's.",
         ),
         Mistake(
             "the mean of the whole batch",
-            _batch_mean,
+            _edit("the mean: of what", "groups.mean(1, keepdim=True)", "rewards.mean()"),
             "An easy question would count as good writing, a hard one as bad: the mean must be "
             "that of the reward's own group.",
         ),
         Mistake(
             "rewards normalized over the whole batch",
-            _whole_batch,
+            _edit(
+                "the groups",
+                "groups.mean(1, keepdim=True)",
+                "rewards.mean()",
+                "groups.std(1, correction=min(1, group_size - 1), keepdim=True)",
+                "rewards.std()",
+            ),
             "The critic is the group: reshape to (B, G) and normalize each row by itself.",
         ),
         Mistake(
             "eps inside the root",
-            _eps_inside,
+            _edit("eps", "(std + eps)", "(std.square() + eps).sqrt()"),
             "eps is added to the standard deviation, not to the variance.",
         ),
         Mistake(
             "a division without eps",
-            _no_eps,
+            _edit("eps", "(std + eps)", "std"),
             "Where all rewards of a group are equal this is 0/0, which is NaN, and one NaN ends "
             "a run.",
         ),
         Mistake(
             "an eps of 1e-4 whatever the argument says",
-            _own_eps,
+            _edit("eps", "std + eps", "std + 1e-4"),
             "Add the argument `eps`, not its default.",
             telling=1,
         ),
         Mistake(
             "a standard deviation that is at least eps",
-            _clamped,
+            _edit("eps", "(std + eps)", "std.clamp(min=eps)"),
             "eps is added to the standard deviation; a lower bound is another function.",
         ),
         Mistake(
             "groups of every B-th row",
-            _interleaved,
+            _edit(
+                "the groups",
+                "rewards.reshape(-1, group_size)",
+                "rewards.reshape(group_size, -1).T",
+                "advantages.flatten()",
+                "advantages.T.flatten()",
+            ),
             "The completions of one prompt stand next to each other: `reshape(-1, group_size)` "
             "makes a group a row.",
         ),
         Mistake(
             "rewards minus the group's mean, not divided by anything",
-            _mean_only,
+            _edit("the divisor", " / (std + eps)", ""),
             "These are lesson 03's advantages; here they are also divided by the group's standard "
             "deviation.",
         ),
         Mistake(
             "a division by the variance",
-            _variance,
+            _edit("the divisor", "(std + eps)", "(std.square() + eps)"),
             "The variance has the unit of a squared reward: dividing by its root makes advantages "
             "free of the reward's unit.",
         ),
         Mistake(
             "rewards divided by the standard deviation, but not centered",
-            _not_centered,
+            _edit("the mean: is it subtracted", "groups - mean", "groups"),
             "Without the mean every positive reward is praised, the worst of the group included.",
         ),
         Mistake(
             "advantages with their sign turned",
-            _negative,
+            _edit("the sign", "return ", "return -"),
             "Better than the group must be positive: the reward minus the mean.",
         ),
         Mistake(
             "a division by the mean absolute deviation",
-            _absolute_deviation,
+            _edit(
+                "the divisor",
+                "(std + eps)",
+                "((groups - groups.mean(1, keepdim=True)).abs().mean(1, keepdim=True) + eps)",
+            ),
             "The standard deviation is the root of the mean *squared* deviation.",
         ),
         Mistake(
             "rewards minus the mean of the others",
-            _leave_one_out,
+            _edit(
+                "the mean: is it subtracted",
+                "groups - mean",
+                "leave_one_out_advantages(rewards, group_size).reshape(-1, group_size)",
+            ),
             "That is leave-one-out: GRPO's mean is over the whole group, the completion itself "
             "included.",
         ),
         Mistake(
             "a standard deviation that is NaN for a group of one",
-            _nan_for_one,
+            _edit("groups of one", "min(1, group_size - 1)", "1"),
             "One completion has nothing to be compared with, and G − 1 is 0: its advantage is 0.",
             telling=1,
         ),
         Mistake(
             "the reward itself for a group of one",
-            lambda rewards, group_size, eps=1e-4: (
-                rewards.clone()
-                if group_size == 1
-                else group_normalized_advantages(rewards, group_size, eps)
+            _edit(
+                "groups of one",
+                "advantages.flatten()",
+                "advantages.flatten() if group_size > 1 else rewards.clone()",
             ),
             "One completion has nothing to be compared with: it is its own mean, and its advantage "
             "is 0.",
@@ -275,22 +210,42 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the groups laid out as columns, but compared along the rows",
-            _transposed,
+            _edit(
+                "the groups",
+                "rewards.reshape(-1, group_size)",
+                "rewards.reshape(group_size, -1)",
+                "group_size - 1)",
+                "groups.shape[1] - 1)",
+            ),
             "`reshape(-1, group_size)` makes a group a row, (B, G), and mean and standard "
             "deviation run along dim 1.",
         ),
         Mistake(
             "rewards scaled to the range of their group",
-            _scaled_to_range,
+            _edit(
+                "the divisor",
+                "(std + eps)",
+                "(groups.amax(1, keepdim=True) - groups.amin(1, keepdim=True) + eps)",
+            ),
             "The divisor is the standard deviation, not the largest reward minus the smallest.",
         ),
         Mistake(
             "advantages left in the shape (B, G)",
-            _unflattened,
+            _edit("the shape of the result", "advantages.flatten()", "advantages"),
             "Everything after this expects an advantage for each row: flatten to (N,).",
         ),
+        Mistake(
+            "a division without eps, and 0 where the standard deviation is 0",
+            _edit(
+                "eps",
+                "(groups - mean) / (std + eps)",
+                "torch.where(std > 0, (groups - mean) / std, 0.0)",
+            ),
+            "eps is for groups that *nearly* agree as well: without it a difference of a rounding "
+            "error is a full advantage.",
+        ),
     ),
-    alternatives=(by_loop, by_repeating, by_membership),
+    alternatives=(by_loop, by_repeating, by_membership, line_by_line),
     hints=(
         "Make a row of each group first; then everything happens along the rows.",
         "Mean and standard deviation along dim 1, with `keepdim=True` so that they line up with "

@@ -9,7 +9,7 @@ from rlcourse.algorithms.grpo import grpo_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise
-from rlcourse.exercises.grpo.grpo_loss_mistakes import MISTAKES
+from rlcourse.exercises.grpo.grpo_loss_mistakes import MISTAKES, line_by_line
 
 
 def _near(draw: CaseSampler, logprobs: Tensor, spread: float) -> Tensor:
@@ -117,7 +117,7 @@ EXERCISE = Exercise(
     constants=("old_logprobs", "ref_logprobs", "advantages"),
     cases=_cases,
     mistakes=MISTAKES,
-    alternatives=(by_loop, by_cases, by_weights),
+    alternatives=(by_loop, by_cases, by_weights, line_by_line),
     hints=(
         "Build it per token, in the shape (N, T): the clipped objective of lesson 05, then the "
         "penalty. Averages come last.",

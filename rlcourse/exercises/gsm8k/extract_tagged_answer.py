@@ -201,6 +201,11 @@ def _by_positions(text):
     return extract_answer(f"####{text[start + len('<answer>') : end]}")
 
 
+def _plain_first_line(text):
+    found = re.search(r"<answer>(.*?)</answer>", text)
+    return _canonical(found.group(1)) if found else None
+
+
 EXERCISE = Exercise(
     reference=extract_tagged_answer,
     lesson="11_gsm8k",
@@ -343,6 +348,12 @@ EXERCISE = Exercise(
             "a float printed as it is, 14.0 for 14",
             _as_float_text,
             "A whole number is spelled without a point, as `extract_answer` does.",
+        ),
+        Mistake(
+            "the first pair of tags on one line, found by a plain `.*?`",
+            _plain_first_line,
+            "The last pair counts, it may span several lines (`re.DOTALL`), and no other "
+            "`<answer>` may stand between the tags.",
         ),
     ),
     alternatives=(_by_partition, _by_walking, _by_positions),

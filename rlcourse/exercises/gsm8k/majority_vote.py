@@ -33,6 +33,10 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     lists["many"] = [
         None if v == 4 else str(10 + v) for v in draw.integers(draw.size(12, 18), high=5).tolist()
     ]
+    # The order of a set is no order: of this many it can hardly be the right one by chance.
+    for first in (3, 5, 7, 11):
+        tied = [str(first * i % 17) for i in range(1, 9)]
+        lists[f"eight are tied, {tied[0]} comes first"] = tied + tied[::-1]
     for label, answers in lists.items():
         yield Case(label, {"answers": answers})
 
@@ -151,6 +155,11 @@ def _by_max(answers):
     return max(votes, key=votes.count, default=None)
 
 
+def _order_of_a_set(answers):
+    votes = _votes(answers)
+    return max(set(votes), key=votes.count) if votes else None
+
+
 EXERCISE = Exercise(
     reference=majority_vote,
     lesson="11_gsm8k",
@@ -257,6 +266,13 @@ EXERCISE = Exercise(
             _empty_for_none,
             "No votes, no answer: None.",
             telling=2,
+        ),
+        Mistake(
+            "whichever of the tied answers a set happens to give first",
+            _order_of_a_set,
+            "A set has no order, and that of strings is another one each time Python starts. Count "
+            "in a `Counter` or a dictionary, which keep the order in which answers came.",
+            telling=1,
         ),
     ),
     alternatives=(_by_counting, _by_mode, _by_max),

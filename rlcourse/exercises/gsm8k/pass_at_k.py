@@ -133,6 +133,12 @@ def _off_by_one(n, c, k):
     return 1 - math.prod(1 - k / i for i in range(n - c, n))
 
 
+def _last_factor_missing(n, c, k):
+    if n - c < k:
+        return 1.0
+    return 1.0 - math.prod(1 - k / i for i in range(n - c + 1, n))
+
+
 def _one_factor_short(n, c, k):
     return 1 - math.prod((n - c - i) / (n - i) for i in range(k - 1))
 
@@ -271,6 +277,12 @@ EXERCISE = Exercise(
                 "a product that begins and ends one too early",
                 _off_by_one,
                 "In Codex's product the factors run from n − c + 1 to n, both included.",
+            ),
+            Mistake(
+                "a product without its last factor",
+                _last_factor_missing,
+                "The factors 1 − k/i run from i = n − c + 1 to n, both included: `range` stops "
+                "one before its end.",
             ),
             Mistake(
                 "k − 1 tries",

@@ -145,6 +145,12 @@ EXERCISE = Exercise(
             "changes nothing else.",
             telling=1,
         ),
+        Mistake(
+            "1 / Σw² of weights that do not sum to 1",
+            _wide(lambda w: 1 / _squares(w)),
+            "That formula is for weights that sum to 1. Here they do not: (Σw)² belongs on top.",
+            telling=3,
+        ),
     ),
     alternatives=(_size_by_normalizing, _size_by_variation, _size_by_logs),
     hints=(

@@ -10,6 +10,7 @@ from rlcourse.algorithms.importance_sampling import kl_estimates
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 ESTIMATORS = ("k1", "k2", "k3")
 
@@ -52,71 +53,9 @@ def _strict(implementation):
     return checked
 
 
-def _lax(logprobs, ref_logprobs, estimator="k3"):
-    return kl_estimates(logprobs, ref_logprobs, estimator if estimator in ESTIMATORS else "k3")
-
-
 def _pair(draw: CaseSampler) -> tuple[Tensor, Tensor]:
     shape = draw.shape()
     return draw.logprobs(*shape), draw.logprobs(*shape)
-
-
-def _instead(**replacements):
-    """`kl_estimates` with some estimators exchanged for functions of d = log πθ − log πref."""
-
-    def implementation(logprobs, ref_logprobs, estimator="k3"):
-        d = logprobs - ref_logprobs.detach()
-        if estimator in replacements:
-            return replacements[estimator](d)
-        return kl_estimates(logprobs, ref_logprobs, estimator)
-
-    return implementation
-
-
-def _held_within(bound):
-    held = {"k1": lambda d: d, "k2": lambda d: d**2 / 2, "k3": lambda d: torch.expm1(-d) + d}
-    return _instead(**{name: lambda d, k=k: k(d.clamp(-bound, bound)) for name, k in held.items()})
-
-
-def _always(name):
-    def implementation(logprobs, ref_logprobs, estimator="k3"):
-        return kl_estimates(logprobs, ref_logprobs, name)
-
-    return implementation
-
-
-def _swapped(logprobs, ref_logprobs, estimator="k3"):
-    # the same numbers as kl_estimates(ref, new), with the gradient where it belongs
-    return kl_estimates(-logprobs, -ref_logprobs, estimator)
-
-
-def _gradient_to_reference(logprobs, ref_logprobs, estimator="k3"):
-    d = logprobs - ref_logprobs
-    return {"k1": d, "k2": d**2 / 2, "k3": torch.expm1(-d) + d}[estimator]
-
-
-def _default_k1(logprobs, ref_logprobs, estimator="k1"):
-    return kl_estimates(logprobs, ref_logprobs, estimator)
-
-
-def _by_lookup(logprobs, ref_logprobs, estimator="k3"):
-    return {name: kl_estimates(logprobs, ref_logprobs, name) for name in ESTIMATORS}[estimator]
-
-
-def _cut_off(logprobs, ref_logprobs, estimator="k3"):
-    return kl_estimates(logprobs, ref_logprobs, estimator).detach()
-
-
-def _averaged(logprobs, ref_logprobs, estimator="k3"):
-    return kl_estimates(logprobs, ref_logprobs, estimator).mean()
-
-
-def _weighted(logprobs, ref_logprobs, estimator="k3"):
-    return logprobs.exp() * kl_estimates(logprobs, ref_logprobs, estimator)
-
-
-def _on_probabilities(logprobs, ref_logprobs, estimator="k3"):
-    return kl_estimates(logprobs.exp(), ref_logprobs.exp(), estimator)
 
 
 def _by_ratio(logprobs, ref_logprobs, estimator="k3"):
@@ -135,6 +74,19 @@ def _in_float64(logprobs, ref_logprobs, estimator="k3"):
     return value.to(logprobs.dtype)
 
 
+def line_by_line(logprobs, ref_logprobs, estimator="k3"):
+    if estimator not in ("k1", "k2", "k3"):
+        raise ValueError(estimator)
+    ref = ref_logprobs.detach()
+    d = logprobs - ref
+    k1, k2, k3 = d, d**2 / 2, torch.expm1(-d) + d
+    estimates = {"k1": k1, "k2": k2, "k3": k3}[estimator]
+    return estimates
+
+
+_edit = Sketch(line_by_line).edit
+
+
 EXERCISE = Exercise(
     reference=kl_estimates,
     lesson="04_importance_sampling",
@@ -148,65 +100,67 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "policy and reference exchanged",
-            _swapped,
+            _edit("the log-ratio", "logprobs - ref\n", "ref - logprobs\n"),
             "The tokens were drawn by πθ, so d = log πθ − log πref; the other way round reports "
             "0.355 in the lesson's example, where the divergence is 0.275.",
         ),
         Mistake(
             "k3 without the −1",
-            _instead(k3=lambda d: (-d).exp() + d),
+            _edit("k3", "torch.expm1(-d) + d", "(-d).exp() + d"),
             "Two equal policies have divergence 0, and e⁰ + 0 is 1: subtract it.",
         ),
         Mistake(
             "k2 without the ½",
-            _instead(k2=lambda d: d**2),
+            _edit("k2", "d**2 / 2", "d**2"),
             "Near d = 0 the divergence is half the mean square.",
         ),
         Mistake(
             "k1 with its sign turned",
-            _instead(k1=lambda d: -d),
+            _edit("k1", "= d,", "= -d,"),
             "KL(πθ‖πref) is the mean of log πθ *minus* log πref under πθ.",
         ),
         Mistake(
             "k3 with e^d in place of e^(−d)",
-            _instead(k3=lambda d: torch.expm1(d) + d),
+            _edit("k3", "expm1(-d)", "expm1(d)"),
             "Under πθ the ratio with mean 1 is πref/πθ = e^(−d).",
         ),
         Mistake(
             "k3 with −d in place of +d",
-            _instead(k3=lambda d: torch.expm1(-d) - d),
+            _edit("k3", "torch.expm1(-d) + d", "torch.expm1(-d) - d"),
             "k3 is k1 = d plus something of mean zero, e^(−d) − 1.",
         ),
         Mistake(
             "e^d − 1 − d, which estimates something else from these samples",
-            _instead(k3=lambda d: torch.expm1(d) - d),
+            _edit("k3", "torch.expm1(-d) + d", "torch.expm1(d) - d"),
             "It is never negative either, but under πθ the mean of e^d is not 1, so this is not "
             "KL(πθ‖πref).",
         ),
         Mistake(
             "the absolute value for k1",
-            _instead(k1=lambda d: d.abs()),
+            _edit("k1", "= d,", "= d.abs(),"),
             "k1 may be negative on a single token; only because of that is its mean right.",
         ),
         Mistake(
             "k1 whatever `estimator` says",
-            _strict(_always("k1")),
+            _edit("the choice", "[estimator]", '["k1"]'),
             "The argument names one of three formulas.",
         ),
         Mistake(
             "k2 whatever `estimator` says",
-            _strict(_always("k2")),
+            _edit("the choice", "[estimator]", '["k2"]'),
             "The argument names one of three formulas.",
         ),
         Mistake(
             "k3 whatever `estimator` says",
-            _strict(_always("k3")),
+            _edit("the choice", "[estimator]", '["k3"]'),
             "The argument names one of three formulas.",
         ),
         *(
             Mistake(
                 f"log-ratios held within ±{bound}",
-                _held_within(bound),
+                _edit(
+                    "the range", "k1, k2, k3 =", f"d = d.clamp(-{bound}, {bound})\n    k1, k2, k3 ="
+                ),
                 "A bound hides how far the policy has gone, and beyond it no gradient calls it "
                 "back: these are the plain formulas.",
             )
@@ -214,52 +168,52 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "numbers for an estimator that does not exist, where a ValueError is asked for",
-            _lax,
+            _edit("an unknown estimator", "raise ValueError(estimator)", 'estimator = "k3"'),
             'A slip such as estimator="kl1" would go unseen for a whole training run: raise a '
             "ValueError.",
             telling=1,
         ),
         Mistake(
             "a lookup that raises KeyError for an estimator that does not exist",
-            _by_lookup,
+            _edit("an unknown estimator", "raise ValueError", "raise KeyError"),
             "An argument with a wrong value is a ValueError, and its message should say which "
             "values there are.",
             telling=1,
         ),
         Mistake(
             "k1 where no estimator is given",
-            _default_k1,
+            _edit("the default", 'estimator="k3"', 'estimator="k1"'),
             'The default is estimator="k3".',
             telling=1,
         ),
         Mistake(
             "estimates through which gradient flows into the reference",
-            _strict(_gradient_to_reference),
+            _edit("the reference as a constant", "ref_logprobs.detach()", "ref_logprobs"),
             "The reference is frozen: use `ref_logprobs.detach()`.",
         ),
         Mistake(
             "estimates that no gradient leaves",
-            _cut_off,
+            _edit("the gradient", "return estimates", "return estimates.detach()"),
             "As a penalty in a loss the estimate must carry the gradient of `logprobs`.",
         ),
         Mistake(
             "the mean over all tokens",
-            _averaged,
+            _edit("the shape of the result", "return estimates", "return estimates.mean()"),
             "One estimate for each token, (N, T): the loss decides how to average, and it knows "
             "the mask.",
         ),
         Mistake(
             "estimates weighted by π once more",
-            _weighted,
+            _edit("no weights", "return ", "return logprobs.exp() * "),
             "The tokens were *sampled* from πθ: that is the weight.",
         ),
         Mistake(
             "a difference of probabilities in place of log-probs",
-            _on_probabilities,
+            _edit("the log-ratio", "logprobs - ref\n", "logprobs.exp() - ref.exp()\n"),
             "The arguments are log-probs already, and the ratio is exp of their difference.",
         ),
     ),
-    alternatives=(_strict(_by_ratio), _strict(_in_float64)),
+    alternatives=(_strict(_by_ratio), _strict(_in_float64), line_by_line),
     hints=(
         "All three are functions of one number, d = log πθ − log πref of the sampled token.",
         "k1 is d, k2 is d²/2, and k3 adds to d a term whose mean under πθ is zero: πref/πθ − 1.",

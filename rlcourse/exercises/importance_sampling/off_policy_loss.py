@@ -9,6 +9,7 @@ from rlcourse.algorithms.importance_sampling import importance_weights, off_poli
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -39,93 +40,6 @@ def _per_token(advantages: Tensor) -> Tensor:
     return advantages.detach()[:, None] if advantages.dim() == 1 else advantages.detach()
 
 
-def _with(weights_of=importance_weights, advantage_of=_per_token, reduce=None):
-    """`off_policy_loss` with one part exchanged."""
-
-    def implementation(logprobs, old_logprobs, advantages, mask):
-        terms = weights_of(logprobs, old_logprobs, mask) * advantage_of(advantages)
-        return -(reduce(terms, mask) if reduce else terms.sum(1).mean())
-
-    return implementation
-
-
-def _completion_weights(logprobs, old_logprobs, advantages, mask):
-    weights = importance_weights(logprobs, old_logprobs, mask, "sequence")
-    of_row = advantages if advantages.dim() == 1 else advantages.mean(1)
-    return -(weights * of_row.detach()).mean()
-
-
-def _logprob_times_ratio(logprobs, old_logprobs, mask):
-    return importance_weights(logprobs, old_logprobs, mask) * logprobs
-
-
-def _ratio_cut_off(logprobs, old_logprobs, mask):
-    return importance_weights(logprobs, old_logprobs, mask).detach()
-
-
-def _old_not_detached(logprobs, old_logprobs, mask):
-    return (logprobs - old_logprobs).exp() * mask
-
-
-def _upside_down(logprobs, old_logprobs, mask):
-    return importance_weights(-logprobs, -old_logprobs, mask)
-
-
-def _no_ratio(logprobs, old_logprobs, mask):
-    return logprobs * mask
-
-
-def _log_ratio(logprobs, old_logprobs, mask):
-    return (logprobs - old_logprobs.detach()) * mask
-
-
-def _padding_counted(logprobs, old_logprobs, mask):
-    return (logprobs - old_logprobs.detach()).exp()
-
-
-def _padding_weighs_one(logprobs, old_logprobs, mask):
-    return ((logprobs - old_logprobs.detach()) * mask).exp()
-
-
-def _sequence_ratio(logprobs, old_logprobs, mask):
-    ratio = importance_weights(logprobs, old_logprobs, mask, "sequence")
-    return ratio[:, None] * mask
-
-
-def _clipped(logprobs, old_logprobs, mask):
-    return importance_weights(logprobs, old_logprobs, mask).clamp(0.8, 1.2)
-
-
-def _advantage_not_detached(advantages):
-    return advantages[:, None] if advantages.dim() == 1 else advantages
-
-
-def _along_tokens(advantages):
-    return advantages.detach()
-
-
-def _mean_advantage(advantages):
-    advantages = advantages.detach()
-    return advantages[:, None] if advantages.dim() == 1 else advantages.mean(1, keepdim=True)
-
-
-def _token_mean(terms, mask):
-    return terms.sum() / mask.sum().clamp(min=1)
-
-
-def _sequence_mean(terms, mask):
-    return (terms.sum(1) / mask.sum(1).clamp(min=1)).mean()
-
-
-def _without_looking_at_the_shape(logprobs, old_logprobs, advantages, mask):
-    ratio = importance_weights(logprobs, old_logprobs, mask)
-    return -(ratio * advantages.detach()[:, None]).sum(1).mean()
-
-
-def _surrogate(logprobs, old_logprobs, mask):
-    return importance_weights(logprobs, old_logprobs, mask).detach() * logprobs
-
-
 def _loss_by_loop(logprobs, old_logprobs, advantages, mask):
     total = logprobs.new_zeros(())
     for i in range(len(logprobs)):
@@ -150,6 +64,27 @@ def _loss_with_detached_weight(logprobs, old_logprobs, advantages, mask):
     return -(weight * one * _per_token(advantages)).sum(1).mean()
 
 
+def _empty_completions_weigh_one(logprobs, old_logprobs, advantages, mask):
+    """As lesson 04 derives it: the product over the completion, 1 where it has no token."""
+    weights = ((logprobs - old_logprobs.detach()) * mask).sum(1).exp()
+    of_row = advantages if advantages.dim() == 1 else advantages.mean(1)
+    return -(weights * of_row.detach()).mean()
+
+
+def line_by_line(logprobs, old_logprobs, advantages, mask):
+    a = advantages.detach()
+    if a.dim() == 1:
+        a = a[:, None]
+    old = old_logprobs.detach()
+    ratio = (logprobs - old).exp()
+    weights = ratio * mask
+    rows = (weights * a).sum(1)
+    return -rows.mean()
+
+
+_edit = Sketch(line_by_line, importance_weights).edit
+
+
 EXERCISE = Exercise(
     reference=off_policy_loss,
     lesson="04_importance_sampling",
@@ -163,120 +98,154 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "log-prob times ratio times advantage",
-            _with(_logprob_times_ratio),
+            _edit("the ratio: what it multiplies", "ratio * mask", "ratio * logprobs * mask"),
             "∇ratio = ratio · ∇ log π already: with a log-prob beside a live ratio the product "
             "rule brings in a second term that does not belong.",
         ),
         Mistake(
             "a constant ratio times the log-prob",
-            _with(_surrogate),
+            _edit(
+                "the ratio: what it multiplies", "ratio * mask", "ratio.detach() * logprobs * mask"
+            ),
             "The gradient is the right one, but the value is not that of the objective, the "
             "reweighted advantage, which lesson 05 clips: let the ratio itself carry the "
             "gradient.",
         ),
         Mistake(
             "advantages that get one more dimension even where each token has its own",
-            _without_looking_at_the_shape,
+            _edit(
+                "the advantages: their shape",
+                "if a.dim() == 1:\n        a = a[:, None]",
+                "a = a[:, None]",
+            ),
             "Advantages of shape (N, T) fit the ratios as they are; only (N,) needs a column, "
             "`advantages[:, None]`.",
             telling=2,
         ),
         Mistake(
             "a ratio that carries no gradient",
-            _with(_ratio_cut_off),
+            _edit("the ratio: its gradient", ".exp()", ".exp().detach()"),
             "In this loss the gradient comes from nowhere but the ratio: detach the old log-probs, "
             "not the ratio.",
         ),
         Mistake(
             "a loss through which gradient flows into the old log-probs",
-            _with(_old_not_detached),
+            _edit("the constants: old log-probs", "old_logprobs.detach()", "old_logprobs"),
             "The old policy is a fact of the past: use `old_logprobs.detach()`.",
         ),
         Mistake(
             "a loss through which gradient flows into the advantages",
-            _with(advantage_of=_advantage_not_detached),
+            _edit("the constants: advantages", "advantages.detach()", "advantages"),
             "An advantage is a verdict, a constant: use `advantages.detach()`.",
         ),
         Mistake(
             "the objective, not the loss: the sign is missing",
-            lambda logprobs, old_logprobs, advantages, mask: (
-                -off_policy_loss(logprobs, old_logprobs, advantages, mask)
-            ),
+            _edit("the sign", "return -", "return "),
             "An optimizer minimizes: without the minus it makes good completions less likely.",
         ),
         Mistake(
             "the ratio upside down, πold/πθ",
-            _with(_upside_down),
+            _edit("the ratio: what it is made of", "(logprobs - old)", "(old - logprobs)"),
             "The new policy stands above: its gradient must raise what earned an advantage.",
         ),
         Mistake(
             "REINFORCE without any ratio",
-            _with(_no_ratio),
+            _edit("the ratio: what it is made of", "(logprobs - old).exp()", "logprobs"),
             "The completions were drawn by an older policy: weigh each token by how much likelier "
             "it has become.",
         ),
         Mistake(
             "the log-ratio in place of the ratio",
-            _with(_log_ratio),
+            _edit("the ratio: what it is made of", "(logprobs - old).exp()", "logprobs - old"),
             "Its gradient is that of plain REINFORCE: the weight is gone, take exp.",
         ),
         Mistake(
             "a sum that counts padding",
-            _with(_padding_counted),
+            _edit("the padding", "ratio * mask", "ratio"),
             "What stands after the end of a completion was never said: multiply by the mask.",
         ),
         Mistake(
             "a ratio of 1 on padding",
-            _with(_padding_weighs_one),
+            _edit(
+                "the padding",
+                "(logprobs - old)",
+                "((logprobs - old) * mask)",
+                "ratio * mask",
+                "ratio",
+            ),
             "e⁰ = 1: mask after the exponential, not before it only.",
         ),
         Mistake(
             "the ratio of the whole completion at each of its tokens",
-            _with(_sequence_ratio),
+            _edit(
+                "the ratio: what it is made of",
+                "(logprobs - old)",
+                "((logprobs - old) * mask).sum(1, keepdim=True)",
+            ),
             "Each token has a ratio of its own here; what the completion's product would do is "
             "the lesson's topic, too.",
         ),
         Mistake(
             "one weight for a whole completion, and one term",
-            _completion_weights,
+            _edit(
+                "the ratio: what it is made of",
+                "(weights * a).sum(1)",
+                'importance_weights(logprobs, old, mask, "sequence") * a.mean(1)',
+            ),
             "That is the exact reweighting of completions, whose weights explode with length; this "
             "loss weighs every token by its own ratio and sums over the tokens.",
         ),
         Mistake(
             "ratios clipped to [0.8, 1.2]",
-            _with(_clipped),
+            _edit("no clip", "ratio * mask", "(ratio * mask).clamp(0.8, 1.2)"),
             "Clipping is PPO's idea and comes in lesson 05.",
         ),
         Mistake(
             "advantages laid along the tokens in place of the rows",
-            _with(advantage_of=_along_tokens),
+            _edit("the advantages: their shape", "a = a[:, None]", "a = a"),
             "(N,) against (N, T) lines up with T: it fails where N ≠ T, and where N = T token t "
             "gets the advantage of row t; write `advantages[:, None]`.",
         ),
         Mistake(
             "the mean advantage of a row in place of each token's own",
-            _with(advantage_of=_mean_advantage),
+            _edit(
+                "the advantages: of each token", "rows =", "a = a.mean(1, keepdim=True)\n    rows ="
+            ),
             "Advantages of shape (N, T) belong to tokens: multiply them as they are.",
             telling=2,
         ),
         Mistake(
             "a mean over all real tokens of the batch",
-            _with(reduce=_token_mean),
+            _edit(
+                "the averages: over completions",
+                "rows.mean()",
+                "rows.sum() / mask.sum().clamp(min=1)",
+            ),
             "As in `reinforce_loss`: sum over a completion's tokens, mean over completions.",
         ),
         Mistake(
             "a mean over each completion's tokens in place of the sum",
-            _with(reduce=_sequence_mean),
+            _edit(
+                "the averages: over tokens",
+                "(weights * a).sum(1)",
+                "(weights * a).sum(1) / mask.sum(1).clamp(min=1)",
+            ),
             "As in `reinforce_loss`: sum over a completion's tokens, mean over completions.",
         ),
         Mistake(
             "a sum over completions in place of the mean",
-            _with(reduce=lambda terms, mask: terms.sum()),
+            _edit("the averages: over completions", "rows.mean()", "rows.sum()"),
             "The loss estimates an expectation: as a sum, twice the batch would mean twice the "
             "step.",
         ),
+        Mistake(
+            "the weight of a whole completion, 1 for an empty one",
+            _empty_completions_weigh_one,
+            "That estimate is right, and its noise grows with the length. Here each token has its "
+            "own ratio, and an empty completion has none.",
+        ),
     ),
-    alternatives=(_loss_by_loop, _loss_by_einsum, _loss_with_detached_weight),
+    alternatives=(_loss_by_loop, _loss_by_einsum, _loss_with_detached_weight, line_by_line),
     hints=(
         "In the expectation under the old policy one factor per token depends on θ. What is its "
         "gradient?",

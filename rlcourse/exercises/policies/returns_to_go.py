@@ -9,6 +9,7 @@ from rlcourse.algorithms.policies import returns_to_go
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _return_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -37,62 +38,6 @@ def _return_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("γ of 0", draw.normal(2, 4), draw.mask(2, 4), gamma=0.0)
 
 
-def _future(rewards, mask, gamma):
-    """Backward recursion without any masking."""
-    future, returns = torch.zeros_like(rewards[:, 0]), []
-    for reward in reversed(rewards.unbind(1)):
-        future = reward + gamma * future
-        returns.append(future)
-    return torch.stack(returns[::-1], 1)
-
-
-def _total_everywhere(rewards, mask, gamma=1.0):
-    powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
-    total = (rewards * mask * powers).sum(1, keepdim=True)
-    return total * mask
-
-
-def _forward(rewards, mask, gamma=1.0):
-    return _future((rewards * mask).flip(1), mask, gamma).flip(1) * mask
-
-
-def _discounted_from_start(rewards, mask, gamma=1.0):
-    powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
-    return returns_to_go(rewards * powers, mask)
-
-
-def _through_padding(rewards, mask, gamma=1.0):
-    total = returns_to_go(rewards, mask)
-    steps_left = torch.arange(rewards.shape[1] - 1, -1, -1).to(rewards)
-    return gamma**steps_left * total * mask
-
-
-def _padding_rewards(rewards, mask, gamma=1.0):
-    return _future(rewards, mask, gamma) * mask
-
-
-def _no_mask(rewards, mask, gamma=1.0):
-    return _future(rewards, mask, gamma)
-
-
-def _reversed_sums(rewards, mask, gamma=1.0):
-    return rewards.flip(1).cumsum(1).flip(1)
-
-
-def _padding_returns(rewards, mask, gamma=1.0):
-    total = _future(rewards * mask, mask, gamma)
-    carried = rewards.gather(1, (mask.long().sum(1, keepdim=True) - 1).clamp(min=0))
-    return torch.where(mask.bool(), total, carried.expand_as(total))
-
-
-def _without_own(rewards, mask, gamma=1.0):
-    return (returns_to_go(rewards, mask, gamma) - rewards) * mask
-
-
-def _discounts_own(rewards, mask, gamma=1.0):
-    return gamma * returns_to_go(rewards, mask, gamma)
-
-
 def _in_place(rewards, mask, gamma=1.0):
     rewards *= mask
     for t in range(rewards.shape[1] - 2, -1, -1):
@@ -107,22 +52,6 @@ def _across_rows(rewards, mask, gamma=1.0):
 def _by_division(rewards, mask, gamma=1.0):
     powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
     return returns_to_go(rewards * powers, mask) / powers * mask
-
-
-def _one_step(rewards, mask, gamma=1.0):
-    rewards = rewards * mask
-    following = torch.cat([rewards[:, 1:], torch.zeros_like(rewards[:, :1])], 1)
-    return (rewards + gamma * following) * mask
-
-
-def _without_first_column(rewards, mask, gamma=1.0):
-    returns = returns_to_go(rewards, mask, gamma)
-    return torch.cat([torch.zeros_like(returns[:, :1]), returns[:, 1:]], 1)
-
-
-def _late_discount(rewards, mask, gamma=1.0):
-    powers = gamma ** torch.arange(rewards.shape[1]).to(rewards)
-    return returns_to_go(rewards, mask) * powers
 
 
 def _by_matrix(rewards, mask, gamma=1.0):
@@ -141,6 +70,27 @@ def _by_double_loop(rewards, mask, gamma=1.0):
     return out
 
 
+def line_by_line(rewards, mask, gamma=1.0):
+    r = rewards * mask
+    future, columns = torch.zeros_like(r[:, 0]), []
+    for t in reversed(range(r.shape[1])):
+        future = r[:, t] + gamma * future
+        columns = [future, *columns]
+    returns = torch.stack(columns, 1)
+    return returns * mask
+
+
+def discounts(rewards, gamma):
+    return gamma ** torch.arange(rewards.shape[1]).to(rewards)
+
+
+def last_reward(rewards, mask):
+    return rewards.gather(1, (mask.long().sum(1, keepdim=True) - 1).clamp(min=0))
+
+
+_edit = Sketch(line_by_line, last_reward, discounts).edit
+
+
 EXERCISE = Exercise(
     reference=returns_to_go,
     lesson="01_policies",
@@ -152,61 +102,101 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the total return at every token",
-            _total_everywhere,
+            _edit(
+                "the rewards that count",
+                "torch.stack(columns, 1)",
+                "torch.stack(columns, 1)[:, :1] * torch.ones_like(r)",
+            ),
             "A token cannot change what was earned before it: only rewards from its own place "
             "onward count.",
         ),
         Mistake(
             "a sum that runs forward, over past rewards",
-            _forward,
+            _edit(
+                "the direction",
+                "reversed(range(r.shape[1]))",
+                "range(r.shape[1])",
+                "[future, *columns]",
+                "[*columns, future]",
+            ),
             "The return is what is still to come: run from the last token to the first.",
         ),
         Mistake(
             "a discount counted from the first token",
-            _discounted_from_start,
+            _edit(
+                "the discount",
+                "r[:, t] + gamma * future",
+                "discounts(r, gamma)[t] * r[:, t] + future",
+            ),
             "Each token looks ahead from its own place: its own reward has weight 1, the next γ.",
         ),
         Mistake(
             "a discount that goes on through padding, to the end of the row",
-            _through_padding,
+            _edit(
+                "the discount",
+                "gamma * future",
+                "future",
+                "torch.stack(columns, 1)",
+                "torch.stack(columns, 1) * discounts(r, gamma).flip(0)",
+            ),
             "The distance that counts is from the token to the reward, not to the end of the "
             "padded row.",
         ),
         Mistake(
             "a sum that takes in what stands on padding",
-            _padding_rewards,
+            _edit("the padding: its rewards", "r = rewards * mask", "r = rewards"),
             "Set the rewards to 0 where the mask is 0 before you sum.",
         ),
         Mistake(
             "returns without a mask",
-            _no_mask,
+            _edit(
+                "the padding: its rewards",
+                "r = rewards * mask",
+                "r = rewards",
+                "returns * mask",
+                "returns",
+            ),
             "Padding is not part of the trajectory: what stands on it adds nothing, and its own "
             "return is 0.",
         ),
         Mistake(
             "reversed sums without mask and γ",
-            _reversed_sums,
+            _edit(
+                "the padding: its rewards",
+                "r = rewards * mask",
+                "r = rewards",
+                "gamma * future",
+                "future",
+                "returns * mask",
+                "returns",
+            ),
             "The direction is right. What stands on padding must not be added, and a reward k "
             "tokens ahead has weight γ to the power k.",
         ),
         Mistake(
             "a return on padding, too",
-            _padding_returns,
+            _edit(
+                "the padding: its return",
+                "returns * mask",
+                "torch.where(mask.bool(), returns, last_reward(rewards, mask))",
+            ),
             "Padding has made no decision: its return is 0.",
         ),
         Mistake(
             "the rewards after the token, without its own",
-            _without_own,
+            _edit(
+                "the rewards that count", "torch.stack(columns, 1)", "torch.stack(columns, 1) - r"
+            ),
             "A token's own reward is the first thing that it earned: G_t = r_t + γ G_{t+1}.",
         ),
         Mistake(
             "returns in which the token's own reward is discounted, too",
-            _discounts_own,
+            _edit("the discount: of one's own reward", "columns = [", "columns = [gamma * "),
             "The sum begins with γ⁰ = 1: G_t = r_t + γ G_{t+1}.",
         ),
         Mistake(
             "returns that ignore γ",
-            lambda rewards, mask, gamma=1.0: returns_to_go(rewards, mask),
+            _edit("the discount", "gamma * future", "future"),
             "A reward k tokens ahead has weight γ to the power k.",
         ),
         Mistake(
@@ -228,22 +218,44 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a loop that stops before the first token",
-            _without_first_column,
+            _edit(
+                "the loop",
+                "reversed(range(r.",
+                "reversed(range(1, r.",
+                "torch.stack(columns, 1)",
+                "torch.stack([0 * future, *columns], 1)",
+            ),
             "`range(T − 1, 0, −1)` ends at 1: the first token has a return as well.",
         ),
         Mistake(
             "undiscounted sums, multiplied by γᵗ afterwards",
-            _late_discount,
+            _edit(
+                "the discount",
+                "gamma * future",
+                "future",
+                "torch.stack(columns, 1)",
+                "torch.stack(columns, 1) * discounts(r, gamma)",
+            ),
             "Each reward has its own distance from the token, so the discount belongs inside "
             "the sum: G_t = r_t + γ G_{t+1}.",
         ),
         Mistake(
             "the token's own reward and the next one only",
-            _one_step,
+            _edit(
+                "the rewards that count",
+                "torch.stack(columns, 1)",
+                "r + gamma * torch.cat([r[:, 1:], 0 * r[:, :1]], 1)",
+            ),
             "Add the next *return*, not the next reward: G_t = r_t + γ G_{t+1}.",
         ),
+        Mistake(
+            "a plain cumulative sum, without γ",
+            lambda rewards, mask, gamma=1.0: rewards.masked_fill(~mask.bool(), 0).cumsum(1) * mask,
+            "It sums what is *past*, and a token can still influence only what comes: begin at "
+            "the end, and multiply what follows by γ.",
+        ),
     ),
-    alternatives=(_by_matrix, _by_double_loop),
+    alternatives=(_by_matrix, _by_double_loop, line_by_line),
     hints=(
         "Write the returns of a row of three rewards by hand, the last one first.",
         "The recursion G_t = r_t + γ G_{t+1} runs backward over the columns, starting from 0. "

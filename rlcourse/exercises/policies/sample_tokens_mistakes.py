@@ -192,6 +192,18 @@ def _in_place(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return result
 
 
+def _mask_in_sorted_order(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    """What top-p drops is found in sorted order, and dropped by rank from the logits."""
+    if temperature == 0:
+        return logits.argmax(-1)
+    weights = filtered(logits, temperature, top_k, None)
+    if top_p is not None:
+        ordered = (weights / weights.sum(-1, keepdim=True)).sort(descending=True).values
+        dropped = ordered.cumsum(-1) - ordered >= top_p
+        weights = weights.masked_fill(dropped, 0)
+    return draw_from(weights, generator)
+
+
 MISTAKES = (
     Mistake(
         "logits multiplied by the temperature",
@@ -349,5 +361,11 @@ MISTAKES = (
         _in_place,
         "`logits /= …` and assignments such as `logits[…] = …` change the caller's tensor, "
         "who still wants to score with it: make a new one.",
+    ),
+    Mistake(
+        "a top-p whose mask was not put back into the order of the tokens",
+        _mask_in_sorted_order,
+        "The mask says which *ranks* go, and the logits are in the order of token ids: `scatter` "
+        "it back with the indices that `sort` returned.",
     ),
 )

@@ -66,6 +66,11 @@ def _exact_by_scores(logits, rewards):
     return sum(probs[a] * rewards[a] * score_function(logits, a) for a in range(len(logits)))
 
 
+def _exact_scores(logits):
+    """Row a is the score of action a."""
+    return torch.eye(len(logits), dtype=logits.dtype) - logits.softmax(0)
+
+
 EXERCISE = Exercise(
     reference=exact_policy_gradient,
     lesson="02_policy_gradient",
@@ -137,6 +142,23 @@ EXERCISE = Exercise(
             lambda logits, rewards: exact_policy_gradient(logits, rewards) / len(logits),
             "An expectation is a sum weighted by π; the weights sum to 1 already, there is "
             "nothing to divide by.",
+        ),
+        Mistake(
+            "scores summed over their components, not over the actions",
+            lambda logits, rewards: _exact_scores(logits) @ (logits.softmax(0) * rewards),
+            "Row a is the score of action a, and the expectation runs over a: `(π * rewards) @ "
+            "scores`, not `scores @ (π * rewards)`.",
+        ),
+        Mistake(
+            "each action's own score weighed by π, and then by its reward",
+            lambda logits, rewards: rewards * (_exact_scores(logits) @ logits.softmax(0)),
+            "Row a is the score of action a: weigh the *rows* by π(a) R(a) and add them up.",
+        ),
+        Mistake(
+            "an expected score from the wrong side, without rewards",
+            lambda logits, rewards: _exact_scores(logits) @ logits.softmax(0),
+            "With the rows weighed, `π @ scores`, this would be zero: it is the rewards that tell "
+            "the actions apart.",
         ),
     ),
     alternatives=(_exact_by_autograd, _exact_by_jacobian, _exact_by_scores),

@@ -104,6 +104,11 @@ def _mc_by_counts(logits, rewards, actions):
     return frequency * rewards - logits.softmax(0) * (frequency @ rewards)
 
 
+def _mc_mean_of_rewarded(logits, rewards, actions):
+    gained = rewards[actions]
+    return (gained[:, None] * _scores(logits, actions)).sum(0) / (gained != 0).sum().clamp(min=1)
+
+
 EXERCISE = Exercise(
     reference=monte_carlo_policy_gradient,
     lesson="02_policy_gradient",
@@ -206,6 +211,13 @@ EXERCISE = Exercise(
             "the exact gradient, which ignores the samples",
             lambda logits, rewards, actions: exact_policy_gradient(logits, rewards),
             "A language model has too many actions to sum over: use only the ones in `actions`.",
+        ),
+        Mistake(
+            "a sum divided by the number of samples that earned something",
+            _mc_mean_of_rewarded,
+            "All n samples were drawn, and those that earn 0 count in the mean as well: divide by "
+            "n.",
+            telling=2,
         ),
     ),
     alternatives=(_mc_by_loop, _mc_by_autograd, _mc_by_counts),

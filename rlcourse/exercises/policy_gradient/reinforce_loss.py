@@ -9,6 +9,7 @@ from rlcourse.algorithms.policy_gradient import reinforce_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _loss_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -47,46 +48,8 @@ def token_mean_loss(logprobs, advantages, mask):
     return -(advantages.detach() * _summed(logprobs, mask) / mask.sum(1).clamp(min=1)).mean()
 
 
-def _loss_batch_token_mean(logprobs, advantages, mask):
-    total = (advantages.detach() * _summed(logprobs, mask)).sum()
-    return -total / mask.sum().clamp(min=1)
-
-
-def _loss_successes_only(logprobs, advantages, mask):
-    good = advantages > 0
-    total = (advantages.detach() * _summed(logprobs, mask))[good].sum()
-    return -total / good.sum().clamp(min=1)
-
-
-def _loss_right_ones(logprobs, advantages, mask):
-    return -_summed(logprobs, mask)[advantages > 0].mean()
-
-
-def _loss_right_ones_weighted(logprobs, advantages, mask):
-    return -(advantages.detach() * _summed(logprobs, mask))[advantages > 0].mean()
-
-
-def _loss_standardized(logprobs, advantages, mask):
-    return reinforce_loss(logprobs, (advantages - advantages.mean()) / advantages.std(), mask)
-
-
-def _loss_last_column(logprobs, advantages, mask):
-    return -(advantages.detach() * logprobs[:, -1]).mean()
-
-
 def baseline_loss(logprobs, advantages, mask):
     return reinforce_loss(logprobs, advantages - advantages.mean(), mask)
-
-
-def _loss_last_token(logprobs, advantages, mask):
-    last = (mask.long().sum(1) - 1).clamp(min=0)
-    chosen = (logprobs * mask).gather(1, last[:, None]).squeeze(1)
-    return -(advantages.detach() * chosen).mean()
-
-
-def _loss_nonempty(logprobs, advantages, mask):
-    total = (advantages.detach() * _summed(logprobs, mask)).sum()
-    return -total / mask.bool().any(1).sum().clamp(min=1)
 
 
 def _loss_by_loop(logprobs, advantages, mask):
@@ -109,6 +72,21 @@ def _loss_in_float64(logprobs, advantages, mask):
     return per_row.mean().neg().to(logprobs.dtype)
 
 
+def line_by_line(logprobs, advantages, mask):
+    a = advantages.detach()
+    per_token = torch.where(mask.bool(), logprobs, 0.0)
+    rows = per_token.sum(1)
+    per_row = a * rows
+    return -per_row.mean()
+
+
+def last_token(mask):
+    return (mask.long().sum(1, keepdim=True) - 1).clamp(min=0)
+
+
+_edit = Sketch(line_by_line, last_token).edit
+
+
 EXERCISE = Exercise(
     reference=reinforce_loss,
     lesson="02_policy_gradient",
@@ -122,141 +100,157 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a mean over each completion's tokens in place of the sum",
-            token_mean_loss,
+            _edit(
+                "the sum over tokens",
+                "per_token.sum(1)",
+                "per_token.sum(1) / mask.sum(1).clamp(min=1)",
+            ),
             "The log-prob of a completion is the *sum* over its tokens; a mean makes every token "
             "of a long completion count less.",
         ),
         Mistake(
             "a mean over all real tokens of the batch",
-            _loss_batch_token_mean,
+            _edit(
+                "the mean over completions",
+                "per_row.mean()",
+                "per_row.sum() / mask.sum().clamp(min=1)",
+            ),
             "The expectation is over completions: sum each one's tokens, then divide by the "
             "number of completions N.",
         ),
         Mistake(
             "a mean over all N·T positions, padding included",
-            lambda logprobs, advantages, mask: (
-                -(advantages.detach()[:, None] * logprobs * mask).mean()
-            ),
+            _edit("the mean over completions", "per_row.mean()", "per_row.sum() / mask.numel()"),
             "Padding must neither be added nor counted: sum over a completion's tokens, and take "
             "the mean over completions only.",
         ),
         Mistake(
             "the objective, not the loss: the sign is missing",
-            lambda logprobs, advantages, mask: -reinforce_loss(logprobs, advantages, mask),
+            _edit("the sign", "return -", "return "),
             "An optimizer minimizes: without the minus it makes rewarded completions less likely.",
         ),
         Mistake(
             "a sum that counts padding",
-            lambda logprobs, advantages, mask: -(advantages.detach() * logprobs.sum(1)).mean(),
+            _edit("the padding", "torch.where(mask.bool(), logprobs, 0.0)", "logprobs"),
             "What stands after the end of a completion was never said: multiply by `mask` "
             "before you sum.",
         ),
         Mistake(
             "a loss through which gradient flows into the advantages",
-            lambda logprobs, advantages, mask: -(advantages * _summed(logprobs, mask)).mean(),
+            _edit("the advantages: their gradient", "advantages.detach()", "advantages"),
             "A reward is a number that the environment returned, a constant: use "
             "`advantages.detach()`.",
         ),
         Mistake(
             "rewards laid along the tokens in place of the rows",
-            lambda logprobs, advantages, mask: (
-                -(advantages.detach() * logprobs * mask).sum(1).mean()
-            ),
+            _edit("the advantages: their axis", "a * rows", "(a * per_token).sum(1)"),
             "(N,) against (N, T) lines up with T: it fails where N ≠ T, and where N = T it gives "
             "token t the reward of row t; write `advantages[:, None]` or sum over tokens first.",
         ),
         Mistake(
             "a sum over completions in place of the mean",
-            lambda logprobs, advantages, mask: (
-                -(advantages.detach() * _summed(logprobs, mask)).sum()
-            ),
+            _edit("the mean over completions", "per_row.mean()", "per_row.sum()"),
             "The loss estimates an expectation: as a sum, twice the batch would mean twice the "
             "step.",
         ),
         Mistake(
             "a loss on token probabilities in place of log-probs",
-            lambda logprobs, advantages, mask: reinforce_loss(logprobs.exp(), advantages, mask),
+            _edit("the log-probs", "logprobs, 0.0", "logprobs.exp(), 0.0"),
             "The log-derivative trick needs ∇ log π; the sampling supplies the factor π.",
         ),
         Mistake(
             "a loss on the completion's probability in place of its log-prob",
-            lambda logprobs, advantages, mask: (
-                -(advantages.detach() * _summed(logprobs, mask).exp()).mean()
-            ),
+            _edit("the log-probs", "a * rows", "a * rows.exp()"),
             "That weights each completion by π a second time: sampling it already did.",
         ),
         Mistake(
             "a loss that no gradient leaves",
-            lambda logprobs, advantages, mask: reinforce_loss(logprobs, advantages, mask).detach(),
+            _edit("the gradient", "rows = per_token", "rows = per_token.detach()"),
             "The value is right but is cut off from `logprobs` (by detach, item, no_grad or a new "
             "tensor), so nothing would be learned.",
         ),
         Mistake(
             "a mean over the rewarded completions only",
-            _loss_successes_only,
+            _edit(
+                "the mean over completions",
+                "per_row.mean()",
+                "per_row[a > 0].sum() / (a > 0).sum().clamp(min=1)",
+            ),
             "Completions without reward add 0 but still count in the mean, and a negative reward "
             "must push down.",
         ),
         Mistake(
             "the mean log-prob of the rewarded completions",
-            _loss_right_ones,
+            _edit("the mean over completions", "per_row.mean()", "rows[a > 0].mean()"),
             "With rewards of 0 and 1 this points the same way, but a batch with one right answer "
             "would move the weights as far as one with all right: each completion counts with its "
             "reward, and the mean runs over all N.",
         ),
         Mistake(
             "a mean over the rewarded completions only, which is NaN where there are none",
-            _loss_right_ones_weighted,
+            _edit("the mean over completions", "per_row.mean()", "per_row[a > 0].mean()"),
             "Completions without reward add 0 but still count in the mean, and a negative reward "
             "must push down.",
         ),
         Mistake(
             "rewards standardized by their mean and standard deviation",
-            _loss_standardized,
+            _edit(
+                "the advantages: their size",
+                "per_token =",
+                "a = (a - a.mean()) / a.std()\n    per_token =",
+            ),
             "That is an advantage, the idea of lessons 03 and 06, and for N = 1 it is 0/0; "
             "REINFORCE as it stands uses the reward itself.",
         ),
         Mistake(
             "a loss that takes any positive reward for 1 and others for 0",
-            lambda logprobs, advantages, mask: reinforce_loss(
-                logprobs, (advantages > 0).to(logprobs.dtype), mask
+            _edit(
+                "the advantages: their size",
+                "per_token =",
+                "a = (a > 0).to(logprobs.dtype)\n    per_token =",
             ),
             "Rewards are real numbers: twice the reward is twice the push, and a negative one "
             "pushes down.",
         ),
         Mistake(
             "rewards minus their mean",
-            baseline_loss,
+            _edit("the advantages: their size", "per_token =", "a = a - a.mean()\n    per_token ="),
             "That is a baseline, the idea of lesson 03; REINFORCE as it stands uses the reward "
             "itself.",
         ),
         Mistake(
             "the mean reward times the mean log-prob",
-            lambda logprobs, advantages, mask: (
-                -advantages.detach().mean() * _summed(logprobs, mask).mean()
-            ),
+            _edit("the mean over completions", "per_row.mean()", "a.mean() * rows.mean()"),
             "Each completion's log-prob must meet its own reward before the mean is taken.",
         ),
         Mistake(
             "credit for the last token only",
-            _loss_last_token,
+            _edit(
+                "the sum over tokens",
+                "per_token.sum(1)",
+                "per_token.gather(1, last_token(mask)).squeeze(1)",
+            ),
             "The reward comes at the end, but every decision on the way led to it: each token "
             "gets the completion's whole reward.",
         ),
         Mistake(
             "credit for the last column only",
-            _loss_last_column,
+            _edit("the sum over tokens", "per_token.sum(1)", "logprobs[:, -1]"),
             "The last column is padding in short rows; and every decision on the way led to the "
             "reward: each real token gets the completion's whole reward.",
         ),
         Mistake(
             "a mean over the completions that are not empty",
-            _loss_nonempty,
+            _edit(
+                "the mean over completions",
+                "per_row.mean()",
+                "per_row.sum() / mask.bool().any(1).sum().clamp(min=1)",
+            ),
             "An empty row adds 0 and is counted all the same: divide by N.",
             telling=1,
         ),
     ),
-    alternatives=(_loss_by_loop, _loss_by_einsum, _loss_in_float64),
+    alternatives=(_loss_by_loop, _loss_by_einsum, _loss_in_float64, line_by_line),
     hints=(
         "First the log-prob of each whole completion, (N,): which tokens belong to it, and do "
         "their log-probs add or average?",

@@ -10,6 +10,7 @@ from rlcourse.algorithms.ppo import gae
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -38,110 +39,9 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("no rewards", mask, rewards=torch.zeros(rows, tokens).double())
 
 
-def _estimator(
-    delta=lambda r, v, nxt, gamma: r + gamma * nxt - v,
-    decay=lambda gamma, lam: gamma * lam,
-    last_value=torch.zeros_like,
-    clean=lambda x, mask: x.masked_fill(~mask.bool(), 0),
-    clean_values=None,
-    reset=True,
-    returns=lambda advantages, values, mask: advantages + values,
-    detach=lambda x: x.detach(),
-    first=0,
-):  # fmt: skip
-    """`gae` with one of its parts replaced."""
-
-    def estimate(rewards, values, mask, gamma=1.0, lam=0.95):
-        rewards, values = (
-            clean(detach(rewards), mask),
-            (clean_values or clean)(detach(values), mask),
-        )
-        advantage, following = torch.zeros_like(values[:, 0]), last_value(values[:, -1])
-        columns = []
-        for t in reversed(range(first, values.shape[1])):
-            here = delta(rewards[:, t], values[:, t], following, gamma)
-            advantage = here + decay(gamma, lam) * advantage
-            if reset:
-                advantage = advantage.masked_fill(~mask[:, t].bool(), 0)
-            following = values[:, t]
-            columns.append(advantage)
-        columns += [torch.zeros_like(advantage)] * first
-        advantages = torch.stack(columns[::-1], 1)
-        return advantages, returns(advantages, values, mask)
-
-    return estimate
-
-
-_uncleaned = _estimator(clean_values=lambda values, mask: values)
-
-
-def _bootstraps_past_the_end(rewards, values, mask, gamma=1.0, lam=0.95):
-    """The value that stands on the first padded position counts as a next state's."""
-    advantages, _ = _uncleaned(rewards, values, mask, gamma, lam)
-    return advantages, (advantages + values.detach()) * mask
-
-
-def _forward(rewards, values, mask, gamma=1.0, lam=0.95):
-    deltas, _ = gae(rewards, values, mask, gamma, 0.0)
-    advantage, columns = torch.zeros_like(deltas[:, 0]), []
-    for delta in deltas.unbind(1):
-        advantage = delta + gamma * lam * advantage
-        columns.append(advantage)
-    advantages = torch.stack(columns, 1) * mask
-    return advantages, (advantages + values.detach()) * mask
-
-
-def _earlier_rewards(rewards, values, mask, gamma=1.0, lam=0.95):
-    shifted = torch.cat([torch.zeros_like(rewards[:, :1]), rewards[:, :-1]], 1)
-    return gae(shifted, values, mask, gamma, lam)
-
-
-def _later_rewards(rewards, values, mask, gamma=1.0, lam=0.95):
-    rewards = rewards * mask
-    shifted = torch.cat([rewards[:, 1:], torch.zeros_like(rewards[:, :1])], 1)
-    return gae(shifted, values, mask, gamma, lam)
-
-
-def _returns_in_place_of_advantages(rewards, values, mask, gamma=1.0, lam=0.95):
-    advantages, returns = gae(rewards, values, mask, gamma, lam)
-    return returns, advantages
-
-
-def _rewards_to_go(rewards, values, mask, gamma=1.0, lam=0.95):
-    advantages, _ = gae(rewards, values, mask, gamma, lam)
-    return advantages, returns_to_go(rewards.detach(), mask, gamma)
-
-
-def _whitened(rewards, values, mask, gamma=1.0, lam=0.95):
-    advantages, returns = gae(rewards, values, mask, gamma, lam)
-    centered = (advantages - masked_mean(advantages, mask)) * mask
-    return centered / (masked_mean(centered**2, mask) + 1e-8).sqrt(), returns
-
-
-def _padding_rewards(rewards, values, mask, gamma=1.0, lam=0.95):
-    """The recursion runs through the padding; only its results are cut off."""
-    everything = torch.ones_like(mask)
-    advantages, returns = gae(rewards, values, everything, gamma, lam)
-    return advantages * mask, returns * mask
-
-
-def _only_result_is_masked(rewards, values, mask, gamma=1.0, lam=0.95):
-    """Rewards on padding count as 0, values on padding do not."""
-    return _padding_rewards(rewards * mask, values, mask, gamma, lam)
-
-
-def _maskless(rewards, values, mask, gamma=1.0, lam=0.95):
-    return gae(rewards, values, torch.ones_like(mask), gamma, lam)
-
-
 def _across_rows(rewards, values, mask, gamma=1.0, lam=0.95):
     advantages, returns = gae(rewards.T, values.T, mask.T, gamma, lam)
     return advantages.T, returns.T
-
-
-def _one_number_a_row(rewards, values, mask, gamma=1.0, lam=0.95):
-    advantages, returns = gae(rewards, values, mask, gamma, lam)
-    return advantages[:, 0], returns[:, 0]
 
 
 def _in_place(rewards, values, mask, gamma=1.0, lam=0.95):
@@ -191,6 +91,29 @@ def _by_returns_first(rewards, values, mask, gamma=1.0, lam=0.95):
         return returns - values, returns
 
 
+def line_by_line(rewards, values, mask, gamma=1.0, lam=0.95):
+    real = mask.to(values.dtype)
+    r = rewards.detach() * real
+    v = values.detach() * real
+    following = torch.cat([v[:, 1:], torch.zeros_like(v[:, :1])], 1)
+    delta = r + gamma * following - v
+    advantage, columns = torch.zeros_like(v[:, 0]), []
+    for t in reversed(range(v.shape[1])):
+        advantage = (delta[:, t] + gamma * lam * advantage) * real[:, t]
+        columns = [advantage, *columns]
+    advantages = torch.stack(columns, 1)
+    returns = advantages + v
+    return advantages, returns
+
+
+def whitened(advantages, mask):
+    centered = (advantages - masked_mean(advantages, mask)) * mask
+    return centered / (masked_mean(centered**2, mask) + 1e-8).sqrt()
+
+
+_edit = Sketch(line_by_line, whitened, returns_to_go).edit
+
+
 EXERCISE = Exercise(
     reference=gae,
     lesson="05_ppo",
@@ -204,153 +127,192 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "an estimate that looks past the end, at a value on padding",
-            _bootstraps_past_the_end,
+            _edit(
+                "the padding",
+                "values.detach() * real",
+                "values.detach()",
+                "advantages + v",
+                "(advantages + v) * real",
+            ),
             "After the last real token nothing more is earned: the next value there is 0.",
         ),
         Mistake(
             "an estimate that takes the last value as its own successor's",
-            _estimator(last_value=lambda last: last.clone()),
+            _edit("the value after the end", "torch.zeros_like(v[:, :1])", "v[:, -1:]"),
             "After the last token the completion is over: start with a next value of 0.",
         ),
         Mistake(
             "a recursion that runs through the padding",
-            _padding_rewards,
+            _edit(
+                "the padding",
+                "rewards.detach() * real",
+                "rewards.detach()",
+                "values.detach() * real",
+                "values.detach()",
+                "(delta[:, t] + gamma * lam * advantage) * real[:, t]",
+                "delta[:, t] + gamma * lam * advantage",
+                "torch.stack(columns, 1)",
+                "torch.stack(columns, 1) * real",
+                "advantages + v",
+                "(advantages + v) * real",
+            ),
             "What stands on padding leaks back into real tokens: set rewards and values there to "
             "0 first, not only the results.",
         ),
         Mistake(
             "an estimate that does not know the mask",
-            _maskless,
+            _edit("the padding", "mask.to(values.dtype)", "torch.ones_like(values).detach()"),
             "What stands on padding is no reward and no value: set both to 0 there, and the "
             "results, too.",
         ),
         Mistake(
             "a recursion in which only the values on padding are left in",
-            _only_result_is_masked,
+            _edit(
+                "the padding",
+                "values.detach() * real",
+                "values.detach()",
+                "(delta[:, t] + gamma * lam * advantage) * real[:, t]",
+                "delta[:, t] + gamma * lam * advantage",
+                "torch.stack(columns, 1)",
+                "torch.stack(columns, 1) * real",
+                "advantages + v",
+                "(advantages + v) * real",
+            ),
             "Values on padding are noise of the network: set them to 0 before you start, and "
             "restart the recursion there.",
         ),
         Mistake(
             "a recursion that runs forward",
-            _forward,
+            _edit(
+                "the direction of the recursion",
+                "reversed(range(v.shape[1]))",
+                "range(v.shape[1])",
+                "[advantage, *columns]",
+                "[*columns, advantage]",
+            ),
             "An advantage looks at what comes *after* the token: start at the end.",
         ),
         Mistake(
             "γ and λ in each other's place",
-            lambda rewards, values, mask, gamma=1.0, lam=0.95: gae(
-                rewards, values, mask, gamma=lam, lam=gamma
-            ),
+            _edit("δ: the next value", "gamma * following", "lam * following"),
             "γ weighs the next value inside δ; λ only weighs the later δ.",
         ),
         Mistake(
             "rewards that arrive one step late",
-            _earlier_rewards,
+            _edit(
+                "the rewards",
+                "following =",
+                "r = torch.cat([0 * r[:, :1], r[:, :-1]], 1) * real\n    following =",
+            ),
             "r_t is what token t earned: it belongs into δ_t.",
         ),
         Mistake(
             "rewards of the next token",
-            _later_rewards,
+            _edit(
+                "the rewards",
+                "following =",
+                "r = torch.cat([r[:, 1:], 0 * r[:, :1]], 1)\n    following =",
+            ),
             "r_t is what token t earned, so the last reward, the score, would be lost.",
         ),
         Mistake(
             "δ without the value of the state itself",
-            _estimator(delta=lambda r, v, nxt, gamma: r + gamma * nxt),
+            _edit("δ: the state's own value", "following - v", "following"),
             "An advantage is what came *minus what was expected*: subtract V_t.",
         ),
         Mistake(
             "δ without the value of the next state",
-            _estimator(delta=lambda r, v, nxt, gamma: r - v),
+            _edit("δ: the next value", " + gamma * following", ""),
             "What is still to come is γ V_{t+1}; without it every token but the last looks bad.",
         ),
         Mistake(
             "δ with its sign turned",
-            _estimator(
-                delta=lambda r, v, nxt, gamma: v - r - gamma * nxt,
-            ),
+            _edit("δ: its sign", "delta[:, t]", "-delta[:, t]"),
             "Better than expected is positive: what came minus what was expected.",
         ),
         Mistake(
             "δ in which the next value is not discounted",
-            _estimator(delta=lambda r, v, nxt, gamma: r + nxt - v),
+            _edit("δ: the next value", "gamma * following", "following"),
             "γ belongs to the next value, too: r + γ V_{t+1} − V_t.",
         ),
         Mistake(
             "δ in which the next value is weighed by λ",
-            lambda rewards, values, mask, gamma=1.0, lam=0.95: _estimator(
-                delta=lambda r, v, nxt, g: r + g * lam * nxt - v
-            )(rewards, values, mask, gamma, lam),
+            _edit("δ: the next value", "gamma * following", "gamma * lam * following"),
             "λ blends estimates of different length; within one step, δ, there is only γ.",
         ),
         Mistake(
             "a recursion that decays with λ alone",
-            _estimator(decay=lambda gamma, lam: lam),
+            _edit("the decay", "gamma * lam *", "lam *"),
             "A δ that lies k steps ahead counts (γλ)^k.",
         ),
         Mistake(
             "a recursion that decays with γ alone",
-            _estimator(decay=lambda gamma, lam: gamma),
+            _edit("the decay", "gamma * lam *", "gamma *"),
             "That is λ = 1, Monte Carlo: the δ that lie ahead are weighed by γλ.",
         ),
         Mistake(
             "δ alone: one-step TD whatever λ says",
-            _estimator(decay=lambda gamma, lam: 0.0),
+            _edit("the decay", "gamma * lam *", "0 *"),
             "Add γλ times the advantage of the next token.",
         ),
         Mistake(
             "a λ of 0.95 whatever the argument says",
-            _estimator(decay=lambda gamma, lam: 0.95 * gamma),
+            _edit("the decay", "gamma * lam *", "0.95 * gamma *"),
             "Use the argument `lam`, not its default.",
         ),
         Mistake(
             "a λ of 1 where none is given",
-            lambda rewards, values, mask, gamma=1.0, lam=1.0: gae(
-                rewards, values, mask, gamma, lam
-            ),
+            _edit("the defaults: λ", "lam=0.95", "lam=1.0"),
             "The default is lam=0.95.",
         ),
         Mistake(
             "a γ of 0.99 where none is given",
-            lambda rewards, values, mask, gamma=0.99, lam=0.95: gae(
-                rewards, values, mask, gamma, lam
-            ),
+            _edit("the defaults: γ", "gamma=1.0", "gamma=0.99"),
             "The default is gamma=1: a text is short, and its end counts as much as its beginning.",
         ),
         Mistake(
             "returns that are the rewards to go",
-            _rewards_to_go,
+            _edit("the returns", "advantages + v", "returns_to_go(r, mask, gamma)"),
             "With λ below 1 the critic's target is Â + V, which leans on the critic itself.",
         ),
         Mistake(
             "returns that are V − Â",
-            _estimator(returns=lambda a, v, mask: v - a),
+            _edit("the returns", "advantages + v", "v - advantages"),
             "Â estimates the return minus V: add V to get the return back.",
         ),
         Mistake(
             "returns and advantages in each other's place",
-            _returns_in_place_of_advantages,
+            _edit("what is returned", "return advantages, returns", "return returns, advantages"),
             "Return `(advantages, returns)`, in this order.",
         ),
         Mistake(
             "the advantages twice",
-            _estimator(returns=lambda a, v, mask: a),
+            _edit("the returns", "advantages + v", "advantages"),
             "The critic learns V, not the advantage: its targets are Â + V.",
         ),
         Mistake(
             "returns on padding, too",
-            lambda rewards, values, mask, gamma=1.0, lam=0.95: (
-                (advantages := gae(rewards, values, mask, gamma, lam)[0]),
-                advantages + values.detach(),
-            ),
+            _edit("the returns", "advantages + v", "advantages + values.detach()"),
             "There is nothing to predict after the end: both results are 0 on padding.",
         ),
         Mistake(
             "advantages that are whitened inside",
-            _whitened,
+            _edit(
+                "what is returned",
+                "return advantages, returns",
+                "return whitened(advantages, mask), returns",
+            ),
             "Scaling them is another function's work, and the returns need them as they are.",
         ),
         Mistake(
             "a loop that stops before the first token",
-            _estimator(first=1),
+            _edit(
+                "the loop",
+                "reversed(range(v",
+                "reversed(range(1, v",
+                "torch.stack(columns, 1)",
+                "torch.stack([0 * advantage, *columns], 1)",
+            ),
             "`range(T − 1, 0, −1)` ends at 1: the first token has an advantage as well.",
         ),
         Mistake(
@@ -360,12 +322,16 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "one number for each completion",
-            _one_number_a_row,
+            _edit(
+                "what is returned",
+                "return advantages, returns",
+                "return advantages[:, 0], returns[:, 0]",
+            ),
             "The point of a critic is one advantage for *each token*: (N, T).",
         ),
         Mistake(
             "an estimate through which gradient flows into values and rewards",
-            _estimator(detach=lambda x: x),
+            _edit("the constants", "rewards.detach()", "rewards", "values.detach()", "values"),
             "Advantages and targets are constants: with a graph the critic could lower its error "
             "by moving its own target. Detach the values.",
         ),
@@ -374,8 +340,14 @@ EXERCISE = Exercise(
             _in_place,
             "`values *= mask` changes the caller's tensor: make a new one.",
         ),
+        Mistake(
+            "δ weighed by 1 − λ",
+            _edit("δ: its weight", "(delta[:, t] +", "((1 - lam) * delta[:, t] +"),
+            "That factor belongs to the sum of n-step estimates; written with δ it has cancelled: "
+            "Â_t = δ_t + γλ Â_{t+1}.",
+        ),
     ),
-    alternatives=(_by_double_sum, _by_matrix, _by_returns_first),
+    alternatives=(_by_double_sum, _by_matrix, _by_returns_first, line_by_line),
     hints=(
         "Write three tokens by hand, the last one first: δ₂ = r₂ − V₂, since nothing comes after. "
         "Then δ₁, and Â₁ = δ₁ + γλ Â₂.",

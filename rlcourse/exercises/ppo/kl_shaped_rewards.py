@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rlcourse.algorithms.policies import masked_mean
 from rlcourse.algorithms.ppo import kl_shaped_rewards
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -50,62 +52,28 @@ def _is_last(mask: Tensor) -> Tensor:
     return real & ~following
 
 
-def _k1(new, ref):
-    return new - ref
+def line_by_line(scores, logprobs, ref_logprobs, mask, beta):
+    scores, new, ref = scores.detach(), logprobs.detach(), ref_logprobs.detach()
+    real = mask.bool()
+    kl = (new - ref).masked_fill(~real, 0)
+    penalty = -(beta * kl)
+    last = _is_last(mask)
+    rewards = penalty + last * scores[:, None]
+    return rewards.masked_fill(mask == 0, 0)
 
 
-def _shaped(
-    penalty=_k1, place=_is_last, weight=lambda beta: beta, spread=lambda kl, mask: kl,
-    clean=True, constant=lambda x: x.detach(), keep=lambda penalty, last: penalty,
-):  # fmt: skip
-    """`kl_shaped_rewards` with one of its parts replaced."""
-
-    def rewards(scores, logprobs, ref_logprobs, mask, beta):
-        scores, new, ref = constant(scores), constant(logprobs), constant(ref_logprobs)
-        kl = spread(penalty(new, ref) * (mask if clean else 1), mask)
-        where = place(mask)
-        total = keep(-weight(beta) * kl, where) + where * scores[:, None]
-        return total.masked_fill(~mask.bool(), 0) if clean else total
-
-    return rewards
-
-
-def _column(index):
-    def place(mask):
-        where = torch.zeros_like(mask.bool())
-        where[:, index] = True
-        return where
-
-    return place
-
-
-def _empty_rows_score(scores, logprobs, ref_logprobs, mask, beta):
-    shaped = kl_shaped_rewards(scores, logprobs, ref_logprobs, mask, beta)
+def _also_empty_rows(rewards, scores, mask):
     empty = ~mask.bool().any(1, keepdim=True)
-    return shaped + empty * (torch.arange(mask.shape[1]) == mask.shape[1] - 1) * scores[:, None]
+    return rewards.masked_fill(mask == 0, 0) + empty * _column(mask, -1) * scores[:, None]
 
 
-def _penalty_on_padding(scores, logprobs, ref_logprobs, mask, beta):
-    shaped = kl_shaped_rewards(scores, logprobs, ref_logprobs, mask, beta)
-    return torch.where(mask.bool(), shaped, -beta * (logprobs - ref_logprobs).detach())
+def _column(mask, index):
+    where = torch.zeros_like(mask.bool())
+    where[:, index] = True
+    return where
 
 
-def _scores_are_weighed(scores, logprobs, ref_logprobs, mask, beta):
-    return kl_shaped_rewards(beta * scores, logprobs, ref_logprobs, mask, beta)
-
-
-def _score_over_length(scores, logprobs, ref_logprobs, mask, beta):
-    lengths = mask.sum(1).clamp(min=1).to(scores.dtype)
-    return kl_shaped_rewards(scores / lengths, logprobs, ref_logprobs, mask, beta)
-
-
-def _transposed_scores(scores, logprobs, ref_logprobs, mask, beta):
-    penalty = -beta * (logprobs - ref_logprobs).detach()
-    return (penalty + _is_last(mask) * scores.detach()).masked_fill(~mask.bool(), 0)
-
-
-def _one_number_a_row(scores, logprobs, ref_logprobs, mask, beta):
-    return kl_shaped_rewards(scores, logprobs, ref_logprobs, mask, beta).sum(1)
+_edit = Sketch(line_by_line, masked_mean, _is_last, _column, _also_empty_rows).edit
 
 
 def _in_place(scores, logprobs, ref_logprobs, mask, beta):
@@ -152,131 +120,160 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "rewards with the score in the last column, padding or not",
-            _shaped(place=_column(-1)),
+            _edit("the score: its place", "_is_last(mask)", "_column(mask, -1)"),
             "In a padded row the last column is no token, nor is the one after the end: the score "
             "belongs to the last entry with mask 1.",
         ),
         Mistake(
             "rewards with the score at the first token",
-            _shaped(place=_column(0)),
+            _edit("the score: its place", "_is_last(mask)", "_column(mask, 0)"),
             "The score is known when the completion is over, at its last real token.",
         ),
         Mistake(
             "rewards with the score at every token",
-            _shaped(place=lambda mask: mask.bool()),
+            _edit("the score: its place", "_is_last(mask)", "real"),
             "Summed over the tokens the score would count T times: it is paid once, at the end.",
         ),
         Mistake(
             "rewards in which an empty row is paid as well",
-            _empty_rows_score,
+            _edit(
+                "empty rows",
+                "return rewards.masked_fill(mask == 0, 0)",
+                "return _also_empty_rows(rewards, scores, mask)",
+            ),
             "For a row without tokens, n − 1 is −1, and that is the last column: such a row gets "
             "nothing.",
             telling=2,
         ),
         Mistake(
             "rewards whose last token has the score but no penalty",
-            _shaped(keep=lambda penalty, last: penalty.masked_fill(last, 0)),
+            _edit(
+                "the penalty: at the last token",
+                "penalty + last",
+                "penalty.masked_fill(last, 0) + last",
+            ),
             "The last token is held by the leash as well: *add* the score to its penalty.",
         ),
         Mistake(
             "a leash that pays for going away",
-            _shaped(weight=lambda beta: -beta),
+            _edit("the penalty: its sign", "-(beta", "(beta"),
             "Where the policy makes a token likelier than the reference, it has to pay: "
             "−β (log πθ − log πref).",
         ),
         Mistake(
             "a penalty that is not weighed by β",
-            _shaped(weight=lambda beta: 1.0),
+            _edit("the penalty: its weight", "beta * kl", "1 * kl"),
             "The leash has a strength: multiply the log-ratio by `beta`.",
         ),
         Mistake(
             "rewards without the leash",
-            _shaped(weight=lambda beta: 0.0),
+            _edit("the penalty: its weight", "beta * kl", "0 * kl"),
             "Every real token pays β times its log-ratio to the reference.",
         ),
         Mistake(
             "scores that are weighed by β, too",
-            _scores_are_weighed,
+            _edit("the score: its size", "scores[:, None]", "(beta * scores)[:, None]"),
             "β weighs the penalty only; the score is what the leash is weighed against.",
         ),
         Mistake(
             "a penalty of k3",
-            _shaped(penalty=lambda new, ref: torch.expm1(ref - new) + new - ref),
+            _edit(
+                "the penalty: the log-ratio", "(new - ref)", "(torch.expm1(ref - new) + new - ref)"
+            ),
             "In the *reward* the plain log-ratio is right: only its mean gives the KL's gradient "
             "there (lesson 04).",
         ),
         Mistake(
             "a penalty of k2, half the squared log-ratio",
-            _shaped(penalty=lambda new, ref: (new - ref) ** 2 / 2),
+            _edit("the penalty: the log-ratio", "(new - ref)", "((new - ref) ** 2 / 2)"),
             "In the *reward* the plain log-ratio is right: it may be negative for a single token.",
         ),
         Mistake(
             "a penalty of the absolute log-ratio",
-            _shaped(penalty=lambda new, ref: (new - ref).abs()),
+            _edit("the penalty: the log-ratio", "(new - ref)", "(new - ref).abs()"),
             "A token that has become less likely has a negative term, and must: only with these "
             "is the mean the KL.",
         ),
         Mistake(
             "a penalty that is never negative",
-            _shaped(penalty=lambda new, ref: (new - ref).clamp(min=0)),
+            _edit("the penalty: the log-ratio", "(new - ref)", "(new - ref).clamp(min=0)"),
             "A token that has become less likely has a negative term, and must: only with these "
             "is the mean the KL.",
         ),
         Mistake(
             "a difference of probabilities in place of log-probs",
-            _shaped(penalty=lambda new, ref: new.exp() - ref.exp()),
+            _edit("the penalty: the log-ratio", "(new - ref)", "(new.exp() - ref.exp())"),
             "The KL is a mean of *log*-ratios, and that is what you are given: subtract, do not "
             "exponentiate.",
         ),
         Mistake(
             "the ratio in place of its logarithm",
-            _shaped(penalty=lambda new, ref: (new - ref).exp()),
+            _edit("the penalty: the log-ratio", "(new - ref)", "(new - ref).exp()"),
             "Where the policies agree nothing is to be paid: log 1 = 0.",
         ),
         Mistake(
             "the completion's whole KL at every token",
-            _shaped(spread=lambda kl, mask: kl.sum(1, keepdim=True) * mask),
+            _edit(
+                "the penalty: its place",
+                "penalty =",
+                "kl = kl.sum(1, keepdim=True) * mask\n    penalty =",
+            ),
             "Each token pays for itself: the sum over tokens is then the completion's KL, once.",
         ),
         Mistake(
             "the completion's whole KL at the last token",
-            _shaped(spread=lambda kl, mask: kl.sum(1, keepdim=True) * _is_last(mask)),
+            _edit(
+                "the penalty: its place",
+                "penalty =",
+                "kl = kl.sum(1, keepdim=True) * _is_last(mask)\n    penalty =",
+            ),
             "The sum is right, but a token's penalty belongs where it arose: that is what lets the "
             "critic tell tokens apart.",
         ),
         Mistake(
             "the mean log-ratio of the completion, at the last token",
-            _shaped(
-                spread=lambda kl, mask: (
-                    (kl.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1))
-                    * _is_last(mask)
-                )
+            _edit(
+                "the penalty: its place",
+                "penalty =",
+                "kl = masked_mean(kl, mask, dim=1)[:, None] * _is_last(mask)\n    penalty =",
             ),
             "A completion's KL is a *sum* over its tokens, and each token pays where it stands.",
         ),
         Mistake(
             "a score divided by the length",
-            _score_over_length,
+            _edit(
+                "the score: its size",
+                "scores[:, None]",
+                "(scores / mask.sum(1).clamp(min=1))[:, None]",
+            ),
             "The score is paid once and in full, at the last token.",
         ),
         Mistake(
             "scores laid along the tokens",
-            _transposed_scores,
+            _edit("the score: its axis", "scores[:, None]", "scores"),
             "(N,) against (N, T) lines up with T: write `scores[:, None]`.",
         ),
         Mistake(
             "a penalty on padding as well",
-            _penalty_on_padding,
+            _edit(
+                "the padding",
+                "return rewards.masked_fill(mask == 0, 0)",
+                "return torch.where(real, rewards, -beta * new.sub(ref))",
+            ),
             "Padding was never said, so it pays nothing: 0 where the mask is 0.",
         ),
         Mistake(
             "one reward for each completion",
-            _one_number_a_row,
+            _edit("the shape of the result", "mask == 0, 0)", "mask == 0, 0).sum(1)"),
             "The result is a reward for each *token*, (N, T); `gae` adds them up.",
         ),
         Mistake(
             "rewards that carry gradient",
-            _shaped(constant=lambda x: x),
+            _edit(
+                "the constants",
+                "scores.detach(), logprobs.detach(), ref_logprobs.detach()",
+                "scores, logprobs, ref_logprobs",
+            ),
             "A reward is a number: with a graph the penalty's gradient would enter the loss in a "
             "second, wrong way. Detach the log-probs.",
         ),
@@ -285,8 +282,34 @@ EXERCISE = Exercise(
             _in_place,
             "The caller still needs `logprobs`: make a new tensor.",
         ),
+        Mistake(
+            "the score in the last column, and the mask forgotten there",
+            _edit(
+                "the score: its place",
+                "_is_last(mask)",
+                "_column(mask, -1)",
+                "rewards.masked_fill(mask == 0, 0)",
+                "rewards",
+            ),
+            "`r[:, -1] += scores` pays at the last *column*, which in a short row is padding: "
+            "find each row's last real token.",
+        ),
+        Mistake(
+            "the score in the last column, and penalties on padding",
+            _edit(
+                "the score: its place",
+                "_is_last(mask)",
+                "_column(mask, -1)",
+                "(new - ref).masked_fill(~real, 0)",
+                "new - ref",
+                "rewards.masked_fill(mask == 0, 0)",
+                "rewards",
+            ),
+            "`r[:, -1] += scores` pays at the last *column*, which in a short row is padding; and "
+            "what stands on padding is 0.",
+        ),
     ),
-    alternatives=(_by_loop, _by_scatter, _by_comparing_positions),
+    alternatives=(_by_loop, _by_scatter, _by_comparing_positions, line_by_line),
     hints=(
         "Two parts that are added: a penalty at every real token, and the score at one of them.",
         "The penalty is −beta · (logprobs − ref_logprobs), detached. The last real token of a row "

@@ -9,7 +9,7 @@ from rlcourse.algorithms.ppo import ppo_clip_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise
-from rlcourse.exercises.ppo.ppo_clip_loss_mistakes import MISTAKES
+from rlcourse.exercises.ppo.ppo_clip_loss_mistakes import MISTAKES, line_by_line
 
 
 def _case(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
@@ -128,7 +128,7 @@ EXERCISE = Exercise(
     derived=("[1]",),
     cases=_cases,
     mistakes=MISTAKES,
-    alternatives=(by_loop, by_loss_terms, by_sign),
+    alternatives=(by_loop, by_loss_terms, by_sign, line_by_line),
     hints=(
         "Everything happens per token, in the shape (N, T): the ratio, two products with the "
         "advantage, the smaller of the two. Averages come last.",

@@ -10,6 +10,7 @@ from rlcourse.algorithms.ppo import value_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -40,40 +41,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("values have not moved", mask, spread=0.0)
 
 
-def _loss(
-    near=lambda v, old, ret, clip: old + (v - old).clamp(-clip, clip),
-    pick=torch.maximum, average=masked_mean, half=0.5, error=lambda v, ret: (v - ret) ** 2,
-    band=lambda clip: clip, constant=lambda x: x.detach(),
-):  # fmt: skip
-    """`value_loss` with one of its parts replaced."""
-
-    def loss(values, returns, old_values, mask, clip=0.2):
-        targets, old = constant(returns), constant(old_values)
-        bounded = near(values, old, targets, band(clip))
-        return half * average(pick(error(values, targets), error(bounded, targets)), mask)
-
-    return loss
-
-
-def _nan_mean(x, mask):
-    return (x * mask).sum() / mask.sum()
-
-
-def _halved_inside(a, b):
-    return torch.maximum(a, b.detach())
-
-
-def _larger_mean(values, returns, old_values, mask, clip=0.2):
-    old, target = old_values.detach(), returns.detach()
-    near = old + (values - old).clamp(-clip, clip)
-    own, bounded = (masked_mean((v - target) ** 2, mask) for v in (values, near))
-    return torch.maximum(own, bounded) / 2
-
-
-def _unclipped_without_gradient(values, returns, old_values, mask, clip=0.2):
-    return 0 * values.sum() + value_loss(values.detach(), returns, old_values, mask, clip)
-
-
 def _by_loop(values, returns, old_values, mask, clip=0.2):
     total, count = values.new_zeros(()), 0
     for i in range(len(values)):
@@ -102,6 +69,19 @@ def _by_where(values, returns, old_values, mask, clip=0.2):
     return (0.5 * weights * torch.where(near > own, near, own)).sum().to(values.dtype)
 
 
+def line_by_line(values, returns, old_values, mask, clip=0.2):
+    targets, old = returns.detach(), old_values.detach()
+    near = old + (values - old).clamp(-clip, clip)
+    own, bounded = (values - targets) ** 2, (near - targets) ** 2
+    larger = torch.maximum(own, bounded)
+    mean = (larger * mask).sum() / mask.sum().clamp(min=1)
+    return mean / 2
+
+
+_edit = Sketch(line_by_line, masked_mean).edit
+_NEAR = "old + (values - old).clamp(-clip, clip)"
+
+
 EXERCISE = Exercise(
     reference=value_loss,
     lesson="05_ppo",
@@ -115,117 +95,139 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the whole squared error, not half of it",
-            _loss(half=1.0),
+            _edit("the half", " / 2", ""),
             "The loss is *half* the mean squared error: its gradient is then the error itself.",
         ),
         Mistake(
             "the smaller of the two errors",
-            _loss(pick=torch.minimum),
+            _edit("the max", "torch.maximum", "torch.minimum"),
             "Pessimism again: for a loss that is the larger one.",
         ),
         Mistake(
             "the error of the bounded value alone",
-            _loss(pick=lambda own, near: near),
+            _edit("the max", "torch.maximum(own, bounded)", "bounded"),
             "A value that moved the wrong way would have no gradient back: keep the larger of the "
             "two errors.",
         ),
         Mistake(
             "the plain squared error, without a band",
-            _loss(pick=lambda own, near: own),
+            _edit("the max", "torch.maximum(own, bounded)", "own"),
             "The second error is that of the value held within ±clip of `old_values`.",
         ),
         Mistake(
             "the larger of the two means",
-            _larger_mean,
+            _edit(
+                "the max",
+                "(larger * mask).sum() / mask.sum().clamp(min=1)",
+                "torch.maximum(masked_mean(own, mask), masked_mean(bounded, mask))",
+            ),
             "The larger error is taken for each token, and then the mean.",
         ),
         Mistake(
             "the mean of the two errors",
-            _loss(pick=lambda own, near: (own + near) / 2),
+            _edit("the max", "torch.maximum(own, bounded)", "(own + bounded) / 2"),
             "Take the larger of the two for each token.",
         ),
         Mistake(
             "values that are held within ±clip of 0",
-            _loss(near=lambda v, old, ret, clip: v.clamp(-clip, clip)),
+            _edit("the band: around what", _NEAR, "values.clamp(-clip, clip)"),
             "The band lies around the *old value*: old + clamp(values − old, −clip, clip).",
         ),
         Mistake(
             "a band that is relative, as for the ratio",
-            _loss(near=lambda v, old, ret, clip: old * (v / old).clamp(1 - clip, 1 + clip)),
+            _edit("the band: around what", _NEAR, "old * (values / old).clamp(1 - clip, 1 + clip)"),
             "A value may be 0 or negative: the band is a distance, ±clip, not a factor.",
         ),
         Mistake(
             "the change of the value, without the old one added back",
-            _loss(near=lambda v, old, ret, clip: (v - old).clamp(-clip, clip)),
+            _edit("the band: around what", "old + (values", "(values"),
             "Clamp the change, then add `old_values` back.",
         ),
         Mistake(
             "values in each other's place: the old one moves",
-            _loss(near=lambda v, old, ret, clip: v + (old - v).clamp(-clip, clip)),
+            _edit("the band: around what", "old + (values - old)", "values + (old - values)"),
             "It is the new value that is held near the old one.",
         ),
         Mistake(
             "a band of 0.2 whatever the argument says",
-            _loss(band=lambda clip: 0.2),
+            _edit("the band: its width", "-clip, clip", "-0.2, 0.2"),
             "Use the argument `clip`, not its default.",
             telling=2,
         ),
         Mistake(
             "absolute errors",
-            _loss(error=lambda v, ret: (v - ret).abs()),
+            _edit(
+                "the squares",
+                "(values - targets) ** 2, (near - targets) ** 2",
+                "(values - targets).abs(), (near - targets).abs()",
+            ),
             "The mean of the returns minimizes the *squared* error; the absolute one gives the "
             "median, which for rewards of 0 and 1 is no use.",
         ),
         Mistake(
             "a bounded value without gradient, which halves it inside the band",
-            _loss(pick=_halved_inside),
+            _edit("the gradient: of the bounded error", "own, bounded)", "own, bounded.detach())"),
             "Inside the band the two errors are equal, and the max shares the gradient between "
             "them: compute both from `values` with their graph.",
         ),
         Mistake(
             "a mean that counts padding as tokens",
-            _loss(average=lambda x, mask: (x * mask).mean()),
+            _edit("the average", "mask.sum().clamp(min=1)", "mask.numel()"),
             "Divide by how many tokens are real, not by N · T.",
         ),
         Mistake(
             "a mean in which padding takes part",
-            _loss(average=lambda x, mask: x.mean()),
+            _edit(
+                "the average", "(larger * mask).sum() / mask.sum().clamp(min=1)", "larger.mean()"
+            ),
             "After the end there is no state to value: only entries with mask 1 count.",
         ),
         Mistake(
             "the mean of each completion's mean",
-            _loss(average=lambda x, mask: masked_mean(x, mask, dim=1).mean()),
+            _edit(
+                "the average",
+                "(larger * mask).sum() / mask.sum().clamp(min=1)",
+                "masked_mean(larger, mask, dim=1).mean()",
+            ),
             "Every real token of the batch counts the same: one mean over all of them.",
         ),
         Mistake(
             "a sum over the tokens",
-            _loss(average=lambda x, mask: (x * mask).sum()),
+            _edit("the average", " / mask.sum().clamp(min=1)", ""),
             "Take the mean, or the critic's step grows with the batch.",
         ),
         Mistake(
             "a division by 0 when every row is empty",
-            _loss(average=_nan_mean),
+            _edit("a batch without tokens", ".clamp(min=1)", ""),
             "With no real token at all the loss is 0: keep the divisor at 1 or more.",
             telling=1,
         ),
         Mistake(
             "a loss with its sign turned",
-            _loss(half=-0.5),
+            _edit("the sign", "return ", "return -"),
             "An error is to be made small: here the loss is not the negative of anything.",
         ),
         Mistake(
             "a loss that no gradient passes through",
-            _unclipped_without_gradient,
+            _edit("the gradient: of the loss", "(larger * mask)", "(larger.detach() * mask)"),
             "A detached critic never learns: only `returns` and `old_values` are constants.",
         ),
         Mistake(
             "a loss through which gradient flows into the targets",
-            _loss(constant=lambda x: x),
+            _edit("the constants", "returns.detach(), old_values.detach()", "returns, old_values"),
             "The targets are constants, or they come to meet the critic: `returns.detach()`, "
             "`old_values.detach()`.",
         ),
+        Mistake(
+            "a clamp between old · (1 − ε) and old · (1 + ε)",
+            _edit(
+                "the band: around what", _NEAR, "values.clamp(old * (1 - clip), old * (1 + clip))"
+            ),
+            "The band is old ± ε. In proportion to the old value it closes at 0, and is upside "
+            "down below 0.",
+        ),
     ),
-    alternatives=(_by_loop, _by_minmax, _by_where),
+    alternatives=(_by_loop, _by_minmax, _by_where, line_by_line),
     hints=(
         "It is the policy's pessimism once more, for a loss: two errors, and the larger counts.",
         "The second error is that of old_values + clamp(values − old_values, −clip, clip). Square "

@@ -10,6 +10,7 @@ from rlcourse.algorithms.reward_models import bradley_terry_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.exercises.reward_models.preference_probability import by_exponentials
 
 
@@ -35,6 +36,16 @@ def _mean(per_pair):
     return lambda chosen, rejected: per_pair(chosen, rejected).mean()
 
 
+def line_by_line(chosen, rejected):
+    gap = chosen - rejected
+    log_p = F.logsigmoid(gap)
+    per_pair = -log_p
+    return per_pair.mean()
+
+
+_edit = Sketch(line_by_line, by_exponentials).edit
+
+
 EXERCISE = Exercise(
     reference=bradley_terry_loss,
     lesson="08_reward_models",
@@ -47,98 +58,109 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "chosen and rejected swapped",
-            _mean(lambda chosen, rejected: -F.logsigmoid(rejected - chosen)),
+            _edit("the gap: its direction", "chosen - rejected", "rejected - chosen"),
             "The loss must fall as the chosen answer's reward rises: chosen minus rejected.",
         ),
         Mistake(
             "the log-likelihood without its minus",
-            _mean(lambda chosen, rejected: F.logsigmoid(chosen - rejected)),
+            _edit("the sign", "-log_p", "log_p"),
             "A loss is minimized: turn the sign, and equal rewards cost +0.6931.",
         ),
         Mistake(
             "−log σ computed in two steps, which is infinite for a pair that is badly wrong",
-            _mean(lambda chosen, rejected: -(chosen - rejected).sigmoid().log()),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap.sigmoid().log()"),
             "For a large negative gap the sigmoid is 0 and its logarithm −∞ (and exp of the gap's "
             "negative is ∞): `F.logsigmoid` computes both steps at once.",
             telling=2,
         ),
         Mistake(
             "a quotient of exponentials that overflows",
-            _mean(lambda chosen, rejected: -by_exponentials(chosen, rejected).log()),
+            _edit(
+                "the log-likelihood", "F.logsigmoid(gap)", "by_exponentials(chosen, rejected).log()"
+            ),
             "exp(1000) is infinite: divide by it above and below, and log σ(chosen − rejected) "
             "remains.",
             telling=2,
         ),
         Mistake(
             "a small number inside the logarithm, which keeps it from 0",
-            _mean(lambda chosen, rejected: -((chosen - rejected).sigmoid() + 1e-8).log()),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "(gap.sigmoid() + 1e-8).log()"),
             "That caps the loss, and just the pairs that are most wrong get no gradient: use "
             "`F.logsigmoid`.",
         ),
         Mistake(
             "1 − P in place of −log P",
-            _mean(lambda chosen, rejected: 1 - (chosen - rejected).sigmoid()),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap.sigmoid() - 1"),
             "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
             "vanishes.",
         ),
         Mistake(
             "−P in place of −log P",
-            _mean(lambda chosen, rejected: -(chosen - rejected).sigmoid()),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap.sigmoid()"),
             "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
             "vanishes, and equal rewards would cost −0.5.",
         ),
         Mistake(
             "a sum over the pairs",
-            lambda chosen, rejected: -F.logsigmoid(chosen - rejected).sum(),
+            _edit("the mean over pairs", "per_pair.mean()", "per_pair.sum()"),
             "The mean is asked for: as a sum, twice the batch would be twice the step.",
         ),
         Mistake(
             "one loss a pair",
-            lambda chosen, rejected: -F.logsigmoid(chosen - rejected),
+            _edit("the mean over pairs", "per_pair.mean()", "per_pair"),
             "A scalar is asked for: the mean over the pairs.",
         ),
         Mistake(
             "one comparison of the mean rewards",
-            lambda chosen, rejected: -F.logsigmoid((chosen - rejected).mean()),
+            _edit("a comparison for each pair", "log_p =", "gap = gap.mean()\n    log_p ="),
             "Each pair has its own probability; the mean comes last.",
         ),
         Mistake(
             "each answer classified as good or bad by itself",
-            _mean(lambda chosen, rejected: -F.logsigmoid(chosen) - F.logsigmoid(-rejected)),
+            _edit(
+                "the log-likelihood",
+                "F.logsigmoid(gap)",
+                "F.logsigmoid(chosen) + F.logsigmoid(-rejected)",
+            ),
             "A pair says which of two is better, not that one is good: only the difference counts.",
         ),
         Mistake(
             "a hinge with margin 1",
-            _mean(lambda chosen, rejected: F.relu(1 - (chosen - rejected))),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "-F.relu(1 - gap)"),
             "That is a ranking loss, too, but not the likelihood of Bradley and Terry's model.",
         ),
         Mistake(
             "the squared error of the gap against 1",
-            _mean(lambda chosen, rejected: (chosen - rejected - 1) ** 2),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "-((gap - 1) ** 2)"),
             "A preference does not say by how much: −log σ(gap).",
         ),
         Mistake(
             "the negative gap itself",
-            _mean(lambda chosen, rejected: rejected - chosen),
+            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap"),
             "Without the sigmoid a pair that is settled pushes on forever.",
         ),
         Mistake(
             "a loss in bits",
-            _mean(lambda chosen, rejected: -F.logsigmoid(chosen - rejected) / 0.6931471805599453),
+            _edit("nats", "per_pair = -", "log_p = log_p / 0.6931471805599453\n    per_pair = -"),
             "The natural logarithm: equal rewards cost ln 2 = 0.6931 nats.",
         ),
         Mistake(
             "a loss that no gradient leaves",
-            _mean(lambda chosen, rejected: -F.logsigmoid(chosen - rejected).detach()),
+            _edit("the gradient: of the loss", "return per_pair", "return per_pair.detach()"),
             "The reward model learns through this number.",
         ),
         Mistake(
             "rejected rewards held constant",
-            _mean(lambda chosen, rejected: -F.logsigmoid(chosen - rejected.detach())),
+            _edit(
+                "the gradient: of the rejected reward",
+                "gap = chosen",
+                "rejected = rejected.detach()\n    gap = chosen",
+            ),
             "Both rewards come from the model: one is pushed up, the other down.",
         ),
     ),
     alternatives=(
+        line_by_line,
         _mean(lambda chosen, rejected: F.softplus(rejected - chosen)),
         _mean(lambda chosen, rejected: torch.logaddexp(chosen, rejected) - chosen),
         lambda chosen, rejected: F.binary_cross_entropy_with_logits(

@@ -13,7 +13,8 @@ ANSWERS = (0, 1, 7, 10, 42, 99, 100, 365, 500, 731, 998, 999)
 
 
 def _hacking_cases(draw: CaseSampler) -> Iterator[Case]:
-    a, b, c = (draw.integer(2, 20) for _ in range(3))
+    # A text that quotes the question is paid for just these answers, and that shows each time.
+    a, b, c = (ANSWERS[draw.integer(2, 6)] for _ in range(3))
     bags = f"James has {a} bags with {b} apples in each bag. He eats {c}. How many are left?"
     cards = f"Mia shares {a * b} cards equally among {b} friends. How many does each get?"
     coins = f"Tom has {a} coins and finds {c}. How many coins does he have?"

@@ -1,0 +1,197 @@
+"""Mistakes as edits of a right answer, so that several can be made at once.
+
+    def in_full(x, mask):                  # a right answer as a student would write it
+        total = (x * mask).sum()
+        return total / mask.sum()
+
+    edit = Sketch(in_full).edit
+
+    Mistake("a sum", edit("the average", "total / mask.sum()", "total"), "…")
+    Mistake("a sum over padding, too", edit("the padding", "x * mask", "x"), "…")
+
+What is edited belongs to a *decision* that whoever writes the function takes. Edits of one decision
+exclude each other; edits of different decisions can be made together where they do not overlap.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from types import CodeType
+from typing import Any
+
+import torch
+
+RESULT = "the result"  # where a run of the lines leaves it: no name that a function can have
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """A sketch with some of its text replaced; it can be called like the function it becomes."""
+
+    sketch: "Sketch"
+    decision: str  # "the average over rows", as one would list it
+    spans: tuple[tuple[int, int, str], ...]  # (start, end, what stands there instead)
+    touched: frozenset[int]  # statements
+
+    @cached_property
+    def function(self) -> Callable:
+        return self.sketch.compiled((self,))
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    @property
+    def __code__(self) -> CodeType:
+        return self.function.__code__
+
+    def goes_with(self, other: "Edit") -> bool:
+        """Whether both can be made: another decision of the same sketch, and another place."""
+        apart = all(
+            end <= start_of_other or end_of_other <= start
+            for start, end, _ in self.spans
+            for start_of_other, end_of_other, _ in other.spans
+        )
+        return self.sketch is other.sketch and self.decision != other.decision and apart
+
+
+@dataclass
+class Steps:
+    """How many statements may still be run."""
+
+    left: int
+
+    def take(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
+class Sketch:
+    """A right answer, as text that edits change. It ends in its only `return`.
+
+    `helpers` are functions that only edits call.
+    """
+
+    def __init__(self, fn: Callable, *helpers: Callable):
+        self.fn = fn
+        self.helpers = {helper.__name__: helper for helper in helpers}
+        self.source = textwrap.dedent(inspect.getsource(fn))
+        (tree,) = ast.parse(self.source).body
+        if not (isinstance(tree, ast.FunctionDef) and isinstance(tree.body[-1], ast.Return)):
+            raise ValueError(f"{fn.__name__} is no function that ends in `return`")
+        lines = [0]
+        for line in self.source.splitlines(keepends=True):
+            lines.append(lines[-1] + len(line))
+        # Where each statement begins: the first one is the signature.
+        begins = [0, *(lines[node.lineno - 1] for node in tree.body), lines[-1]]
+        self.statements = list(pairwise(begins))
+        self._codes: dict[tuple[int, frozenset[Edit]], CodeType] = {}
+
+    def edit(self, decision: str, *texts: str) -> Edit:
+        """The sketch with one text, which stands in it exactly once, replaced by the next.
+
+        `texts` is (old, new), or several such pairs one after the other.
+        """
+        spans = []
+        for old, new in zip(texts[::2], texts[1::2], strict=True):
+            if self.source.count(old) != 1:
+                times = self.source.count(old)
+                raise ValueError(f"{old!r} stands {times} times in {self.fn.__name__}, not once")
+            start = self.source.index(old)
+            spans.append((start, start + len(old), new))
+            if self._statement_at(start) != self._statement_at(start + len(old) - 1):
+                raise ValueError(f"{old!r} reaches over several statements")
+        touched = frozenset(self._statement_at(start) for start, _, _ in spans)
+        return Edit(self, decision, tuple(spans), touched)
+
+    def compiled(self, edits: Sequence[Edit]) -> Callable:
+        """The function with all these edits made."""
+        namespace = {**self.fn.__globals__, **self.helpers}
+        text = self._text(0, len(self.source), edits)
+        exec(compile(text, f"<{self.fn.__name__}, edited>", "exec"), namespace)
+        return namespace[self.fn.__name__]
+
+    def run(
+        self, arguments: dict[str, Any], options: Sequence[Edit], size: int, steps: "Steps"
+    ) -> list[tuple[tuple[Edit, ...], Any]]:
+        """(edits, result) of every way to make `size` of the edits at once, while `steps` last.
+
+        What two ways have in common is computed once: statement by statement, the state is handed
+        on to all that can come next. A way that raises ends there.
+        """
+        where: list[list[Edit]] = [[] for _ in self.statements]
+        for edit in options:
+            where[min(edit.touched)].append(edit)
+        found: list[tuple[tuple[Edit, ...], Any]] = []
+
+        def walk(k: int, state: dict, made: tuple[Edit, ...]) -> None:
+            if k == len(self.statements):
+                found.append((made, state[RESULT]))
+                return
+            still = sum(map(len, where[k + 1 :]))
+            for more in _subsets(where[k], size - len(made), made):
+                chosen = (*made, *more)
+                if size - len(chosen) <= still and steps.take():
+                    after = self._step(k, state, arguments, chosen)
+                    if after is not None:
+                        walk(k + 1, after, chosen)
+
+        walk(0, {**self.fn.__globals__, **self.helpers}, ())
+        return found
+
+    def _step(self, k: int, state: dict, arguments: dict, made: tuple[Edit, ...]) -> dict | None:
+        """The state after statement k; None where it raises."""
+        here = frozenset(edit for edit in made if k in edit.touched)
+        if (k, here) not in self._codes:
+            self._codes[k, here] = self._code(k, here)
+        after = dict(state)
+        try:
+            with torch.no_grad():
+                exec(self._codes[k, here], after)
+                if k == 0:
+                    after |= after[self.fn.__name__](**arguments)
+        except Exception:
+            return None
+        return after
+
+    def _code(self, k: int, edits: frozenset[Edit]) -> CodeType:
+        text = self._text(*self.statements[k], edits)
+        if k == 0:
+            tree = ast.parse(f"{text}    return locals()\n")
+        else:
+            tree = ast.parse(textwrap.dedent(text))
+            last = tree.body[-1]
+            if isinstance(last, ast.Return) and last.value:
+                target = ast.Name(RESULT, ast.Store())
+                tree.body[-1] = ast.Assign([target], last.value)
+                ast.fix_missing_locations(ast.copy_location(tree.body[-1], last))
+                ast.fix_missing_locations(tree)
+        return compile(tree, f"<{self.fn.__name__}, line by line>", "exec")
+
+    def _statement_at(self, place: int) -> int:
+        return next(k for k, (begin, end) in enumerate(self.statements) if begin <= place < end)
+
+    def _text(self, begin: int, end: int, edits) -> str:
+        parts, at = [], begin
+        for start, stop, new in sorted(span for edit in edits for span in edit.spans):
+            if begin <= start < end:
+                parts += [self.source[at:start], new]
+                at = stop
+        return "".join([*parts, self.source[at:end]])
+
+
+def _subsets(options: list[Edit], most: int, made: tuple[Edit, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Ways to choose up to `most` that go with one another and with what is made already."""
+    yield ()
+    if most:
+        for i, edit in enumerate(options):
+            if all(edit.goes_with(other) for other in made):
+                for more in _subsets(options[i + 1 :], most - 1, (*made, edit)):
+                    yield edit, *more

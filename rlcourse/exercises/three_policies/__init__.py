@@ -1,0 +1,1 @@
+"""Lesson 12: what students write about three policies, and how it goes wrong."""

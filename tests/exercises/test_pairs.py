@@ -1,0 +1,133 @@
+"""Two and three mistakes at once: named rightly or not at all, and in bounded work."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from rlcourse.checks.calling import call_all, describe
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.proof_of_several import CANCEL, UNNAMED, WRONG, prove_several
+from rlcourse.checks.several import STEPS, edited, together
+from rlcourse.checks.sketch import Sketch, Steps
+from rlcourse.exercises import all as every
+from rlcourse.exercises import get
+
+EDITED = [exercise.name for exercise in every() if edited(exercise)]
+PAIRS, TRIPLES = 2, 1  # of an exercise; `rlcourse prove --pairs` tries all pairs
+
+
+def judged(name, seed=0, hidden=False, *, of):
+    """The result for a function that makes these mistakes, and the exam that gave it."""
+    exercise = get(name)
+    parts = tuple(mistake for mistake in exercise.mistakes if mistake.name in of)
+    assert len(parts) == len(of)
+    fn, exam = together(parts).implementation, Exam(exercise, seed, hidden)
+    return exam.judge(describe(fn), call_all(fn, exam.cases)), exam
+
+
+def test_a_sample_of_pairs_and_triples_is_named_rightly_or_not_at_all():
+    found = [
+        verdict
+        for name in EDITED
+        for size, sample in ((2, PAIRS), (3, TRIPLES * (name in ("reinforce_loss", "gae"))))
+        for verdict in prove_several(get(name), size, [7], sample)
+    ]
+    wrong = [verdict for verdict in found if verdict.kind == WRONG]
+    assert not wrong, wrong[0]
+    count = Counter(verdict.kind for verdict in found)
+    # Of all pairs and triples of a sample more than 95 % are named.
+    assert count[UNNAMED] <= 0.15 * (len(found) - count[CANCEL])
+
+
+def test_what_is_wrong_is_listed_with_advice_and_so_is_what_is_right():
+    result, _ = judged(
+        "grpo_loss", of=("the KL the other way around", "a mean in which padding takes part")
+    )
+    first, *rest = result.sentences
+    assert first == "Your numbers are what two mistakes together give."
+    assert [sentence.partition(": ")[0] for sentence in rest] == ["Wrong", "Wrong", "Right"]
+    assert "The samples come from πθ" in result.message
+    right = rest[-1]
+    assert all(words in right for words in ("the ratio", "the clip", "the sign", "the rest of"))
+    assert result.mistake == "a mean in which padding takes part + the KL the other way around"
+    html = result._repr_html_()
+    assert html.count("✗") >= 2 and html.count("✓") == 1
+
+
+def test_a_mistake_that_another_one_hides_is_not_claimed():
+    hidden_by_it = ("a loss without the penalty", "the KL the other way around")
+    for hidden in (False, True):
+        result, _ = judged("grpo_loss", hidden=hidden, of=hidden_by_it)
+        assert result.mistake == "a loss without the penalty"
+
+
+def test_a_decision_is_called_right_only_if_it_shows():
+    # Where the KL is weighed by 0, nobody can see how it was estimated.
+    result, _ = judged("grpo_loss", of=("a loss without the penalty", "a sum over completions"))
+    right = result.sentences[-1]
+    assert right.startswith("Right: ") and "KL" not in right and "the clip" in right
+
+
+def test_a_function_that_nothing_explains_gets_no_name_in_bounded_work():
+    def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
+        return (logprobs * 0.3 + old_logprobs * 0.1).square().mean()
+
+    for hidden in (False, True):
+        exam = Exam(get("grpo_loss"), 3, hidden)
+        result = exam.judge(describe(grpo_loss), call_all(grpo_loss, exam.cases))
+        assert not result.passed and result.mistake is None
+        spent = [STEPS - max(0, runs.steps.left) for runs in exam._runs.values()]
+        assert 0 < sum(spent) <= 2 * STEPS
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_edits_use_names_that_exist_and_decisions_are_several(name):
+    exam = Exam(get(name), 0)
+    for mistakes in edited(get(name)).values():
+        assert len({mistake.implementation.decision for mistake in mistakes}) >= 3
+        for mistake in mistakes:
+            error = exam.outcome_of(mistake, 0).error
+            assert error is None or error.type != "NameError", (mistake.name, error)
+
+
+def scaled_sum(x, mask, scale=2.0):
+    kept = x * mask
+    total = kept.sum()
+    for _ in range(2):
+        total = total * scale
+    return total
+
+
+def test_edits_are_made_together_where_decision_and_place_differ():
+    sketch = Sketch(scaled_sum)
+    mean = sketch.edit("the sum", "kept.sum()", "kept.mean()")
+    largest = sketch.edit("the sum", "kept.sum()", "kept.max()")
+    unmasked = sketch.edit("the mask", "x * mask", "x")
+    doubled = sketch.edit("the mask, too", "x * mask", "2 * x * mask")
+    once = sketch.edit("the loop", "range(2)", "range(1)", "total * scale", "total + scale")
+    default = sketch.edit("the default", "scale=2.0", "scale=3.0")
+    assert not mean.goes_with(largest) and not unmasked.goes_with(doubled)
+    x, mask = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 1.0, 0.0])
+    assert sketch.compiled([mean, once, default])(x, mask) == 1.0 + 3.0
+    options = [mean, largest, unmasked, doubled, once, default]
+    for size in (1, 2, 3):
+        found = sketch.run({"x": x, "mask": mask}, options, size, Steps(1000))
+        assert len({frozenset(edits) for edits, _ in found}) == len(found)
+        for edits, result in found:
+            assert result == sketch.compiled(edits)(x, mask)
+    assert len(found) == 4 + 4 + 2 + 2  # without one of the four places in turn
+
+
+def test_an_edit_of_text_that_is_not_there_once_is_refused():
+    sketch = Sketch(scaled_sum)
+    for text in ("median()", "total", "total = kept.sum()\n    for"):
+        with pytest.raises(ValueError):
+            sketch.edit("the sum", text, "x")
+
+
+def test_a_bound_on_the_work_ends_the_search():
+    sketch = Sketch(scaled_sum)
+    options = [sketch.edit("a", "x * mask", "x"), sketch.edit("b", "range(2)", "range(1)")]
+    arguments = {"x": torch.ones(2), "mask": torch.ones(2)}
+    assert len(sketch.run(arguments, options, 1, Steps(5))) < 2

@@ -1,0 +1,105 @@
+"""The example that is shown is the smallest that shows the fault, and the same one every time."""
+
+import pytest
+import torch
+
+from rlcourse import check
+from rlcourse.algorithms import grpo_loss
+from rlcourse.checks import shrinking
+from rlcourse.checks.calling import call_all, describe
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.show import size_of
+from rlcourse.exercises import get
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+
+
+def mistake(exercise, words):
+    return next(m for m in get(exercise).mistakes if words in m.name)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "words", "most"),
+    [
+        ("ppo_clip_loss", "the mean of each completion's mean", 16),
+        ("ppo_clip_loss", "gradient flows into the advantages", 5),
+        ("grpo_loss", "gradient flows into the old log-probs", 5),
+        ("gae", "runs through the padding", 6),
+        ("group_normalized_advantages", "the mean of the whole batch", 9),
+    ],
+)
+def test_the_example_is_small_and_shows_the_same_fault(exercise, words, most):
+    made = mistake(exercise, words)
+    result = check(made.implementation, exercise=exercise, seed=0)
+    assert result.mistake == made.name
+    case = result.example.case
+    assert case.label.endswith(shrinking.SMALLER)
+    assert size_of(case.arguments) <= most
+    reference = get(exercise).reference
+    outcomes = [call_all(fn, (case,))[0] for fn in (reference, made.implementation)]
+    kinds = {d.kind for d in result.example.differences}
+    if "value" in kinds:
+        assert str(outcomes[0].value) != str(outcomes[1].value)
+    else:
+        assert kinds == {"leak"}
+        assert outcomes[0].gradients.keys() == outcomes[1].gradients.keys()
+
+
+@pytest.mark.parametrize("exercise", ["value_loss", "sft_loss", "correctness_reward"])
+def test_every_mistake_s_example_is_no_larger_and_differs_in_the_same_ways(exercise):
+    exam = Exam(get(exercise), 3)
+    for made in exam.exercise.mistakes:
+        fn = made.implementation
+        result = exam.judge(describe(fn), call_all(fn, exam.cases))
+        smaller = shrinking.with_smaller_example(result, exam.exercise, fn)
+        if result.example is None:
+            assert smaller.example is None
+            continue
+        before, after = result.example, smaller.example
+        assert size_of(after.case.arguments) <= size_of(before.case.arguments)
+        assert {(d.kind, d.name) for d in after.differences} == {
+            (d.kind, d.name) for d in before.differences
+        }
+        assert smaller.mistake == result.mistake and smaller.score == result.score
+
+
+def test_the_same_check_shows_the_same_example():
+    fn = mistake("gae", "runs forward").implementation
+    messages = {check(fn, exercise="gae", seed=5).message for _ in range(2)}
+    assert len(messages) == 1
+
+
+def test_the_search_ends_after_so_many_tries():
+    calls = 0
+
+    def slightly_wrong(**arguments):
+        nonlocal calls
+        calls += 1
+        loss = grpo_loss(**arguments)
+        return loss if arguments["mask"].all() else loss + 1e-3 * torch.rand(()).item() + 1e-3
+
+    check(slightly_wrong, exercise="grpo_loss", seed=0)
+    cases = len(get("grpo_loss").draw_cases(0))
+    assert calls <= 2 * cases + shrinking.MOST_TRIES + 1
+
+
+def test_a_row_that_has_tokens_keeps_one_and_a_distribution_stays_one():
+    mask = torch.tensor([[1, 1, 1, 1], [1, 0, 0, 0]]) > 0
+    probabilities = torch.tensor([[0.5, 0.2, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]])
+    arguments = {"mask": mask, "x": torch.ones(2, 4)}
+    cuts = list(shrinking._cuts(arguments))
+    assert cuts and all(cut["mask"].any(1).all() for cut in cuts)
+    assert {cut["mask"].shape for cut in cuts} == {(1, 4), (2, 2), (2, 3)}
+    for cut in shrinking._cuts({"p": probabilities}):
+        assert shrinking._is_distribution(cut["p"])
+    assert not list(shrinking._roundings({"p": probabilities}))
+
+
+def test_worked_examples_and_statistics_stay_as_they_are():
+    result = check(lambda x, mask, dim=None: x.mean(), exercise="masked_mean", seed=0)
+    assert result.example.case.label == "worked: two rows"
+    sampled = check(lambda logits, **_: logits.argmin(-1), exercise="sample_tokens", seed=0)
+    assert not sampled.example.case.label.endswith(shrinking.SMALLER)
