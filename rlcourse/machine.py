@@ -37,6 +37,12 @@ def hardware(device: torch.device) -> dict[str, str | int]:
     return facts
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device or the machine has no memory left."""
+    texts = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")  # MPS, CPU, cuBLAS
+    return isinstance(error, torch.OutOfMemoryError) or any(t in str(error) for t in texts)
+
+
 def _processor() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

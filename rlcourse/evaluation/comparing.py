@@ -135,8 +135,8 @@ def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Compariso
     """Compare two evaluations, or what `read_evaluation` finds at two paths.
 
     The settings may differ (to compare two prompts or two extraction rules is a comparison, too),
-    the problems may not. pass@k and maj@k are compared for every k > 1 that both have; for k = 1
-    they are the sampled accuracy.
+    the problems may not, except for what a task puts before every question. pass@k and maj@k are
+    compared for every k > 1 that both have; for k = 1 they are the sampled accuracy.
 
     Raises:
         UserError: the problems are not the same ones in the same order, or the texts are missing.
@@ -210,7 +210,8 @@ def _check_same_problems(a: Evaluation, b: Evaluation, names: tuple[str, str]) -
             "evaluate both on the same ones"
         )
     for i, (one, other) in enumerate(zip(a.transcripts, b.transcripts, strict=True), 1):
-        if (one.question, one.answer) != (other.question, other.answer):
+        asked = sorted((one.question, other.question), key=len)
+        if one.answer != other.answer or not asked[1].endswith(asked[0]):
             raise UserError(
                 f"{names[0]} and {names[1]} differ in problem {i}: evaluate both with the same "
                 "task, data and seed"
@@ -234,4 +235,5 @@ def _row(d: Difference) -> list[str]:
     digits = 1 if d.name == "length" else 3
     a, b, low, high = (f"{x:.{digits}f}" for x in (d.a, d.b, d.difference.low, d.difference.high))
     found = f"{d.difference.value:+.{digits}f} [{low}, {high}]"
-    return [NAMED.get(d.name, d.name), a, b, found, "yes" if d.told_apart else "no"]
+    few = f"no, only {d.decided} differ" if d.excludes_zero else "no"
+    return [NAMED.get(d.name, d.name), a, b, found, "yes" if d.told_apart else few]

@@ -8,18 +8,18 @@ From the bottom up:
   ``samples``. ``completion``, ``given``, ``correct`` speak of the greedy one, ``samples_correct``
   counts the samples that the task's rule finds right.
 - ``Evaluation``: the transcripts, and means over problems as ``Interval``. Names without a prefix
-  speak of greedy completions, those with ``sampled_`` of the mean over a problem's samples:
+  speak of greedy completions, those with ``sampled_`` of the mean over a problem's samples::
 
-  | | greedy | samples |
-  |---|---|---|
-  | right by the task's rule | ``accuracy`` | ``sampled_accuracy`` |
-  | right, read leniently | ``lenient_accuracy`` | ``sampled_lenient_accuracy`` |
-  | the task's rule read a number | ``format_rate`` | ``sampled_format_rate`` |
-  | ``format_reward``, None unless asked for | ``format_reward`` | ``sampled_format_reward`` |
-  | at least one of k is right, unbiased | | ``pass_at[k]`` |
-  | the majority vote of k is right | | ``majority_at[k]`` |
-  | tokens of a completion | | ``length``, ``length_right``, ``length_wrong`` |
-  | share cut off at ``max_tokens`` | | ``truncated`` |
+    | | greedy | samples |
+    |---|---|---|
+    | right by the task's rule | ``accuracy`` | ``sampled_accuracy`` |
+    | right, read leniently | ``lenient_accuracy`` | ``sampled_lenient_accuracy`` |
+    | the task's rule read a number | ``format_rate`` | ``sampled_format_rate`` |
+    | ``format_reward``, None unless asked for | ``format_reward`` | ``sampled_format_reward`` |
+    | at least one of k is right, unbiased | | ``pass_at[k]`` |
+    | the majority vote of k is right | | ``majority_at[k]`` |
+    | tokens of a completion | | ``length``, ``length_right``, ``length_wrong`` |
+    | share cut off at ``max_tokens`` | | ``truncated`` |
 
   The published setting "8 samples at temperature 0.7; mean accuracy and mean format reward over
   samples" is ``sampled_accuracy`` and ``sampled_format_reward`` of an evaluation with these samples

@@ -10,6 +10,7 @@ from tqdm.std import tqdm
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.results import Completion, Transcript
+from rlcourse.machine import is_out_of_memory
 from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import Problem, extract_lenient_answer
@@ -111,7 +112,9 @@ def in_batches(
         stop = min(problems, start + max(1, at_once // samples))
         try:
             result = work(start, stop, at_once)
-        except torch.OutOfMemoryError:
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
             result = None  # tried again outside this block, where the error holds no tensors alive
         if result is None:
             at_once = _half(min(at_once, samples * (stop - start)))

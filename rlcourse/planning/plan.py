@@ -150,7 +150,7 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
     )
     savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
     yield from savings
-    if not recipe.lora and not recipe.method.trains_head:
+    if not (recipe.lora or recipe.method.trains_head or recipe.reference_every):
         adapters: dict = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
         yield adapters
         yield from (adapters | saving for saving in savings)
@@ -222,6 +222,8 @@ def _time(plan: Plan) -> Iterator[str]:
         f"  assumed: {COMPUTE_SHARE:.0%} of {peak:g} TFLOP/s, {BANDWIDTH_SHARE:.0%} of "
         f"{gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a kernel"
     )
+    if plan.recipe.method.samples:
+        yield "  sampling: the local engine's, without CUDA graphs; vLLM: course/scaling.md"
     yield "  a training step"
     yield from (_row(line, line.amount) for line in fit.duration.step)
     yield "  the run"

@@ -119,7 +119,7 @@ class SharedPrompts(CopiedPrompts):
         self.prompts: list[tuple[Tensor, Tensor]] = []
         for layer in self.cache.layers:
             self.prompts.append((layer.keys, layer.values))
-            layer.reset()
+        self.cache.layers = [RoomyLayer() for _ in self.prompts]
         hidden = torch.zeros(self.mask.shape, dtype=self.prompts[0][0].dtype)
         self.padding = hidden.masked_fill(self.mask == 0, -torch.inf)[:, None, None]
         self.rows = torch.arange(len(rows))  # place of each row in the table of B·G

@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import (
+    get_hf_file_metadata,
+    hf_hub_url,
+    is_offline_mode,
+    try_to_load_from_cache,
+)
 from huggingface_hub.errors import (
     GatedRepoError,
+    HfHubHTTPError,
     HFValidationError,
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
@@ -22,6 +29,7 @@ from rlcourse.errors import UserError
 
 TINY = Path(__file__).parent / "tiny"
 SMALL = 2_000_000  # parameters
+HUB_SECONDS = 10.0  # for the hub's first answer
 ALL_THREADS = torch.get_num_threads()
 
 
@@ -31,13 +39,15 @@ def load_model_and_tokenizer(
     dtype: str | torch.dtype | None = None,
 ) -> tuple[nn.Module, object]:
     """The model, in eval mode on its device, and the tokenizer. See `Policy.load`."""
-    device, dtype = choose_device(device), choose_dtype(dtype)
+    chosen, dtype = choose_device(device), choose_dtype(dtype)
     source: Path | str = TINY if str(name) == "tiny" else Path(name).expanduser()
     if not Path(source).is_dir():
         if source is TINY or looks_like_path(name):
             raise UserError(f"There is no model directory {source}: check the path.")
         source = str(name)
     try:
+        if isinstance(source, str):
+            ask_hub_once(source)
         AutoConfig.from_pretrained(source)  # the first thing to fail, and it says it best
         tokenizer = AutoTokenizer.from_pretrained(source)
         with no_progress_bars() if isinstance(source, Path) else nullcontext():
@@ -55,11 +65,13 @@ def load_model_and_tokenizer(
             f"(the first is {wrong[0]}): download or save it again."
         )
     use_threads_for(model)
+    if device is None and is_small(model):
+        chosen = torch.device("cpu")
     try:
-        return model.to(device).eval(), tokenizer
+        return model.to(chosen).eval(), tokenizer
     except torch.OutOfMemoryError as error:
         raise UserError(
-            f"The model {source} does not fit on {device}: "
+            f"The model {source} does not fit on {chosen}: "
             'choose a smaller one, or load it with dtype="bfloat16".'
         ) from error
 
@@ -71,8 +83,12 @@ def use_threads_for(model: nn.Module) -> None:
     idle machine, and on a busy one each operation waits for it. OMP_NUM_THREADS is respected.
     """
     if "OMP_NUM_THREADS" not in os.environ:
-        is_small = sum(p.numel() for p in model.parameters()) < SMALL
-        torch.set_num_threads(1 if is_small else ALL_THREADS)
+        torch.set_num_threads(1 if is_small(model) else ALL_THREADS)
+
+
+def is_small(model: nn.Module) -> bool:
+    """Whether a GPU, or a second thread, would wait more than it computes."""
+    return sum(p.numel() for p in model.parameters()) < SMALL
 
 
 @contextmanager
@@ -94,7 +110,13 @@ def choose_device(device: str | torch.device | None) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
-        return torch.empty(0, device=device).device
+        chosen = torch.device(device)
+        if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count() > 0:
+            raise UserError(
+                f"There is no device {str(device)!r}: the GPUs of this machine are cuda:0 to "
+                f"cuda:{torch.cuda.device_count() - 1}."
+            )
+        return torch.empty(0, device=chosen).device
     except (RuntimeError, AssertionError) as error:
         raise UserError(
             f"The device {str(device)!r} cannot be used on this machine: use 'cpu'."
@@ -115,6 +137,20 @@ def looks_like_path(name: str | os.PathLike) -> bool:
     """A name of the hub is `model` or `owner/model`; anything else can only be a directory."""
     text = str(name)
     return not isinstance(name, str) or text.startswith((".", "/", "~")) or text.count("/") > 1
+
+
+def ask_hub_once(name: str) -> None:
+    """Raise ``LocalEntryNotFoundError`` where the hub does not answer; its client tries for a
+    minute. A model that is on this machine already is not asked for, and other answers are left to
+    those who read them next."""
+    if isinstance(try_to_load_from_cache(name, "config.json"), str) or is_offline_mode():
+        return
+    try:
+        get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=HUB_SECONDS)
+    except (HfHubHTTPError, ValueError):
+        return  # it did answer
+    except Exception as error:  # of the network: which kinds there are differs by version
+        raise LocalEntryNotFoundError(f"the hub does not answer ({first_line(error)})") from error
 
 
 def why_not_loaded(source: str | Path, error: Exception) -> str:

@@ -28,6 +28,7 @@ class Policy(nn.Module):
     student's: every completion is then drawn, and scored, with these.
     """
 
+    static_cache: bool | None = None  # how it decodes, see `sample_completions`
     sample_tokens = staticmethod(sample_tokens)
     token_logprobs = staticmethod(token_logprobs)
 
@@ -47,9 +48,10 @@ class Policy(nn.Module):
     ) -> "Policy":
         """Load the embedded model ("tiny"), a directory, or a model of the Hugging Face hub.
 
-        The device is CUDA, MPS or the CPU, the first there is. Weights are float32 unless `dtype`
-        says otherwise ("bfloat16" halves the memory on a GPU). Raises UserError where the name,
-        the files, the device or the dtype cannot be used.
+        The device is CUDA, MPS or the CPU, the first there is; a model of less than two million
+        weights, such as the embedded one, stays on the CPU unless `device` says otherwise. Weights
+        are float32 unless `dtype` says otherwise ("bfloat16" halves the memory on a GPU). Raises
+        UserError where the name, the files, the device or the dtype cannot be used.
         """
         return cls(*load_model_and_tokenizer(name, device, dtype))
 
@@ -167,6 +169,7 @@ class Policy(nn.Module):
                 pad_id=self.pad_id,
                 generator=generator,
                 sample_tokens=sample_tokens or self.sample_tokens,
+                static_cache=self.static_cache,
             )
         finally:
             self.model.train(was_training)
@@ -222,6 +225,7 @@ class Policy(nn.Module):
     def clone(self, frozen: bool = False) -> "Policy":
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
         twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
+        twin.static_cache = self.static_cache
         if frozen:
             twin.eval().requires_grad_(False)
         return twin

@@ -25,6 +25,7 @@ class Rollouts:
     temperature: float = 1.0
     rewards: Tensor | None = None  # (N,)
     advantages: Tensor | None = None  # (N,) or (N, T)
+    sampler_logprobs: Tensor | None = None  # (N, T) nats, where `old_logprobs` were computed anew
     ref_logprobs: Tensor | None = None  # (N, T) nats, under the frozen reference policy
     values: Tensor | None = None  # (N, T), the critic's, when these were sampled
     returns: Tensor | None = None  # (N, T), the critic's targets

@@ -6,7 +6,8 @@ every prompt and needs their log-probabilities, so this sampler
 - reads each prompt once and shares its cache among the G rows of its group;
 - leaves room in the cache, where `generate` copies all of it to append one token;
 - lets rows that have ended leave the batch, and stops when none is left;
-- keeps the log-probabilities of what it drew, so that no second pass is needed to score it.
+- keeps the log-probabilities of what it drew, so that no second pass is needed to score it;
+- on a GPU writes each token by repeating one CUDA graph, where the model allows it.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,9 @@ from rlcourse.algorithms.policies import sample_tokens as draw_tokens
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import CopiedPrompts, group_decoder
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
+
+STATIC_CACHE_ON = ("cuda",)  # elsewhere a kernel costs no more to ask for than to run
 
 
 @torch.no_grad()
@@ -36,6 +40,7 @@ def sample_completions(
     pad_id: int = 0,
     generator: torch.Generator | None = None,
     sample_tokens: Callable[..., Tensor] | None = None,
+    static_cache: bool | None = None,
 ) -> Rollouts:
     """Draw `group_size` completions of each prompt, of at most `max_tokens` tokens.
 
@@ -53,21 +58,33 @@ def sample_completions(
     `sample_tokens(logits, temperature=, top_k=, top_p=, generator=)` makes every draw; by default
     it is `rlcourse.algorithms.sample_tokens`. The generator must live on the model's device. The
     same seed gives the same batch, though which of its numbers a row gets depends on who has ended.
+
+    With `static_cache` tokens are written by `StaticDecoder`, where the model allows it; None, the
+    default, is True on a GPU. Models that it does not suit are decoded as without it.
     """
-    draw = partial(
-        sample_tokens or draw_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        generator=generator,
-    )
+    options: dict = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    options["generator"] = generator
+    own = None
+    if sample_tokens is not None and sample_tokens is not draw_tokens:
+        own = _Checked(sample_tokens, options)
+    draw: Callable[[Tensor], Tensor] = own or partial(draw_tokens, **options)
     scoring_temperature = temperature if temperature > 0 else 1.0
     eos = torch.tensor(eos_ids, dtype=torch.long, device=prompt_tokens.device)
-    with group_decoder(model, prompt_mask, group_size) as decoder:
-        logits = decoder.read_prompts(prompt_tokens)
-        tokens, logprobs = _draw_completions(
-            decoder, logits, draw, max_tokens, eos, scoring_temperature
-        )
+    if static_cache is None:
+        static_cache = prompt_tokens.device.type in STATIC_CACHE_ON
+    if static_cache and can_decode_statically(model):
+        # A function of one's own may ask the host for something, which no graph can repeat.
+        decoder_of = partial(StaticDecoder, model, draw, eos, scoring_temperature, generator)
+        with decoder_of(draw_in_graph=own is None) as static:
+            tokens, logprobs = static.complete(prompt_tokens, prompt_mask, group_size, max_tokens)
+    else:
+        with group_decoder(model, prompt_mask, group_size) as decoder:
+            logits = decoder.read_prompts(prompt_tokens)
+            tokens, logprobs = _draw_completions(
+                decoder, logits, draw, max_tokens, eos, scoring_temperature
+            )
+    if own is not None:
+        own.require_words()
     ended = torch.isin(tokens, eos).long()
     mask = ended.cumsum(1) - ended == 0
     longest = int(mask.sum(1).max())
@@ -81,6 +98,47 @@ def sample_completions(
         group_size=group_size,
         temperature=scoring_temperature,
     )
+
+
+class _Checked:
+    """A sampling function that somebody passed in: what it returns is looked at before it is used.
+
+    On a GPU a token outside of the vocabulary would end the process without saying why, and to look
+    for one at every draw would make the host wait; so they are noted, and looked for at the end.
+    """
+
+    def __init__(self, sample_tokens: Callable[..., Tensor], options: dict):
+        self.sample_tokens, self.options = sample_tokens, options
+        self.no_words: Tensor | bool = False
+
+    def __call__(self, logits: Tensor) -> Tensor:
+        """A token (N,) long for each row of logits (N, V), on their device."""
+        n, words = logits.shape
+        try:
+            drawn = self.sample_tokens(logits, **self.options)
+        except RuntimeError as error:
+            if "same device" not in str(error):
+                raise
+            raise UserError(
+                f"sample_tokens makes a tensor on the CPU, and its logits are on {logits.device}: "
+                "make it there, with device=logits.device."
+            ) from error
+        if drawn.shape != (n,):
+            raise UserError(
+                f"sample_tokens returned a tensor of shape {tuple(drawn.shape)}: "
+                f"it must return one token id per row, shape {(n,)}."
+            )
+        drawn = drawn.to(logits.device, torch.long)
+        self.no_words = self.no_words | ((drawn < 0) | (drawn >= words)).any()
+        return drawn.clamp(0, words - 1)
+
+    def require_words(self) -> None:
+        """Raise UserError where a draw was no token of the vocabulary."""
+        if bool(self.no_words):
+            raise UserError(
+                "sample_tokens returned numbers that are no token ids: it must return, for each "
+                "row, a column of the logits."
+            )
 
 
 def _draw_completions(
@@ -98,11 +156,6 @@ def _draw_completions(
     logprobs = logits.new_zeros(len(rows), max_tokens)
     for t in range(max_tokens):
         drawn = draw(logits)
-        if drawn.shape != rows.shape:
-            raise UserError(
-                f"sample_tokens returned a tensor of shape {tuple(drawn.shape)}: "
-                f"it must return one token id per row, shape {tuple(rows.shape)}."
-            )
         tokens[rows, t] = drawn
         scaled = logits / temperature
         chosen = scaled.gather(1, drawn.unsqueeze(1)).squeeze(1)

@@ -53,6 +53,9 @@ LENGTHS = {
 }
 PAIRS = {"rewards/chosen": "chosen", "rewards/rejected": "rejected"}
 SECONDS = {"seconds": "all", "seconds/sampling": "sampling"}
+GAP = {"gap/mean": "mean", "gap/max": "max"}
+CLIPPED = {"clip_ratio": "by the loss", "clip_ratio/low": "low end", "clip_ratio/high": "high end"}
+SILENT = {"frac_reward_zero_std": "measured", "frac_reward_zero_std_expected": "expected"}
 SHARE = {"share": True}
 CATALOG = [
     Section(
@@ -101,11 +104,32 @@ CATALOG = [
                 "nats per token, within the μ updates",
                 only_if_any=True,
             ),
-            one(
-                "clip_ratio",
+            Chart(
                 "Clipped",
-                "share of tokens whose gradient the clip stops",
+                "share of tokens whose gradient the clip stops; a loss that reports less than its "
+                "two ends together sees another ratio",
+                CLIPPED,
                 only_if_any=True,
+            ),
+            one("ratio/max", "Largest ratio", "of a token's probabilities, new to old"),
+            one(
+                "kl_max",
+                "Largest KL of a token",
+                "nats; single large ones occur in healthy runs, too",
+                only_if_any=True,
+            ),
+        ],
+    ),
+    Section(
+        "Do sampler, trainer and loss agree?",
+        "What a healthy run keeps at 0, 1 and 0 from the first step to the last.",
+        [
+            Chart("Sampler against trainer", "|difference| of log-probs, nats per token", GAP),
+            one("loss_tokens", "Tokens in the loss", "with a gradient, per token written"),
+            one(
+                "advantages/equal_rewards",
+                "Advantages without a reason",
+                "mean size in groups whose rewards are equal",
             ),
         ],
     ),
@@ -113,16 +137,18 @@ CATALOG = [
         "Was there a signal?",
         "",
         [
-            one(
-                "frac_reward_zero_std",
+            Chart(
                 "Groups without signal",
-                "share whose completions all earned the same: their advantages are 0",
+                "share whose completions all earned the same: their advantages are 0; expected "
+                "is pᴳ + (1 − p)ᴳ at the mean p, a lower bound",
+                SILENT,
                 **SHARE,
             ),
             one("reward/std", "Spread of the reward", "standard deviation within a group, mean"),
             one("groups_drawn", "Questions asked", "until enough groups held right and wrong"),
             one("kept", "Kept", "completions rewarded, and so imitated"),
             one("grad_norm", "Gradient norm", "before it is shortened to max_grad_norm"),
+            one("weights_changed", "Weights that moved", "share, of a sample of them", **SHARE),
             one("lr", "Learning rate", "after warmup and schedule", exact=True),
             one("loss", "Loss", "in policy gradients only its gradient means something"),
             one(

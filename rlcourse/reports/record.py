@@ -14,6 +14,7 @@ import yaml
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
+from rlcourse.reports.tokens import TokenPage
 
 
 @dataclass
@@ -27,6 +28,7 @@ class RunRecord:
     pair_accuracy: Interval | None = None  # of a reward model on held-out pairs
     result: dict = field(default_factory=dict)  # result.json; empty until the run is finished
     directory: Path | None = None
+    token_page: TokenPage | None = None
 
     @property
     def finished(self) -> bool:
@@ -107,6 +109,7 @@ def read_run(directory: str | Path) -> RunRecord:
         pairs and Interval(**pairs),
         result,
         directory,
+        _read_tokens(directory / "tokens.json"),
     )
 
 
@@ -146,6 +149,14 @@ def _read_json(path: Path):
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read ({error}): mend or delete it") from None
+
+
+def _read_tokens(path: Path) -> TokenPage | None:
+    values = _read_json(path)
+    try:
+        return values and TokenPage.from_dict(values)
+    except (TypeError, KeyError, AttributeError) as error:
         raise UserError(f"{path} cannot be read ({error}): mend or delete it") from None
 
 

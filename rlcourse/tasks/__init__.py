@@ -9,23 +9,29 @@ from rlcourse.tasks import gsm8k, word_problems
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import (
     EXTRACTORS,
+    FORMATS,
     correctness_reward,
     extract_answer,
     extract_lenient_answer,
+    extract_strict_tagged_answer,
     extract_tagged_answer,
     format_reward,
+    strict_format_reward,
 )
 
 __all__ = [
     "EXTRACTORS",
+    "FORMATS",
     "Problem",
     "Task",
     "correctness_reward",
     "extract_answer",
     "extract_lenient_answer",
+    "extract_strict_tagged_answer",
     "extract_tagged_answer",
     "format_reward",
     "load_task",
+    "strict_format_reward",
 ]
 
 

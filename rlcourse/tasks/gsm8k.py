@@ -18,6 +18,7 @@ def load(
     seed: int = 0,
     train_size: int | None = None,
     evaluation_size: int | None = None,
+    prefix: str = "",
 ) -> Task:
     """GSM8K: 7,473 problems to train on, 1,319 to evaluate on.
 
@@ -25,11 +26,17 @@ def load(
         data: a directory with ``train.jsonl`` and ``test.jsonl``; None fetches the hub's copy.
         seed: chooses the problems where a size is given.
         train_size, evaluation_size: how many problems to keep; None keeps all.
+        prefix: what is put before every question, such as "Question: ".
 
     Raises:
         UserError: the hub cannot be reached, or a file or a line of it cannot be used.
     """
     train, test = _from_hub() if data is None else _from_directory(Path(data))
+    if prefix:
+        train, test = (
+            [Problem(prefix + problem.question, problem.answer) for problem in problems]
+            for problems in (train, test)
+        )
     return _task("gsm8k", train, test, seed, train_size, evaluation_size)
 
 

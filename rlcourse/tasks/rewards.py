@@ -62,9 +62,24 @@ def extract_lenient_answer(text: str) -> str | None:
     return extract_answer("####" + found[-1].replace("\\", "")) if found else None
 
 
+def extract_strict_tagged_answer(text: str) -> str | None:
+    """The number of a text that begins ``<think>…</think>…<answer>N</answer>``, or None.
+
+    Nothing may stand before ``<think>``. Between ``<answer>`` and ``</answer>`` there must be one
+    run of digits and no other; what else stands there is not read, a sign least of all. So "-14" is
+    14, while "1,500" and "14.50" have two runs each: None.
+    Source: the rule of the setting that ``gsm8k_smollm2_1.7b_published`` follows.
+    """
+    number = re.match(
+        r"<think>.*?</think>.*?<answer>[^0-9]*([0-9]+)[^0-9]*</answer>", text, flags=re.DOTALL
+    )
+    return extract_answer("####" + number.group(1)) if number else None
+
+
 EXTRACTORS = {
     "marked": extract_answer,
     "tagged": extract_tagged_answer,
+    "strict_tagged": extract_strict_tagged_answer,
     "lenient": extract_lenient_answer,
 }
 
@@ -106,3 +121,16 @@ def format_reward(completions: Sequence[str]) -> Tensor:
             earned += 1
         rewards.append(earned / 10)
     return torch.tensor(rewards)
+
+
+def strict_format_reward(completions: Sequence[str]) -> Tensor:
+    """0.5 where `extract_strict_tagged_answer` finds a number, 0 elsewhere → (N,) float.
+
+    The same best reward as `format_reward`, with nothing between: all or nothing.
+    """
+    return torch.tensor(
+        [0.0 if extract_strict_tagged_answer(text) is None else 0.5 for text in completions]
+    )
+
+
+FORMATS = {"gradual": format_reward, "all_or_nothing": strict_format_reward}

@@ -22,6 +22,7 @@ _HOME = {
     "Evaluation": "rlcourse.evaluation",
     "Interval": "rlcourse.evaluation",
     "Transcript": "rlcourse.evaluation",
+    "inspect_rollouts": "rlcourse.training.inspecting",
     "evaluate_policy": "rlcourse.evaluation",
     "transcripts_table": "rlcourse.evaluation",
     "render_report": "rlcourse.reports",

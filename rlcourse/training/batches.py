@@ -18,8 +18,13 @@ from rlcourse.policy.rollouts import Rollouts
 T = TypeVar("T")  # a problem, or a pair
 
 
-def problems_of_step(problems: Sequence[T], count: int, step: int, seed: int) -> list[T]:
-    """The `count` problems of this step; each epoch goes through all of them in a new order."""
+def problems_of_step(
+    problems: Sequence[T], count: int, step: int, seed: int, shuffle: bool = True
+) -> list[T]:
+    """The `count` problems of this step; each epoch goes through all of them in a new order.
+
+    Without `shuffle` every epoch goes through them in the order in which they stand.
+    """
     if not problems:
         raise UserError("the task has no training problems")
     orders: dict[int, list[int]] = {}
@@ -28,7 +33,8 @@ def problems_of_step(problems: Sequence[T], count: int, step: int, seed: int) ->
         epoch, place = divmod(position, len(problems))
         if epoch not in orders:
             orders[epoch] = list(range(len(problems)))
-            random.Random(f"{seed}/epoch/{epoch}").shuffle(orders[epoch])
+            if shuffle:
+                random.Random(f"{seed}/epoch/{epoch}").shuffle(orders[epoch])
         chosen.append(problems[orders[epoch][place]])
     return chosen
 
@@ -48,8 +54,9 @@ def minibatches(rollouts: Rollouts, recipe, generator: torch.Generator) -> Itera
 
 def trimmed(rollouts: Rollouts) -> Rollouts:
     """The same rows without the columns that are padding in all of them."""
-    width = int(rollouts.mask.sum(1).max())
-    skip = rollouts.prompt_mask.shape[1] - int(rollouts.prompt_mask.sum(1).max())
+    longest = [mask.sum(1).max() for mask in (rollouts.mask, rollouts.prompt_mask)]
+    width, prompt = torch.stack(longest).tolist()  # one wait for a GPU
+    skip = rollouts.prompt_mask.shape[1] - prompt
     narrow: dict[str, Any] = {}
     for f in fields(rollouts):
         value = getattr(rollouts, f.name)

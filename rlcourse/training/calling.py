@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.training.devices import call_on_its_device, how_to_stay, mixes_devices
 from rlcourse.training.methods import Function, name_of, resolved
 
 # Parameters that earlier versions of the lessons knew by another name.
@@ -44,7 +45,7 @@ def call_by_name(function: Function, what: str, **available):
                 f"{what} {name} asks for '{parameter.name}', which the trainer does not have{hint}"
             )
     try:
-        return function(**arguments)
+        return call_on_its_device(function, name, arguments)
     except NotImplementedError:
         raise UserError(f"{what} {name} is not written yet: finish {name} first") from None
 
@@ -74,18 +75,22 @@ def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> 
     ref_logprobs = rollouts.old_logprobs if rollouts.ref_logprobs is None else rollouts.ref_logprobs
     rollouts = replace(rollouts, rewards=rollouts.advantages, ref_logprobs=ref_logprobs)
     name = name_of(step)
-    value = call_by_name(
-        step,
-        "the step",
-        policy=policy,
-        optimizer=optimizer,
-        batch=rollouts,
-        rollouts=rollouts,
-        num_iterations=recipe.num_iterations,
-        clip=recipe.clip,
-        beta=recipe.beta,
-        max_grad_norm=recipe.max_grad_norm,
-    )
+    available = {
+        "policy": policy,
+        "optimizer": optimizer,
+        "batch": rollouts,
+        "rollouts": rollouts,
+        "num_iterations": recipe.num_iterations,
+        "clip": recipe.clip,
+        "beta": recipe.beta,
+        "max_grad_norm": recipe.max_grad_norm,
+    }
+    try:
+        value = call_by_name(step, "the step", **available)
+    except RuntimeError as error:
+        if not mixes_devices(error):
+            raise
+        raise UserError(how_to_stay(f"the step {name}", rollouts.mask.device)) from error
     losses = torch.as_tensor(value, dtype=torch.float64) if value is not None else torch.empty(0)
     if losses.numel() == 0 or not losses.isfinite().all():
         raise UserError(f"the step {name} must return its loss as a finite number, not {value!r}")
@@ -126,13 +131,17 @@ def call_for_tensor(function: Function, shape: tuple[int, ...], **available) -> 
 
 
 def call_reward(reward: Callable, **available) -> Tensor:
-    """The rewards (N,) float of a reward function, one for each of `completions`."""
+    """The rewards (N,) float of a reward function, one for each of `completions`.
+
+    Rewards read text, so all of this is on the CPU.
+    """
     name = name_of(reward)
+    available = {k: v.cpu() if isinstance(v, Tensor) else v for k, v in available.items()}
     value = call_by_name(reward, "the reward", **available)
     n = len(available["completions"])
     if not isinstance(value, Tensor) or value.shape != (n,) or not value.isfinite().all():
         raise UserError(f"the reward {name} must return a tensor of {n} finite numbers")
-    return value.detach().float()
+    return value.detach().float().cpu()
 
 
 def _first_bad(value: Tensor) -> str:

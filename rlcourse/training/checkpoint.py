@@ -14,12 +14,19 @@ from safetensors.torch import load_file, save_file
 
 from rlcourse.errors import UserError
 from rlcourse.files import TEMPORARY, write_directory
+from rlcourse.training.pipeline import Carried
 
 KEPT = 2
-FILES = ("model.safetensors", "optimizer.pt")
+FILES = ("model.safetensors", "optimizer.pt", "carried.pt")  # the last, where there is any
 
 
-def save_checkpoint(directory: Path, step: int, policy, optimizer: torch.optim.Optimizer) -> Path:
+def save_checkpoint(
+    directory: Path,
+    step: int,
+    policy,
+    optimizer: torch.optim.Optimizer,
+    carried: Carried | None = None,
+) -> Path:
     """Write ``directory/step-000123`` and delete all but the last two checkpoints.
 
     Raises:
@@ -32,7 +39,11 @@ def save_checkpoint(directory: Path, step: int, policy, optimizer: torch.optim.O
         save_file(weights, temporary / "model.safetensors")
         with (temporary / "optimizer.pt").open("wb") as file:
             torch.save(optimizer.state_dict(), file)
-        checksums = {name: _checksum(temporary / name) for name in FILES}
+        if state := carried and carried.state_dict():
+            with (temporary / "carried.pt").open("wb") as file:
+                torch.save(state, file)
+        written = [name for name in FILES if (temporary / name).exists()]
+        checksums = {name: _checksum(temporary / name) for name in written}
         facts = {"step": step, "sha256": checksums}
         (temporary / "step.json").write_text(json.dumps(facts), encoding="utf-8")
 
@@ -49,8 +60,13 @@ def checkpoints(directory: Path) -> list[Path]:
     return sorted(directory.glob("step-*"), key=lambda path: int(path.name.removeprefix("step-")))
 
 
-def load_checkpoint(path: Path, policy, optimizer: torch.optim.Optimizer | None = None) -> int:
-    """Put a checkpoint's weights and optimizer state in place and return its step.
+def load_checkpoint(
+    path: Path,
+    policy,
+    optimizer: torch.optim.Optimizer | None = None,
+    carried: Carried | None = None,
+) -> int:
+    """Put a checkpoint's weights, optimizer and what else it holds in place; return its step.
 
     Raises:
         UserError: it cannot be read or belongs to another model; the sentence says how to go on.
@@ -70,6 +86,9 @@ def load_checkpoint(path: Path, policy, optimizer: torch.optim.Optimizer | None 
         if optimizer is not None:
             state = torch.load(path / "optimizer.pt", map_location="cpu", weights_only=True)
             optimizer.load_state_dict(state)
+        if carried is not None and carried.state_dict():
+            state = torch.load(path / "carried.pt", map_location="cpu", weights_only=True)
+            carried.load_state_dict(state, next(policy.parameters()).device)
         return step
     except Exception as error:  # a damaged file can raise nearly anything
         earlier = [p for p in checkpoints(path.parent) if p.name < path.name]

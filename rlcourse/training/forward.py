@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from rlcourse.policy import Policy
 from rlcourse.policy.decoding import next_token_logits, token_positions
@@ -23,10 +24,10 @@ from rlcourse.training.gradient_checkpointing import (
 )
 
 
-def rows_with_gradient(loss: Callable, batch: Rollouts) -> Tensor:
-    """Which rows (n,) bool the loss gives a gradient, asked of the loss itself.
+def rows_with_gradient(loss: Callable, batch: Rollouts) -> tuple[Tensor, Tensor]:
+    """Which rows (n,) and which of their tokens (n, T) the loss gives a gradient, both bool.
 
-    `loss(logprobs)` is ``(scalar, anything)``.
+    It is asked of the loss itself: `loss(logprobs)` is ``(scalar, anything)``.
 
     Valid while the policy is still the one that sampled `batch`: its log-probs are then
     ``batch.old_logprobs``, and what the loss makes of them needs no forward pass.
@@ -34,10 +35,11 @@ def rows_with_gradient(loss: Callable, batch: Rollouts) -> Tensor:
     logprobs = batch.old_logprobs.detach().clone().requires_grad_()
     (gradient,) = torch.autograd.grad(loss(logprobs)[0], logprobs, allow_unused=True)
     if gradient is None:
-        return torch.ones(len(batch), dtype=torch.bool, device=logprobs.device)
-    rows = gradient.ne(0).any(dim=1)
+        return torch.ones_like(batch.mask[:, 0]), torch.zeros_like(batch.mask)
+    tokens = gradient.ne(0)
+    rows = tokens.any(dim=1)
     rows[:1] |= ~rows.any()  # a loss without any gradient still needs a graph to be called on
-    return rows
+    return rows, tokens
 
 
 def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
@@ -89,7 +91,7 @@ def read_once(read: Callable, model, prompts: tuple[Tensor, Tensor, Tensor], bat
         past_key_values=cache,
         use_cache=True,
     )
-    cache.reorder_cache(group)
+    _spread(cache, group)
     rest = read(
         keep=batch.mask.shape[1],
         input_ids=batch.tokens,
@@ -99,3 +101,16 @@ def read_once(read: Callable, model, prompts: tuple[Tensor, Tensor, Tensor], bat
         use_cache=True,
     )
     return torch.cat([first[group], rest], dim=1)  # from the prompt's last token on
+
+
+def _spread(cache: Any, rows: Tensor) -> None:
+    """Make `rows` of the cache the batch; what several rows share sums up their gradients.
+
+    ``reorder_cache`` selects with ``index_select``, whose gradient a GPU adds up in any order, so
+    that a resumed run would not be the same to the last bit. Indexing adds up in the rows' order.
+    """
+    for layer in cache.layers:
+        if isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None:
+            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
+        else:
+            layer.reorder_cache(rows)

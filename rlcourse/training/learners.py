@@ -11,11 +11,14 @@ from torch import nn
 from rlcourse.evaluation import Interval
 from rlcourse.policy.lora import WithoutAdapters, has_adapters
 from rlcourse.tasks.problem import Task
+from rlcourse.training.faults import install
+from rlcourse.training.faulty import Parts
 from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.loop import training_steps
 from rlcourse.training.methods import Method
 from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.optimizer import adamw
+from rlcourse.training.pipeline import Carried
 from rlcourse.training.preferences import (
     held_out_pairs,
     learn_dpo,
@@ -37,6 +40,7 @@ class Learner:
     steps: Callable[[int], Iterator[dict]]  # the metrics of each step, from that one on
     reward_model: RewardModel | None = None  # where it is that which is trained
     pair_accuracy: Callable[[], Interval | None] | None = None  # its accuracy on held-out pairs
+    carried: Carried | None = None  # what else must be in a checkpoint
 
 
 def learner_for(
@@ -58,10 +62,13 @@ def learner_for(
         if critic and recipe.gradient_checkpointing:
             enable_gradient_checkpointing(critic)
         optimizer = adamw(recipe, policy, critic)
-        settings = (policy, reference, optimizer, recipe, task, method, reward)
-        steps = partial(training_steps, *settings, critic=critic)
+        parts = install(recipe.fault, Parts(policy, policy, method, reward, optimizer))
+        settings = (parts.policy, reference, optimizer, recipe, task, parts.method, parts.reward)
+        carried = Carried.of(recipe, reference)
+        others = {"critic": critic, "carried": carried, "sampler": parts.sampler}
+        steps = partial(training_steps, *settings, **others)
         both = nn.ModuleDict({"policy": policy, "critic": critic}) if critic else policy
-        return Learner(both, optimizer, steps)
+        return Learner(both, optimizer, steps, carried=carried)
     pairs = training_pairs(policy, recipe, task, method, reward, out, progress)
     if method.trains_policy:
         module, model, accuracy = policy, None, None

@@ -1,8 +1,9 @@
-"""The shipped recipes and a recipe's settings as text, for ``rlcourse recipes``."""
+"""Recipes, a recipe's settings and faults as text, for ``rlcourse recipes`` and ``diagnose``."""
 
 import re
 from dataclasses import fields
 
+from rlcourse.training.faults import FAULTS
 from rlcourse.training.recipe import SHIPPED, Recipe, load_recipe, shipped_recipes
 
 
@@ -34,3 +35,16 @@ def list_settings(recipe: str) -> str:
         f"{field.name:{width}}  {shown[field.name]:16}  {field.metadata['help']}"
         for field in fields(Recipe)
     )
+
+
+def list_faults() -> str:
+    """Of each fault that can be switched on: what is wrong, what shows it, where it happened."""
+    lines = []
+    for name, fault in FAULTS.items():
+        settings = ", ".join(f"{key}={value:g}" for key, value in fault.settings.items())
+        lines += [
+            f"{name}: {fault.what}" + (f" (with {settings})" if settings else ""),
+            f"    shows as: {fault.signal}",
+        ]
+        lines += [f"    seen in: {fault.seen}"] if fault.seen else []
+    return "\n".join([*lines, "", "rlcourse train grpo fault=NAME trains with one."])

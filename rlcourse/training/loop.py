@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from rlcourse.policy.rollouts import Rollouts
+from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.seeds import derived_generator, derived_seed
 from rlcourse.tasks.problem import Task
 from rlcourse.training.batches import (
@@ -28,9 +28,25 @@ from rlcourse.training.dynamic_sampling import (
 )
 from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
 from rlcourse.training.methods import Method
-from rlcourse.training.metrics import rollout_metrics, update_metrics
+from rlcourse.training.metrics import (
+    Metrics,
+    WeightSample,
+    advantage_metrics,
+    first_metrics,
+    numbers,
+    over_updates,
+    rollout_metrics,
+    update_metrics,
+)
 from rlcourse.training.micro_batches import MicroBatches
+from rlcourse.training.off_policy import (
+    is_its_own_old_policy,
+    scores_anew,
+    weighed,
+    with_old_policy,
+)
 from rlcourse.training.optimizer import autocast, optimizer_step, set_learning_rate
+from rlcourse.training.pipeline import Carried, renew
 from rlcourse.training.recipe import Recipe
 from rlcourse.training.scoring import sampled, score
 
@@ -45,31 +61,39 @@ def training_steps(
     reward: Callable | None = None,
     first_step: int = 0,
     critic: nn.Module | None = None,
+    carried: Carried | None = None,
+    sampler=None,
 ) -> Iterator[dict[str, float]]:
     """Train `policy` in place and yield the metrics of each step, from `first_step` on.
 
     `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0; `critic`
-    is ppo's.
+    is ppo's, `carried` what a checkpoint brought back; `sampler` draws the completions, by default
+    `policy` itself.
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
     learning = MicroBatches(policy, recipe.micro_batch)
     valuing = MicroBatches(critic, recipe.micro_batch) if critic is not None else None
     precision = partial(autocast, policy.device, recipe.dtype)
+    carried = carried or Carried.of(recipe, reference)
+    sampler = policy if sampler is None else sampler
+    weights = WeightSample(policy)
     for step in range(first_step, recipe.steps):
         started = time.perf_counter()
         torch.manual_seed(derived_seed(recipe.seed, "torch", step))
         generator = derived_generator(policy.device, recipe.seed, "step", step)
         lr = set_learning_rate(optimizer, recipe, step)
 
+        if recipe.reference_every and step and step % recipe.reference_every == 0:
+            renew(reference, policy)
+
         with precision():
             if method.imitates:
                 rollouts = demonstrated(policy, task, recipe, step)
-                rewards = {}
+                rewards: dict[str, torch.Tensor] = {}
             else:
-                draw = partial(drawn, policy, recipe, task, reward, generator, step)
-                rollouts, rewards = (
-                    draw_enough(draw, recipe, method) if method.resamples else draw()
-                )
+                settings = (sampler, recipe, task, method, reward)
+                sample = partial(batch_of, *settings, {step: generator})
+                rollouts, rewards = carried.pipeline.batch_for(step, sample)
         sampling_seconds = time.perf_counter() - started
         metrics = rollout_metrics(rollouts, rewards, policy.eos_ids)
 
@@ -82,11 +106,19 @@ def training_steps(
             if reference is not None:
                 read = partial(shared_prompt_logprobs, reference)
                 rollouts = replace(rollouts, ref_logprobs=learning.read(read, rollouts))
+            if scores_anew(recipe, method):
+                read = partial(shared_prompt_logprobs, policy)
+                rollouts = with_old_policy(rollouts, learning.read(read, rollouts))
             if not method.imitates:
                 rollouts, facts = with_advantages(rollouts, valuing, recipe, method)
+                metrics |= facts | advantage_metrics(rollouts, method)
+                rollouts, facts = weighed(rollouts, recipe, method)
                 metrics |= facts
         if method.keeps_rewarded and rollouts.rewards is not None:
             rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
+            metrics["kept"] = len(rollouts)
+        if recipe.overlong_filter:
+            rollouts = rollouts.rows(~truncated(rollouts, policy.eos_ids))
             metrics["kept"] = len(rollouts)
 
         if method.step is not None:
@@ -95,6 +127,8 @@ def training_steps(
         else:
             networks = (learning, valuing)
             metrics |= update(networks, optimizer, rollouts, recipe, method, generator, step)
+        metrics["weights_changed"] = weights.changed()
+        metrics = numbers(metrics)
         seconds = time.perf_counter() - started
         metrics |= {
             "step": step + 1,
@@ -106,10 +140,21 @@ def training_steps(
         yield metrics
 
 
+def batch_of(policy, recipe, task, method, reward, generators, place):
+    """The completions that step `place` learns from, and their rewards."""
+    generator = generators.get(place) or derived_generator(
+        policy.device, recipe.seed, "step", place
+    )
+    draw = partial(drawn, policy, recipe, task, reward, generator, place)
+    return draw_enough(draw, recipe, method) if method.resamples else draw()
+
+
 def drawn(policy, recipe, task, reward, generator, step, attempt=0):
     """Completions of this step's problems (or of others, at another attempt), and their rewards."""
     place = step + attempt * recipe.steps
-    problems = problems_of_step(task.train, recipe.prompts_per_step, place, recipe.seed)
+    problems = problems_of_step(
+        task.train, recipe.prompts_per_step, place, recipe.seed, recipe.shuffle
+    )
     rollouts = sampled(policy, problems, recipe, generator)
     return score(policy, rollouts, problems, recipe, task, reward)
 
@@ -119,36 +164,43 @@ def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[st
     if critic is not None:
         return with_values(critic, rollouts, recipe, method)
     advantages = call_estimator(
-        method.advantages, rollouts.rewards, rollouts.mask, group_size=recipe.group_size
+        method.advantages,
+        rollouts.rewards,
+        rollouts.mask,
+        group_size=recipe.group_size,
+        eps=recipe.advantage_eps,
     )
     return replace(rollouts, advantages=advantages), {}
 
 
-def update(networks, optimizer, rollouts, recipe, method, generator, step) -> dict[str, float]:
+def update(networks, optimizer, rollouts, recipe, method, generator, step) -> Metrics:
     """μ passes over the rollouts in minibatches, one optimizer step each; the mean metrics."""
     learning, critic = networks
     read = partial(shared_prompt_logprobs, learning.network)
-    updates: list[dict[str, float]] = []
+    updates: list[Metrics] = []
     for batch in minibatches(rollouts, recipe, generator):
         loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
-        fresh = not updates and not method.imitates  # πθ is still the πold that sampled
+        # πθ is still the πold that sampled
+        fresh = not updates and not method.imitates and not recipe.sampler_staleness
         keep = not recipe.gradient_checkpointing  # copies of all weights would undo what it saves
         with autocast(batch.tokens.device, recipe.dtype, keep):
-            rows = rows_with_gradient(loss_of, batch) if fresh else None
+            rows, learned = rows_with_gradient(loss_of, batch) if fresh else (None, None)
             loss, logprobs, clip_fraction = learning.backward(read, batch, loss_of, rows)
             error = critic and critic_backward(critic, batch, recipe, method)
         norm = optimizer_step([loss] if error is None else [loss, error], optimizer, recipe, step)
-        facts = update_metrics(loss, norm, logprobs, batch, recipe, clip_fraction)
-        updates.append(facts | ({} if error is None else {"value_loss": error.item()}))
-    if not updates:
-        return {}
-    return {name: sum(each[name] for each in updates) / len(updates) for name in updates[0]}
+        facts = update_metrics(loss, norm, logprobs, batch, recipe, method, clip_fraction)
+        if rows is not None and learned is not None:
+            facts |= first_metrics(logprobs, batch, rows, learned, learning.network.eos_ids)
+        updates.append(facts | ({} if error is None else {"value_loss": error}))
+    return over_updates(updates)
 
 
 def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
     """The demonstrations of this step. Imitation is REINFORCE with a reward of 1 for each."""
     demonstrations = task.train if task.demonstrations is None else task.demonstrations
-    problems = problems_of_step(demonstrations, recipe.prompts_per_step, step, recipe.seed)
+    problems = problems_of_step(
+        demonstrations, recipe.prompts_per_step, step, recipe.seed, recipe.shuffle
+    )
     prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
     rollouts = policy.demonstrations(prompts, [p.answer for p in problems])
     ones = torch.ones(len(rollouts), device=rollouts.mask.device)
@@ -158,16 +210,19 @@ def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
 def batch_loss(logprobs: torch.Tensor, method: Method, batch: Rollouts, recipe: Recipe):
     """The method's loss, given whatever its parameters name, and its clip fraction or None."""
     ref_logprobs = batch.old_logprobs if batch.ref_logprobs is None else batch.ref_logprobs
+    own = is_its_own_old_policy(recipe)
     return call_loss(
         method.loss,
         logprobs=logprobs,
-        old_logprobs=batch.old_logprobs,  # as sampled: the μ updates share them
+        old_logprobs=logprobs.detach() if own else batch.old_logprobs,  # the μ updates share them
+        sampler_logprobs=batch.sampler_logprobs,
         ref_logprobs=ref_logprobs,  # without a penalty (β = 0) any will do
         advantages=batch.advantages,
         mask=batch.mask,
         clip=recipe.clip,
         clip_low=recipe.clip,
         clip_high=recipe.clip_high or recipe.clip,
+        cap=recipe.cap,
         beta=recipe.beta,
         max_tokens=recipe.max_tokens,
         group_size=recipe.group_size,

@@ -12,7 +12,7 @@ from rlcourse.evaluation import (
 )
 from rlcourse.files import write_json
 from rlcourse.tasks.problem import Task
-from rlcourse.tasks.rewards import format_reward
+from rlcourse.tasks.rewards import FORMATS
 from rlcourse.training.optimizer import autocast
 from rlcourse.training.recipe import Recipe
 
@@ -32,8 +32,10 @@ def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evalu
             recipe.eval_temperature,
             max_tokens=recipe.max_tokens,
             extract=task.extract,
-            format_reward=format_reward if recipe.rewards["format"] else None,
+            format_reward=FORMATS[recipe.format] if recipe.rewards["format"] else None,
             system=recipe.system,
+            top_k=recipe.eval_top_k,
+            top_p=recipe.eval_top_p,
             seed=recipe.seed,
             progress=progress,
             out=going_on,
@@ -56,7 +58,10 @@ def held_out_metrics(
         name, interval = "eval/pair_accuracy", pair_accuracy()
     else:
         problems = task.evaluation[: recipe.eval_problems or 200]
-        share = greedy_accuracy(policy, problems, recipe.max_tokens, task.extract, recipe.system)
+        with autocast(policy.device, recipe.dtype):
+            share = greedy_accuracy(
+                policy, problems, recipe.max_tokens, task.extract, recipe.system
+            )
         right = round(share * len(problems))
         scores = [1.0] * right + [0.0] * (len(problems) - right)
         name, interval = "eval/accuracy", Interval.of(scores)

@@ -33,6 +33,7 @@ class Method:
     trains_policy: bool = True  # False: it trains a reward model
     needs_beta: bool = False  # is not defined without a KL penalty
     sequence_ratio: bool = False  # has one probability ratio for all tokens of a completion
+    weighs_tokens: bool = False  # its loss takes an advantage for each token, too
     step: Callable | None = None  # all updates of a batch; None: the loop's own
 
     @property
@@ -56,6 +57,10 @@ class Method:
     def function(self, name: str) -> Callable:
         """The function of that name among `functions`."""
         return next(resolved(f) for f in self.functions if name_of(f) == name)
+
+    def also_using(self, name: str) -> "Method":
+        """The method with one more function, that of this name."""
+        return self if self.uses(name) else replace(self, functions=(*self.functions, name))
 
     def using(self, functions: Iterable[Callable], algorithm: str) -> "Method":
         """The method with these functions in place of its own of the same ``__name__``.
@@ -104,19 +109,34 @@ METHODS = {
     "reinforce": Method("reinforce_loss"),
     "rloo": Method("reinforce_loss", "leave_one_out_advantages", compares_groups=True),
     "ppo": Method(
-        "ppo_clip_loss", "gae", ("kl_shaped_rewards", "whiten", "value_loss"), critic=True
+        "ppo_clip_loss",
+        "gae",
+        ("kl_shaped_rewards", "whiten", "value_loss"),
+        critic=True,
+        weighs_tokens=True,
     ),
-    "grpo": Method("grpo_loss", "group_normalized_advantages", compares_groups=True),
-    "dr_grpo": Method("dr_grpo_loss", "group_mean_advantages", compares_groups=True),
+    "grpo": Method(
+        "grpo_loss", "group_normalized_advantages", compares_groups=True, weighs_tokens=True
+    ),
+    "dr_grpo": Method(
+        "dr_grpo_loss", "group_mean_advantages", compares_groups=True, weighs_tokens=True
+    ),
     "dapo": Method(
         "dapo_loss",
         "group_normalized_advantages",
         ("informative_groups", "overlong_penalty"),
         compares_groups=True,
         resamples=True,
+        weighs_tokens=True,
     ),
     "gspo": Method(
         "gspo_loss", "group_normalized_advantages", compares_groups=True, sequence_ratio=True
+    ),
+    "cispo": Method(
+        "cispo_loss",
+        "group_normalized_advantages",
+        compares_groups=True,
+        weighs_tokens=True,
     ),
     "dpo": Method(
         "dpo_loss",

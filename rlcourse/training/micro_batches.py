@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from tqdm.std import tqdm
 
+from rlcourse.machine import is_out_of_memory
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.batches import trimmed
 
@@ -37,8 +38,9 @@ class MicroBatches:
     ) -> tuple:
         """Put the gradient of ``loss_of(read(batch))[0]`` into the network's ``.grad``.
 
-        Where `rows` (n,) bool is given, the others are known to get no gradient: they are not
-        read, and their values are ``batch.old_logprobs``.
+        Where `rows` (n,) bool is given, the network is still the policy that sampled `batch`, and
+        the other rows are known to get no gradient: they are not read, and their values are
+        ``batch.old_logprobs``. In pieces these are everybody's, without a first pass.
 
         Returns the loss, what was read, both without a graph, and what else `loss_of` returned.
         """
@@ -49,7 +51,7 @@ class MicroBatches:
             self.network.zero_grad(set_to_none=True)
             if size >= len(index):
                 return _at_once(read, batch, loss_of, index)
-            return _in_pieces(read, batch, loss_of, index, size)
+            return _in_pieces(read, batch, loss_of, index, size, fresh=rows is not None)
 
         return self._until_it_fits(attempt, len(index))
 
@@ -82,12 +84,6 @@ class MicroBatches:
             )
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a device or the machine has no memory left."""
-    texts = ("out of memory", "can't allocate memory")  # MPS, CPU
-    return isinstance(error, torch.OutOfMemoryError) or any(t in str(error) for t in texts)
-
-
 def _at_once(read: Read, batch: Rollouts, loss_of: Callable, index: Tensor):
     values = _placed(read(_some(batch, index)), batch, index)
     loss, *others = loss_of(values)
@@ -95,17 +91,24 @@ def _at_once(read: Read, batch: Rollouts, loss_of: Callable, index: Tensor):
     return loss.detach(), values.detach(), *others
 
 
-def _in_pieces(read: Read, batch: Rollouts, loss_of: Callable, index: Tensor, size: int):
+def _in_pieces(
+    read: Read, batch: Rollouts, loss_of: Callable, index: Tensor, size: int, fresh: bool
+):
     with torch.no_grad():
-        values = _read(read, batch, index, size)
+        values = batch.old_logprobs.clone() if fresh else _read(read, batch, index, size)
     values.requires_grad_()
     loss, *others = loss_of(values)
     (gradient,) = torch.autograd.grad(loss, values)
     with_gradient = gradient.reshape(len(gradient), -1).ne(0).any(1)
-    for piece in _pieces(batch, index[with_gradient[index]], size):
+    seen = values.detach().clone()
+    # Where no row has a gradient one is read all the same: the optimizer skips weights without a
+    # gradient, but goes on with its momentum where the gradient is 0, as it is for a whole batch.
+    for piece in list(_pieces(batch, index[with_gradient[index]], size)) or [index[:1]]:
         some = read(_some(batch, piece))
         some.backward(gradient[piece, : some.shape[1]] if some.ndim == 2 else gradient[piece])
-    return loss.detach(), values.detach(), *others
+        if fresh:  # what was taken for granted above is reported as it is
+            seen[piece, : some.shape[1]] = some.detach().to(seen)
+    return loss.detach(), seen, *others
 
 
 def _read(read: Read, batch: Rollouts, index: Tensor, size: int) -> Tensor:

@@ -1,6 +1,7 @@
 """One optimizer step, and what guards it: learning rate, precision, gradient length, NaN."""
 
 import math
+import sys
 from collections.abc import Iterable
 
 import torch
@@ -55,25 +56,40 @@ def optimizer_step(
     Each network (parameter group) is shortened on its own; the length returned is the first's.
     Raises ``NonFinite``, before a weight is changed, where loss or gradient is NaN or infinite.
     """
-    require_finite(losses, "loss", step, recipe)
     lengths = [
         nn.utils.clip_grad_norm_(group["params"], recipe.max_grad_norm)
         for group in optimizer.param_groups
     ]
-    require_finite(lengths, "gradient's length", step, recipe)
+    require_finite(losses, lengths, step, recipe)
     optimizer.step()
     optimizer.zero_grad()  # while rollouts are sampled their memory is wanted
     return lengths[0]
 
 
-def require_finite(values: Iterable[Tensor], what: str, step: int, recipe: Recipe) -> None:
-    """Raise ``NonFinite`` if one of the scalars is NaN or infinite."""
-    for value in values:
-        if not math.isfinite(value.item()):
+def require_finite(
+    losses: Iterable[Tensor], lengths: Iterable[Tensor], step: int, recipe: Recipe
+) -> None:
+    """Raise ``NonFinite`` if one of the scalars is NaN or infinite; they are read together."""
+    named = [("loss", loss) for loss in losses] + [("gradient's length", x) for x in lengths]
+    values = torch.stack([value.detach().double() for _, value in named]).tolist()
+    for (what, _), value in zip(named, values, strict=True):
+        if not math.isfinite(value):
             raise NonFinite(
-                f"the {what} is {value.item()} at step {step + 1}: lower lr (now {recipe.lr:g}) "
+                f"the {what} is {value} at step {step + 1}: lower lr (now {recipe.lr:g}) "
                 f"or max_grad_norm (now {recipe.max_grad_norm:g})"
             )
+
+
+def warn_of_slow_precision(device: torch.device, dtype: str) -> None:
+    """Say so where a GPU computes in this precision by emulation only, as a T4 does bfloat16."""
+    if device.type != "cuda" or dtype != "bfloat16":
+        return
+    if not torch.cuda.is_bf16_supported(including_emulation=False):
+        print(
+            f"rlcourse: {torch.cuda.get_device_name(device)} emulates bfloat16, which is slower "
+            "than float32: leave out dtype=bfloat16 where the memory allows it",
+            file=sys.stderr,
+        )
 
 
 def autocast(device: torch.device, dtype: str, keep_rounded: bool = True) -> torch.autocast:

@@ -9,6 +9,7 @@ from rlcourse.machine import hardware, versions
 from rlcourse.policy import Policy
 from rlcourse.reports import RunRecord, read_run
 from rlcourse.reports.record import training_seconds, training_tokens
+from rlcourse.reports.tokens import TokenPage
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.value_head import RewardModel
 
@@ -25,6 +26,7 @@ class Run:
     directory: Path | None = None
     reward_model: RewardModel | None = None
     pair_accuracy: Interval | None = None  # of the reward model on held-out pairs
+    token_page: TokenPage | None = None  # some completions before and after, token by token
 
     @property
     def trained(self) -> Policy | RewardModel:
@@ -47,7 +49,7 @@ class Run:
         """What a report is made from; without ``result.json``'s facts until the run is through."""
         facts = result(self) if len(self.metrics) == self.recipe.steps else {}
         found = (self.metrics, self.before, self.after, self.pair_accuracy, facts, self.directory)
-        return RunRecord(self.recipe.to_dict(), *found)
+        return RunRecord(self.recipe.to_dict(), *found, token_page=self.token_page)
 
     def summary(self) -> str:
         """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
@@ -85,7 +87,7 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     recipe, record = load_recipe(directory / "recipe.yaml"), read_run(directory)
     device = device or recipe.device
     run = Run(recipe, None, record.metrics, record.before, record.after, directory)
-    run.pair_accuracy = record.pair_accuracy
+    run.pair_accuracy, run.token_page = record.pair_accuracy, record.token_page
     if recipe.method.trains_policy:
         run.policy = Policy.load(str(directory / "policy"), device=device)
     else:

@@ -27,6 +27,7 @@ from rlcourse.training.batches import problems_of_step
 from rlcourse.training.calling import call_by_name, call_for_tensor, call_loss
 from rlcourse.training.forward import shared_prompt_logprobs
 from rlcourse.training.methods import Method
+from rlcourse.training.metrics import numbers
 from rlcourse.training.micro_batches import MicroBatches
 from rlcourse.training.optimizer import autocast, optimizer_step, set_learning_rate
 from rlcourse.training.recipe import Recipe
@@ -119,12 +120,14 @@ def as_rows(pairs: Sequence[Pair], policy, recipe: Recipe) -> Rollouts:
 
 def compared(chosen: Tensor, rejected: Tensor) -> dict[str, float]:
     """What is reported of rewards (n,) of chosen and rejected completions."""
-    return {
-        "rewards/chosen": chosen.mean().item(),
-        "rewards/rejected": rejected.mean().item(),
-        "rewards/margins": (chosen - rejected).mean().item(),
-        "rewards/accuracies": (chosen > rejected).float().mean().item(),
-    }
+    return numbers(
+        {
+            "rewards/chosen": chosen.mean(),
+            "rewards/rejected": rejected.mean(),
+            "rewards/margins": (chosen - rejected).mean(),
+            "rewards/accuracies": (chosen > rejected).float().mean(),
+        }
+    )
 
 
 # Reward models

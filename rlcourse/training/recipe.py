@@ -6,10 +6,7 @@ nearest right one.
 """
 
 import dataclasses
-import difflib
-import math
 import os
-import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,9 +15,20 @@ from pathlib import Path
 import yaml
 
 from rlcourse.errors import UserError
+from rlcourse.training.faults import FAULTS
 from rlcourse.training.methods import METHODS, Method
+from rlcourse.training.recipe_rules import require_consistent
+from rlcourse.training.recipe_values import (
+    check_range,
+    checked_lora,
+    checked_rewards,
+    checked_truncate,
+    converted,
+    nearest,
+)
 
-EXTRACTS = ("marked", "tagged", "lenient")
+EXTRACTS = ("marked", "tagged", "strict_tagged", "lenient")
+FORMATS = ("gradual", "all_or_nothing")
 # What a warm start takes over from the recipe that names it; all else is its own.
 WITH_WARM_START = (
     *("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype"),
@@ -52,8 +60,15 @@ class Recipe:
     extract: str | None = _setting(
         None, "where an answer is read: see rlcourse.tasks; null: the task's", choices=EXTRACTS
     )
+    format: str = _setting(
+        "gradual", "how rewards.format judges: see rlcourse.tasks", choices=FORMATS
+    )
+    shuffle: bool = _setting(True, "false: questions in the order of the task's file")
     warm_start: str | None = _setting(None, "recipe that is run first, such as sft")
     seed: int = _setting(0, "the only source of randomness", low=0)
+    fault: str | None = _setting(
+        None, "a mistake to train with, for lesson 10: see rlcourse diagnose", choices=FAULTS
+    )
 
     steps: int = _setting(50, "training steps: one batch of rollouts each", low=1)
     prompts_per_step: int = _setting(
@@ -75,6 +90,22 @@ class Recipe:
     )
     questions: int = _setting(400, "questions whose completions make these pairs", low=1)
 
+    sampler_staleness: int = _setting(
+        0, "steps that a batch is older than the policy that learns from it", low=0
+    )
+    old_logprobs: str = _setting(
+        "sampled",
+        "the ratio's denominator: as sampled, or computed anew by the trainer",
+        choices=("sampled", "recomputed"),
+    )
+    truncate: dict = _setting(
+        {}, "weights trainer/sampler for tokens, such as {mode: truncate, cap: 2}"
+    )
+    overlong_filter: bool = _setting(
+        False, "learn nothing from completions that were cut off at max_tokens"
+    )
+    advantage_eps: float = _setting(1e-4, "added to the standard deviation of a group", low=0.0)
+
     num_iterations: int = _setting(1, "μ: passes over each batch of rollouts", low=1)
     minibatches: int = _setting(1, "optimizer steps in each of these passes", low=1)
     lr: float = _setting(3e-4, "learning rate", above=0.0, high=1.0)
@@ -85,6 +116,7 @@ class Recipe:
     max_grad_norm: float = _setting(1.0, "longer gradients are shortened to this", above=0.0)
     clip: float = _setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
     clip_high: float | None = _setting(None, "dapo's ε upward; null: the same as clip", above=0.0)
+    cap: float = _setting(5.0, "cispo: a token's ratio weighs this at most", above=0.0)
     resample: int = _setting(
         2, "dapo: batches more at most, until enough groups hold right and wrong answers", low=0
     )
@@ -92,6 +124,9 @@ class Recipe:
         0, "dapo: tokens before max_tokens in which the reward falls by 1; 0: none", low=0
     )
     beta: float = _setting(0.0, "weight of the KL divergence from the start", low=0.0)
+    reference_every: int = _setting(
+        0, "steps after which the policy becomes the reference of that divergence; 0: never", low=0
+    )
     gamma: float = _setting(1.0, "ppo's discount of a reward one token later", low=0.0, high=1.0)
     lam: float = _setting(
         0.95, "ppo's λ: 0 trusts the critic, 1 the rewards alone", low=0.0, high=1.0
@@ -107,11 +142,16 @@ class Recipe:
     gradient_checkpointing: bool = _setting(
         False, "compute activations twice instead of keeping them: less memory"
     )
+    static_cache: bool | None = _setting(
+        None, "sample with a cache of fixed size, as one CUDA graph a token; null: on CUDA"
+    )
     lora: dict = _setting({}, "adapters in place of all weights, such as {rank: 16, alpha: 32}")
 
     eval_problems: int = _setting(200, "held-out problems before and after; 0: none", low=0)
     eval_samples: int = _setting(8, "completions of each, for pass@k", low=1)
     eval_temperature: float = _setting(1.0, "their temperature", above=0.0, high=10.0)
+    eval_top_k: int | None = _setting(None, "top_k of these completions", low=1)
+    eval_top_p: float | None = _setting(None, "top_p of these completions", above=0.0, high=1.0)
     eval_every: int = _setting(0, "steps between greedy evaluations on the way; 0: none", low=0)
     checkpoint_every: int = _setting(10, "steps between checkpoints; 0: none before the end", low=0)
     dtype: str = _setting(
@@ -124,36 +164,13 @@ class Recipe:
     def __post_init__(self):
         for name in _TYPES:
             object.__setattr__(self, name, _checked(name, getattr(self, name)))
-        method = self.method
-        if method.compares_groups and self.group_size < 2:
-            raise UserError(
-                f"{self.algorithm} compares the completions of a question: "
-                f"group_size must be at least 2, not {self.group_size}"
-            )
-        if method.needs_beta and self.beta == 0:
-            raise UserError(f"{self.algorithm} needs a beta greater than 0, such as beta=0.1")
-        if method.compares_pairs and self.pairs is None and self.group_size < 2:
-            raise UserError(
-                f"{self.algorithm} pairs the completions of a question: "
-                f"group_size must be at least 2, not {self.group_size}"
-            )
-        if self.lora and method.trains_head:
-            raise UserError(f"{self.algorithm} trains a head, which has no adapters: remove lora")
-        if self.overlong_buffer > self.max_tokens:
-            raise UserError(
-                f"overlong_buffer must be at most max_tokens, {self.max_tokens}, "
-                f"not {self.overlong_buffer}"
-            )
-        rows = method.rows(self.prompts_per_step, self.group_size)
-        if self.minibatches > rows:
-            raise UserError(
-                f"minibatches must be at most {rows}, the rows of a batch, not {self.minibatches}"
-            )
+        require_consistent(self)
 
     @property
     def method(self) -> Method:
         """What the algorithm is made of, and facts about it."""
-        return METHODS[self.algorithm]
+        method = METHODS[self.algorithm]
+        return method.also_using("truncated_weights") if self.truncate else method
 
     def warm_start_recipe(self) -> "Recipe | None":
         """The recipe that is run first, with this one's policy, task and precision; or None."""
@@ -194,7 +211,6 @@ class Recipe:
 RENAMED = {"prompts": "prompts_per_step", "updates": "num_iterations"}
 _FIELDS = {f.name: f for f in fields(Recipe)}
 _TYPES = typing.get_type_hints(Recipe)
-_DEFAULT_REWARDS = {"correctness": 1.0, "format": 0.0}
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
@@ -261,7 +277,7 @@ def _recipe_path(name: str) -> Path:
     if path.suffix in (".yaml", ".yml") or "/" in name:
         raise UserError(f"there is no recipe file {path}")
     others = f": recipes are {', '.join(shipped_recipes())}, or the path of a YAML file"
-    raise UserError(f"there is no recipe '{name}'{_nearest(name, shipped_recipes()) or others}")
+    raise UserError(f"there is no recipe '{name}'{nearest(name, shipped_recipes()) or others}")
 
 
 def _known(values: Mapping, where: str) -> dict:
@@ -269,112 +285,27 @@ def _known(values: Mapping, where: str) -> dict:
         if key in RENAMED:
             raise UserError(f"{where} has no key '{key}': it is called '{RENAMED[key]}' now")
         if key not in _FIELDS:
-            raise UserError(f"{where} has no key '{key}'{_nearest(str(key), _FIELDS)}")
+            raise UserError(f"{where} has no key '{key}'{nearest(str(key), _FIELDS)}")
     return dict(values)
-
-
-def _nearest(word: str, choices: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(choices), cutoff=0.6)
-    swapped = [choice for choice in close if sorted(choice) == sorted(word)]
-    return f": did you mean '{(swapped + close)[0]}'?" if close else ""
 
 
 def _checked(name: str, value):
     """`value` in the field's type, or a UserError that says what the field accepts."""
     facts = _FIELDS[name].metadata
-    value = _converted(name, value, _TYPES[name])
+    value = converted(name, value, _TYPES[name])
     if value is None:
         return None
     if name == "rewards":
-        return _checked_rewards(value)
+        return checked_rewards(value)
     if name == "lora":
-        return _checked_lora(value)
+        return checked_lora(value)
+    if name == "truncate":
+        return checked_truncate(value)
     if choices := facts["choices"]:
         if value not in choices:
-            hint = _nearest(value, choices) or ": choose from " + ", ".join(choices)
+            hint = nearest(value, choices) or ": choose from " + ", ".join(choices)
             raise UserError(f"{name} cannot be '{value}'{hint}")
         return value
     for number in value if name == "betas" else (value,):
-        _check_range(name, number, facts)
+        check_range(name, number, facts)
     return value
-
-
-def _converted(name: str, value, kind):
-    if isinstance(kind, types.UnionType):
-        if value is None:
-            return None
-        kind = kind.__args__[0]
-    if typing.get_origin(kind) is tuple:
-        if not isinstance(value, (list, tuple)) or len(value) != 2:
-            raise UserError(f"{name} must be two numbers such as [0.9, 0.95], not {value!r}")
-        return tuple(_converted(name, number, float) for number in value)
-    if kind is dict:
-        if not isinstance(value, dict):
-            raise UserError(f"{name} must hold 'key: value' lines, not {value!r}")
-        return dict(value)
-    if kind is str and isinstance(value, (str, Path)):
-        return str(value)
-    if kind is bool and isinstance(value, bool):
-        return value
-    if kind in (int, float) and not isinstance(value, bool):
-        try:
-            number = float(value)  # YAML reads 1e-4 as text
-        except (TypeError, ValueError):
-            number = None
-        if number is not None and kind is float:
-            return number
-        if number is not None and number.is_integer():
-            return int(number)
-    wanted = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
-    raise UserError(f"{name} must be {wanted}, not {value!r}")
-
-
-def _check_range(name: str, value, facts) -> None:
-    low, high, above = facts["low"], facts["high"], facts["above"]
-    if name == "betas":
-        low, high = 0.0, 0.9999999
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UserError(f"{name} must be finite, not {value}")
-    if above is not None and value <= above:
-        raise UserError(f"{name} must be greater than {above:g}, not {value}")
-    if low is not None and value < low:
-        raise UserError(f"{name} must be at least {low}, not {value}; the nearest is {name}={low}")
-    if high is not None and value > high:
-        raise UserError(f"{name} must be at most {high}, not {value}; the nearest is {name}={high}")
-
-
-def _checked_rewards(weights: dict) -> dict:
-    for key in weights:
-        if key not in _DEFAULT_REWARDS:
-            hint = _nearest(str(key), _DEFAULT_REWARDS) or ": rewards are correctness and format"
-            raise UserError(f"there is no reward '{key}'{hint}")
-    checked = {
-        key: _converted(f"rewards.{key}", weight, float)
-        for key, weight in (_DEFAULT_REWARDS | weights).items()
-    }
-    for key, weight in checked.items():
-        if not math.isfinite(weight):
-            raise UserError(f"rewards.{key} must be finite, not {weight}")
-    return checked
-
-
-def _checked_lora(adapters: dict) -> dict:
-    """Rank, α and targets of the adapters, all three, or nothing."""
-    if not adapters:
-        return {}
-    for key in adapters:
-        if key not in ("rank", "alpha", "targets"):
-            hint = _nearest(str(key), ("rank", "alpha", "targets"))
-            raise UserError(f"lora has no key '{key}'{hint or ': it has rank, alpha and targets'}")
-    rank = _converted("lora.rank", adapters.get("rank", 16), int)
-    alpha = _converted("lora.alpha", adapters.get("alpha", 2 * rank), float)
-    if rank < 1:
-        raise UserError(f"lora.rank must be at least 1, not {rank}; the nearest is lora.rank=1")
-    if not alpha > 0 or not math.isfinite(alpha):
-        raise UserError(f"lora.alpha must be greater than 0, not {alpha:g}")
-    targets = adapters.get("targets", "all-linear")
-    if not isinstance(targets, str) and not (
-        isinstance(targets, (list, tuple)) and targets and all(isinstance(t, str) for t in targets)
-    ):
-        raise UserError(f"lora.targets must be names of linear layers, not {targets!r}")
-    return {"rank": rank, "alpha": alpha, "targets": targets}

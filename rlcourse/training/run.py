@@ -2,31 +2,37 @@
 
 ``recipe.yaml``, ``metrics.jsonl``, ``evaluation_before.json`` and ``evaluation_after.json``,
 ``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), ``pairs.jsonl`` where pairs
-were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face format), ``report.html``
-and ``result.json``, whose presence says: finished.
+were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face format),
+``tokens.json``, ``report.html`` and ``result.json``, whose presence says: finished.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+from tqdm.std import tqdm
 
 from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
+from rlcourse.machine import is_out_of_memory
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
+from rlcourse.training.alarms import Alarms
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from rlcourse.training.faults import with_settings
 from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
+from rlcourse.training.inspecting import Watched
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring import evaluation_of, held_out_metrics
 from rlcourse.training.metrics import MetricsWriter, nothing_to_learn_from
-from rlcourse.training.micro_batches import is_out_of_memory
-from rlcourse.training.optimizer import NonFinite
+from rlcourse.training.optimizer import NonFinite, warn_of_slow_precision
 from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe, load_recipe
 from rlcourse.training.run_directory import false_start_undone, open_directory
@@ -43,6 +49,7 @@ def train(
     reward: Callable | None = None,
     step: Callable | None = None,
     functions: Iterable[Callable] = (),
+    fault: str | None = None,
     resume: bool = False,
     progress: bool = True,
 ) -> Run:
@@ -57,6 +64,7 @@ def train(
         step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
         functions: functions of yours that replace those of the same ``__name__`` that the
             algorithm is made of, such as ``[gae, value_loss]`` for ppo.
+        fault: train with this mistake of ``faults.FAULTS``, to see what it does (lesson 10).
         resume: go on with the run in `out` from its last checkpoint.
         progress: show a progress bar.
 
@@ -65,6 +73,7 @@ def train(
         Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
     """
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    recipe = recipe if fault is None else recipe.but(fault=fault)
     if policy is not None:
         recipe = recipe.but(policy="(passed in)", warm_start=None)
     if task is not None:
@@ -76,11 +85,12 @@ def train(
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
+    recipe = with_settings(recipe, method)
     stood_there = out is not None and Path(out).expanduser().exists()
     out = open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
-    with in_use(out), StopRequest() as stop:
+    with in_use(out), StopRequest() as stop, memory_explained(recipe):
         with false_start_undone(out, stood_there):
             task = task or task_of(recipe)
             if recipe.extract is not None:
@@ -90,33 +100,43 @@ def train(
             else:
                 policy = policy.clone()
             check_prompts_fit(policy, task, recipe)
+            policy.static_cache = recipe.static_cache
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
             if recipe.gradient_checkpointing:
                 enable_gradient_checkpointing(policy.model)
-        try:
-            return _train(recipe, out, policy, task, method, reward, stop, progress)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            raise UserError(
-                f"{policy.device} has too little memory: lower prompts_per_step "
-                f"(now {recipe.prompts_per_step}), group_size ({recipe.group_size}) or max_tokens "
-                f"({recipe.max_tokens}), or set gradient_checkpointing=true, lora.rank=16 or "
-                "dtype=bfloat16"
-            ) from None
+            warn_of_slow_precision(policy.device, recipe.dtype)
+        return _train(recipe, out, policy, task, method, reward, stop, progress)
+
+
+@contextmanager
+def memory_explained(recipe: Recipe) -> Iterator[None]:
+    """Raise ``UserError``, which says what to lower, where the memory runs out."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError(
+            f"there is too little memory: lower prompts_per_step (now {recipe.prompts_per_step}), "
+            f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
+            "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16"
+        ) from None
 
 
 def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     before = evaluation_of(policy, recipe, task, out, "before", progress)
+    watched = Watched.begin(policy, recipe, task, before) if out else None
     learner = learner_for(policy, recipe, task, method, reward, out, progress)
     saved = checkpoints(out / "checkpoints") if out else []
-    done = load_checkpoint(saved[-1], learner.module, learner.optimizer) if saved else 0
+    states = (learner.module, learner.optimizer, learner.carried)
+    done = load_checkpoint(saved[-1], *states) if saved else 0
     writer = MetricsWriter(out, done)
     trained = policy if learner.reward_model is None else None
     run = Run(recipe, trained, writer.history, before, directory=out)
     run.reward_model = learner.reward_model
+    alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
     shown = bars.bar(desc=recipe.algorithm, disable=not progress, **options)
     try:
@@ -128,11 +148,13 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
             bars.follow(shown, "reward", metrics.get("reward/mean"))
             shown.set_postfix(shown_in_bar(metrics), refresh=False)
             shown.update()
+            for sentence in alarms.heard(metrics):
+                tqdm.write(f"rlcourse: {sentence}", file=sys.stderr)
             last = done == recipe.steps
             due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
             if out and (last or due or stop):
                 writer.sync()
-                save_checkpoint(out / "checkpoints", done, learner.module, learner.optimizer)
+                save_checkpoint(out / "checkpoints", done, *states)
             if stop and not last:
                 raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)
     except NonFinite as error:
@@ -146,6 +168,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         merge_adapters(policy)
     run.after = evaluation_of(policy, recipe, task, out, "after", progress)
     run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
+    run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)
     return run
@@ -211,5 +234,7 @@ def finish(run: Run) -> None:
     with write_errors_explained(place / name):
         run.trained.save(place / name)
     record = run.record()
+    if run.token_page:
+        write_json(place / "tokens.json", run.token_page.to_dict(), indent=None)
     write_text(place / "report.html", render_report(record, Recipe().to_dict()))
     write_json(place / "result.json", record.result)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks.problem import Problem, Task
-from rlcourse.tasks.rewards import correctness_reward, format_reward
+from rlcourse.tasks.rewards import FORMATS, correctness_reward
 from rlcourse.training.calling import call_reward
 from rlcourse.training.recipe import Recipe
 
@@ -55,10 +55,10 @@ def score(
             system=recipe.system,
             extract=task.extract,
             mask=rollouts.mask,
-        ).cpu()
+        )
     else:
         if recipe.rewards["format"]:
-            parts["format"] = format_reward(completions)
+            parts["format"] = FORMATS[recipe.format](completions)
         total = sum(recipe.rewards[name] * part for name, part in parts.items())
     rewards = torch.as_tensor(total, device=rollouts.mask.device)
     return replace(rollouts, rewards=rewards), parts

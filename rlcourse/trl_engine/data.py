@@ -31,7 +31,9 @@ def question_rows(policy, task: Task, recipe: Recipe) -> Rows:
     """A row a question, for trainers that sample: the prompt's text, and what rewards read."""
     rows = []
     for step in range(recipe.steps):
-        for problem in problems_of_step(task.train, recipe.prompts_per_step, step, recipe.seed):
+        for problem in problems_of_step(
+            task.train, recipe.prompts_per_step, step, recipe.seed, recipe.shuffle
+        ):
             prompt = policy.format_prompt(problem.question, system=recipe.system)
             rows.append({"prompt": prompt, "answer": problem.answer})
     return Rows(rows)
@@ -45,7 +47,9 @@ def demonstration_rows(policy, task: Task, recipe: Recipe) -> Rows:
     demonstrations = task.train if task.demonstrations is None else task.demonstrations
     rows, tokens = [], []
     for step in range(recipe.steps):
-        problems = problems_of_step(demonstrations, recipe.prompts_per_step, step, recipe.seed)
+        problems = problems_of_step(
+            demonstrations, recipe.prompts_per_step, step, recipe.seed, recipe.shuffle
+        )
         prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
         batch = policy.demonstrations(prompts, [p.answer for p in problems])
         rows += [

@@ -118,10 +118,12 @@ class Progress(TrainerCallback):
         if "loss" not in logs:
             return  # the summary at the end
         done, rest = divmod(state.global_step, self.updates)
-        for what, name in (("loss", "loss"), ("grad_norm", "gradient's length")):
-            value = logs.get(what)
-            if value is not None:
-                require_finite([torch.tensor(float(value))], name, done - (not rest), self.recipe)
+        losses, norms = (
+            [torch.tensor(float(logs[name]))] if logs.get(name) is not None else []
+            for name in ("loss", "grad_norm")
+        )
+        if losses or norms:
+            require_finite(losses, norms, done - (not rest), self.recipe)
         self.logs.append(dict(logs))
         if rest or self.writer is None:
             return

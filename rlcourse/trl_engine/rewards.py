@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from rlcourse.algorithms import overlong_penalty
-from rlcourse.tasks import Task, correctness_reward, format_reward
+from rlcourse.tasks import FORMATS, Task, correctness_reward
 from rlcourse.training.recipe import Recipe
 
 
@@ -19,7 +19,7 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
         return correctness_reward(completions, answer, task.extract).tolist()
 
     def format(completions, **columns):
-        return format_reward(completions).tolist()
+        return FORMATS[recipe.format](completions).tolist()
 
     def overlong(completion_ids, **columns):
         lengths = torch.tensor([len(ids) for ids in completion_ids])

@@ -18,11 +18,11 @@ import torch
 
 from rlcourse.errors import UserError
 from rlcourse.files import TEMPORARY, in_use, write_errors_explained, write_json
+from rlcourse.machine import is_out_of_memory
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
-from rlcourse.training.micro_batches import is_out_of_memory
 from rlcourse.training.optimizer import NonFinite
 from rlcourse.training.outcome import Run, load_run
 from rlcourse.training.recipe import Recipe
@@ -31,7 +31,12 @@ from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
 from rlcourse.trl_engine.rank_zero import Start, after_training, before_training
-from rlcourse.trl_engine.settings import parse_settings, require_possible, trl_arguments
+from rlcourse.trl_engine.settings import (
+    parse_settings,
+    require_possible,
+    trl_arguments,
+    with_vllm,
+)
 
 
 def train(
@@ -87,7 +92,7 @@ def _require_trl() -> None:
 
 def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> dict:
     """The ``--trl`` settings, once everything that can be refused before the work was not."""
-    from rlcourse.trl_engine.trainers import check_settings
+    from rlcourse.trl_engine.trainers import check_settings, config_class
 
     require_possible(recipe)
     n = torch.cuda.device_count()
@@ -103,7 +108,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
         )
     values = parse_settings(settings)
     check_settings(recipe, trl_arguments(recipe, processes.count), values)
-    return values
+    return with_vllm(values, config_class(recipe))
 
 
 def _task(recipe: Recipe) -> Task:

@@ -60,6 +60,9 @@ OURS = {
     "task_options": "the same",
     "system": "in the prompts, which `Policy` formats and encodes",
     "extract": "how our rewards and our evaluation read an answer",
+    "format": "the same",
+    "old_logprobs": "either way TRL computes them anew",
+    "shuffle": "the order of the rows, which we write out",
     "warm_start": "run first, by the local engine, in rank zero",
     "schedule": "the local engine's learning rate of each step",
     "warmup": "the same",
@@ -68,13 +71,24 @@ OURS = {
     "eval_problems": "evaluated by `evaluate_policy`, in rank zero",
     "eval_samples": "the same",
     "eval_temperature": "the same",
+    "eval_top_k": "the same",
+    "eval_top_p": "the same",
     "eval_every": "the same",
     "checkpoint_every": "asked of TRL by our callback",
+    "static_cache": "of what our own code samples: pairs and evaluations",
 }
 # recipe → refused where it asks for what TRL does not do
 REFUSED = {
     "resample": "TRL draws one batch a step",
     "label_smoothing": "TRL's sigmoid loss ignores it",
+    **dict.fromkeys(
+        (
+            *("sampler_staleness", "truncate", "overlong_filter"),
+            *("reference_every", "advantage_eps"),
+        ),
+        "TRL does it otherwise, or not at all",
+    ),
+    "fault": "it is put into the local engine's loop",
 }
 # recipe → belongs to algorithms that this engine refuses as a whole
 IDLE = {
@@ -82,13 +96,14 @@ IDLE = {
     "lam": "ppo",
     "critic_lr": "ppo",
     "keep_reward": "rejection_sampling",
+    "cap": "cispo",
 }
 
 TRAINERS = {
     **dict.fromkeys(("grpo", "dr_grpo", "dapo", "gspo"), "GRPO"),
     **{"rloo": "RLOO", "sft": "SFT", "dpo": "DPO", "reward_model": "Reward"},
 }
-INSTEAD = {"ppo": "grpo", "reinforce": "rloo", "rejection_sampling": "grpo"}
+INSTEAD = {"ppo": "grpo", "reinforce": "rloo", "rejection_sampling": "grpo", "cispo": "dapo"}
 # How TRL spells what tells these four apart. `grpo` as a loss type is: the mean over each
 # completion's tokens, then over completions. Of gspo, whose completions have one ratio each, that
 # is the mean over completions.
@@ -145,6 +160,17 @@ def require_possible(recipe: Recipe) -> None:
             "--engine trl draws one batch a step and keeps groups without a signal in it: "
             "set resample=0 to train so, or leave out --engine trl"
         )
+    for field in ("sampler_staleness", "truncate", "overlong_filter", "reference_every"):
+        if value := getattr(recipe, field):
+            raise UserError(
+                f"--engine trl does not do {field}={value} as we do: remove it, or leave out "
+                "--engine trl"
+            )
+    if recipe.advantage_eps != 1e-4:
+        raise UserError(
+            f"TRL adds 1e-4 to a group's standard deviation, not {recipe.advantage_eps:g}: set "
+            "advantage_eps=1e-4"
+        )
     loss_type = LOSSES.get(name, {}).get("loss_type")
     if loss_type in DIVIDED_BY_ALL_TOKENS and recipe.minibatches > 1:
         raise UserError(
@@ -162,6 +188,8 @@ def require_possible(recipe: Recipe) -> None:
         raise UserError(
             f"TRL would add beta's penalty to {name}, whose loss has none here: set beta=0"
         )
+    if recipe.fault:
+        raise UserError("faults are put into the local engine's loop: remove --engine trl")
     if TRAINERS[name] == "DPO" and recipe.label_smoothing:
         raise UserError(f"TRL's {name} ignores label_smoothing: set label_smoothing=0")
     if TRAINERS[name] == "DPO" and recipe.temperature != 1:
@@ -325,6 +353,25 @@ def parse_settings(assignments: Iterable[str]) -> dict:
         if isinstance(values[key.strip()], float) and not math.isfinite(values[key.strip()]):
             raise UserError(f"the value in '--trl {text}' must be finite")
     return values
+
+
+# vLLM rounds otherwise than the model in training: its samples are slightly another policy's. TRL
+# weighs each completion by the ratio of the two and leaves out those above the bound: Yao et al.
+# 2025, "Your Efficient RL Framework Secretly Brings You Off-Policy RL Training".
+VLLM = {
+    "vllm_mode": "colocate",
+    "vllm_importance_sampling_correction": True,
+    "vllm_importance_sampling_mode": "sequence_mask",
+    "vllm_importance_sampling_clip_max": 3.0,
+}
+
+
+def with_vllm(settings: dict, config: type) -> dict:
+    """The settings, and where they ask for vLLM what it takes, unless they say otherwise."""
+    if not settings.get("use_vllm"):
+        return settings
+    known = {field.name for field in dataclasses.fields(config)}
+    return {key: value for key, value in VLLM.items() if key in known} | settings
 
 
 def require_free(settings: dict, decided: Iterable[str], config: type) -> None:

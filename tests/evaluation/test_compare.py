@@ -155,6 +155,13 @@ def test_other_problems_are_refused_in_one_sentence(tmp_path):
         compare(a, replace(a, transcripts=[]))
 
 
+def test_what_a_task_puts_before_every_question_makes_no_other_problem():
+    a = evaluated({1, 2})
+    asked = [replace(t, question=f"Question: {t.question}") for t in a.transcripts]
+    for pair in ((a, replace(a, transcripts=asked)), (replace(a, transcripts=asked), a)):
+        assert compare(*pair).both == 2
+
+
 def test_directories_are_compared_with_the_settings_that_differ(tmp_path):
     policy = right_when(lambda q: int(q) < 7)
     for name, options in (("a", {"system": "Think."}), ("b", {"max_tokens": 5})):

@@ -113,7 +113,7 @@ def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, t
     "arguments, code, message",
     [
         (["evaluate", "--resume"], 1, "--resume needs --out"),
-        (["evaluate", "--extract", "guess"], 1, "choose one of marked, tagged, lenient"),
+        (["evaluate", "--extract", "guess"], 1, "one of marked, tagged, strict_tagged, lenient"),
         (["evaluate", "--problems", "0"], 2, "--problems"),
         (["evaluate", "--top-p", "1.5"], 2, "--top-p"),
         (["evaluate", "--dtype", "int8"], 1, "Unknown dtype 'int8'"),

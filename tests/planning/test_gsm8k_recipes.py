@@ -10,6 +10,7 @@ from llamas import byte_tokenizer, random_model
 from rlcourse.planning.plan import plan, settings
 from rlcourse.planning.work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.policy import Policy
+from rlcourse.tasks import extract_strict_tagged_answer, strict_format_reward
 from rlcourse.training import load_recipe, shipped_recipes, train
 from rlcourse.training.methods import METHODS
 from rlcourse.training.recipe import SHIPPED, Recipe
@@ -48,13 +49,14 @@ def test_a_recipe_does_what_its_name_says(name):
         assert recipe.algorithm == name.removeprefix("gsm8k_")
         assert recipe.policy == HUB["qwen2.5_0.5b"] and recipe.extract is None
     else:
-        assert recipe.policy == HUB[model_named(name)] and recipe.extract == "tagged"
+        extract = "strict_tagged" if name.endswith("_published") else "tagged"
+        assert recipe.policy == HUB[model_named(name)] and recipe.extract == extract
         assert bool(recipe.lora) == name.endswith("_lora")
 
 
 def test_recipes_of_a_kind_ask_in_the_same_words():
     (marked,) = {load_recipe(name).system for name in OF_METHODS}
-    (tagged,) = {load_recipe(name).system for name in MODELS}
+    (tagged,) = {load_recipe(name).system for name in MODELS if not name.endswith("_published")}
     assert "####" in marked
     assert all(tag in tagged for tag in ("<think>", "</think>", "<answer>", "</answer>"))
 
@@ -64,8 +66,18 @@ def test_the_published_setting_is_the_published_one():
     published = {
         "algorithm": "grpo",
         "policy": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
-        "extract": "tagged",
+        "task": "gsm8k",
+        "task_options": {"prefix": "Question: "},
+        "extract": "strict_tagged",
+        "format": "all_or_nothing",
         "rewards": {"correctness": 1.0, "format": 1.0},
+        "shuffle": False,
+        "advantage_eps": 1e-8,
+        "old_logprobs": "recomputed",
+        "reference_every": 16,  # 64 questions, four at a time
+        "betas": (0.9, 0.999),
+        "weight_decay": 0.0,
+        "dtype": "bfloat16",
         "steps": 200,
         "prompts_per_step": 4,
         "group_size": 8,
@@ -82,10 +94,35 @@ def test_the_published_setting_is_the_published_one():
         "num_iterations": 1,
         "minibatches": 1,
         "lora": {},
+        "eval_problems": 1319,
         "eval_samples": 8,
         "eval_temperature": 0.7,
+        "eval_top_p": 0.9,
+        "eval_top_k": 50,
     }
     assert {key: getattr(recipe, key) for key in published} == published
+    # All else is off, or does not touch what is learned.
+    ours = {"system", "seed", "micro_batch", "gradient_checkpointing"}
+    plain, other = Recipe().to_dict(), recipe.to_dict()
+    assert {key for key in other if other[key] != plain[key]} <= set(published) | ours
+
+
+def test_every_line_of_the_published_setting_says_who_says_so():
+    lines = (SHIPPED / "gsm8k_smollm2_1.7b_published.yaml").read_text("utf-8").splitlines()
+    fields = [line for line in lines if re.match(r"[a-z_]+:", line) and "system" not in line]
+    assert all(re.search(r"# (text|code|ours)\b", line) for line in fields), fields
+
+
+def test_the_published_prompt_keeps_its_worked_example_and_its_spaces():
+    lines = load_recipe("gsm8k_smollm2_1.7b_published").system.split("\n")
+    assert len(lines) == 21 and lines[0] == lines[18] == ""
+    assert all(line.startswith("    ") for line in (*lines[1:18], *lines[19:]))
+    assert lines[1].endswith(" and ") and lines[-1] == "    "
+    example = "\n".join(line.strip() for line in lines[11:18])
+    assert example.startswith("Question: Joel has 24 cookies.")
+    answer = example.partition("\n")[2]
+    assert extract_strict_tagged_answer(answer) == "12"
+    assert strict_format_reward([answer, example]).tolist() == [0.5, 0.0]
 
 
 def test_our_own_spends_the_published_budget_unfiltered():
@@ -98,13 +135,13 @@ def test_our_own_spends_the_published_budget_unfiltered():
         "prompts_per_step",
         "group_size",
         "max_tokens",
-        "system",
-        "extract",
+        "dtype",
     ):
         assert getattr(ours, key) == getattr(published, key)
     for key in ("eval_problems", "eval_samples", "eval_temperature", "seed"):
         assert getattr(ours, key) == getattr(published, key)
     assert (ours.temperature, ours.top_k, ours.top_p) == (1.0, None, None)
+    assert (ours.eval_top_k, ours.eval_top_p) == (None, None)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -126,7 +163,8 @@ def test_the_guide_tells_what_rlcourse_plan_prints(name):
     cells.append(f"{found.memory.peak / 1e9:.1f}")
     for fit in (fit for fit in found.fits if fit.gpu in ("L4", "A100-40GB", "H100")):
         hours = f"{fit.duration.seconds / 3600:.1f} h" if fit.fits else None
-        cells.append(hours or f"`{settings(fit.changes)}`")
+        refused = "does not fit" if fit.changes is None else f"`{settings(fit.changes)}`"
+        cells.append(hours or refused)
     assert f"| {' | '.join(cells)} |" in guide
 
 
@@ -166,6 +204,7 @@ def test_a_recipe_runs_from_start_to_report(name, models, tmp_path):
     assert (tmp_path / "run" / "report.html").stat().st_size > 1000
     kept = load_recipe(tmp_path / "run" / "recipe.yaml")
     untouched = ("dtype", "micro_batch", "gradient_checkpointing", "system", "extract", "lora")
+    untouched += ("format", "shuffle", "old_logprobs", "reference_every", "eval_top_p")
     assert all(getattr(kept, key) == getattr(recipe, key) for key in untouched)
     if recipe.algorithm != "reward_model":
         assert run.after.problems == 2

@@ -1,5 +1,6 @@
 """What the model hub may answer, asked through the real client of a hub on this machine."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -60,6 +61,17 @@ def test_what_the_hub_refuses_is_one_sentence_that_says_what_to_do(
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert done.stdout.count("\n") == 1, done.stderr
     assert "'somebody/some-model'" in done.stdout and done.stdout.strip().endswith(said)
+
+
+def test_a_hub_that_is_away_is_one_sentence_and_no_minute_of_retries(tmp_path, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]  # nobody listens there any more
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+    assert "the Hugging Face hub cannot be reached: check the network" in done.stdout
+    assert done.stdout.count("\n") == 1 and "Retrying" not in done.stderr, done.stderr
 
 
 def test_a_tokenizer_without_pad_token_pads_with_the_end_of_text():

@@ -2,20 +2,26 @@
 
 import pytest
 import torch
+from simulated_graph import simulate
 from small_models import ARCHITECTURES, EOS, PAD, left_padded_prompts, small_model, small_tokenizer
 
 from rlcourse.algorithms import sample_tokens
 from rlcourse.errors import UserError
-from rlcourse.policy import Policy, decoding, sample_completions
+from rlcourse.policy import Policy, decoding, sample_completions, sampler, static_decoding
 
 MAX_TOKENS = 24
 
 
-@pytest.fixture(params=["shared prompts", "copied prompts"])
+@pytest.fixture(params=["shared prompts", "copied prompts", "static cache", "repeated graph"])
 def decoder(request, monkeypatch):
-    """Run a test with both decoders; models that cannot share prompts take the second anyway."""
+    """Run a test with each decoder; models that it does not suit take the second anyway."""
     if request.param == "copied prompts":
         monkeypatch.setattr(decoding, "CAN_SHARE_PROMPTS", ())
+    if request.param in ("static cache", "repeated graph"):
+        monkeypatch.setattr(sampler, "STATIC_CACHE_ON", ("cpu",))
+    if request.param == "repeated graph":
+        monkeypatch.setattr(static_decoding, "GRAPHS_ON", ("cpu",))
+        simulate(monkeypatch)
 
 
 def draw(model, prompts, seed=0, **options):

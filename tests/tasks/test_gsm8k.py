@@ -50,6 +50,14 @@ def test_sizes_choose_a_subset_by_seed():
     assert first == again != other
 
 
+def test_a_prefix_stands_before_every_question(tmp_path):
+    for name in ("train", "test"):
+        write(tmp_path / f"{name}.jsonl", GOOD)
+    task = load_task("gsm8k", data=tmp_path, prefix="Question: ")
+    for (problem,) in (task.train, task.evaluation):
+        assert (problem.question, problem.answer) == ("Question: How many?", GOOD["answer"])
+
+
 def test_hub_rows_become_problems(monkeypatch):
     def load_dataset(name, config):
         assert (name, config) == ("openai/gsm8k", "main")

@@ -11,8 +11,10 @@ from rlcourse.tasks.rewards import (
     correctness_reward,
     extract_answer,
     extract_lenient_answer,
+    extract_strict_tagged_answer,
     extract_tagged_answer,
     format_reward,
+    strict_format_reward,
 )
 
 # extract_answer
@@ -237,3 +239,30 @@ def test_lenient_reading_agrees_on_every_reference_solution():
         for u, a in zip(unmarked, answers, strict=True)
     )
     assert right == len(answers)
+
+
+WELL_FORMED = "<think>\n24 - 12 = 12\n</think>\n<answer>\n12\n</answer>"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (WELL_FORMED, "12"),
+        (WELL_FORMED + " and more", "12"),  # only the beginning is anchored
+        ("<think></think>so<answer>12 cookies</answer>", "12"),
+        ("<think></think><answer>012</answer>", "12"),
+        ("<think></think><answer>-14</answer>", "14"),  # the sign is not read
+        ("<think></think><answer>5</answer><answer>6</answer>", "5"),
+        (" " + WELL_FORMED, None),
+        ("Sure! " + WELL_FORMED, None),
+        ("<answer>12</answer>", None),
+        ("<think></think><answer>1,500</answer>", None),
+        ("<think></think><answer>14.50</answer>", None),
+        ("<think></think><answer>5 or 6</answer>", None),
+        ("<think></think><answer>twelve</answer>", None),
+        ("<think></think><answer>12", None),
+    ],
+)
+def test_the_strict_rule_reads_one_run_of_digits_or_nothing(text, number):
+    assert extract_strict_tagged_answer(text) == number
+    assert strict_format_reward([text]).tolist() == [0.0 if number is None else 0.5]

@@ -70,7 +70,7 @@ def test_rows_without_gradient_can_be_left_out(policy, rollouts, recipe, algorit
     def loss_of(logprobs):
         return batch_loss(logprobs, method, batch, recipe(algorithm))
 
-    rows = rows_with_gradient(loss_of, batch)
+    rows, _ = rows_with_gradient(loss_of, batch)
     assert torch.equal(rows, advantages != 0) and not rows.all()
     skipping, gradient = learned(policy, batch, loss_of, rows)
     plain, _ = loss_of(policy.logprobs(batch))
@@ -85,12 +85,12 @@ def test_a_kl_penalty_gives_every_row_a_gradient(policy, rollouts):
         args = (logprobs, batch.old_logprobs, batch.ref_logprobs, batch.advantages, batch.mask)
         return grpo_loss(*args, beta=0.1), None
 
-    assert rows_with_gradient(loss_of, batch).all()
+    assert rows_with_gradient(loss_of, batch)[0].all()
 
 
 def test_a_loss_that_reaches_the_policy_another_way_is_given_every_row(policy, rollouts):
     weight = next(policy.parameters())
-    rows = rows_with_gradient(lambda logprobs: ((weight**2).sum(), None), rollouts)
+    rows, _ = rows_with_gradient(lambda logprobs: ((weight**2).sum(), None), rollouts)
     assert rows.all()
 
 
@@ -100,7 +100,7 @@ def test_where_no_row_has_a_gradient_one_is_kept_so_that_the_step_is_a_step(poli
     def loss_of(logprobs):
         return reinforce_loss(logprobs, batch.advantages, batch.mask), None
 
-    rows = rows_with_gradient(loss_of, batch)
+    rows, _ = rows_with_gradient(loss_of, batch)
     assert rows.tolist() == [True] + [False] * 15
     assert learned(policy, batch, loss_of, rows)[1].abs().max() == 0
 
@@ -112,7 +112,7 @@ def test_the_loss_is_asked_where_the_ratio_is_one(policy, rollouts):
         assert torch.equal(logprobs, batch.old_logprobs)
         return ppo_clip_loss(logprobs, batch.old_logprobs, batch.advantages, batch.mask)
 
-    assert rows_with_gradient(loss_of, batch).all()
+    assert rows_with_gradient(loss_of, batch)[0].all()
 
 
 def test_a_policy_that_scores_in_its_own_way_is_asked_for_it(policy, rollouts):

@@ -1,4 +1,4 @@
-"""Dr. GRPO, DAPO and GSPO learn, with a student's functions, from groups that say something."""
+"""Dr. GRPO, DAPO, GSPO and CISPO learn, from groups that say something."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ def warm(policy, task, recipe):
     return quiet(lesson, policy=policy, task=task).policy
 
 
-@pytest.mark.parametrize("algorithm", ["dr_grpo", "dapo", "gspo"])
+@pytest.mark.parametrize("algorithm", ["dr_grpo", "dapo", "gspo", "cispo"])
 def test_every_variant_raises_the_reward_it_is_given(warm, task, recipe, algorithm):
     changes = {
         "steps": 25,

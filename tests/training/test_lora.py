@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from echo import echo_policy, echo_recipe, echo_task
+from echo import by_length, echo_policy, echo_recipe, echo_task
 from safetensors.torch import load_file
 
 from rlcourse.errors import UserError
@@ -66,7 +66,9 @@ def test_a_run_with_adapters_learns_keeps_little_and_saves_a_whole_model(algorit
     pairs = {"pairs": str(tmp_path / "pairs.jsonl")} if algorithm == "dpo" else {}
     policy, task = echo_policy(), echo_task()
     recipe = echo_recipe(algorithm, lora=LORA, lr=2e-2, steps=6, beta=0.05, **pairs)
-    run = train(recipe, tmp_path / "run", policy=policy, task=task, progress=False)
+    run = train(
+        recipe, tmp_path / "run", policy=policy, task=task, reward=by_length, progress=False
+    )
     assert not has_adapters(run.policy.model)
     moved = [
         (a - b).abs().max().item()

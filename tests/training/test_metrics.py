@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlcourse.training import train
-from rlcourse.training.metrics import nothing_to_learn_from, rollout_metrics
+from rlcourse.training.metrics import nothing_to_learn_from, numbers, rollout_metrics
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def rollouts(policy):
 
 
 def of(rollouts, correctness):
-    return rollout_metrics(rollouts, {"correctness": torch.tensor(correctness)}, [1])
+    return numbers(rollout_metrics(rollouts, {"correctness": torch.tensor(correctness)}, [1]))
 
 
 def test_lengths_of_right_and_of_wrong_completions_are_told_apart(rollouts):

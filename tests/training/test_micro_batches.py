@@ -5,17 +5,18 @@ from functools import partial
 
 import pytest
 import torch
-from echo import echo_policy, echo_recipe, echo_task
+from echo import by_length, echo_policy, echo_recipe, echo_task
 
 from rlcourse.algorithms import group_normalized_advantages
 from rlcourse.errors import UserError
+from rlcourse.machine import is_out_of_memory
 from rlcourse.training import Pair, train, write_pairs
 from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
 from rlcourse.training.loop import batch_loss
 from rlcourse.training.methods import METHODS
-from rlcourse.training.micro_batches import MicroBatches, is_out_of_memory
+from rlcourse.training.micro_batches import MicroBatches
 
-GROUP_LOSSES = ["reinforce", "grpo", "dr_grpo", "dapo", "gspo"]
+GROUP_LOSSES = ["reinforce", "grpo", "dr_grpo", "dapo", "gspo", "cispo"]
 
 
 @pytest.fixture
@@ -84,10 +85,34 @@ def test_rows_without_gradient_are_read_in_no_piece(exact, batch):
     loss_of = partial(
         batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe("grpo", beta=0.0)
     )
-    rows = rows_with_gradient(loss_of, batch)
+    rows, _ = rows_with_gradient(loss_of, batch)
     assert 0 < rows.sum() < 8
     MicroBatches(exact, 1).backward(read, batch, loss_of, rows)
-    assert len(read_rows) == 2 * rows.sum() and 0.0 not in read_rows
+    assert len(read_rows) == rows.sum() and 0.0 not in read_rows
+
+
+def test_later_updates_read_a_first_time_to_know_the_loss(exact, batch):
+    read_rows = []
+
+    def read(piece):
+        read_rows.extend(piece.advantages.tolist())
+        return exact.logprobs(piece)
+
+    loss_of = partial(batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe("grpo"))
+    MicroBatches(exact, 3).backward(read, batch, loss_of)
+    assert len(read_rows) == len(batch) + sum(a != 0 for a in batch.advantages.tolist())
+
+
+@pytest.mark.parametrize("algorithm", GROUP_LOSSES)
+def test_the_first_update_in_pieces_equals_the_whole_one(exact, batch, algorithm):
+    now = exact.logprobs(batch).detach()  # the policy is still the one that sampled
+    batch = replace(batch, old_logprobs=now, ref_logprobs=now - 0.1)
+    whole = learned(exact, batch, algorithm, None, beta=0.04)
+    every = torch.ones(len(batch), dtype=torch.bool)
+    pieces = learned(exact, batch, algorithm, 3, beta=0.04, rows=every)
+    assert whole[3].norm() > 1e-3
+    for one, other in ((whole[0], pieces[0]), (whole[3], pieces[3])):
+        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
 
 
 def test_reading_in_pieces_reads_the_same(exact, batch):
@@ -114,9 +139,10 @@ class Cramped:
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
 def test_out_of_memory_halves_the_rows_until_they_fit_and_says_so(exact, batch, capsys, error):
-    expected = learned(exact, batch, "grpo", None)[3]
-    learning, read = MicroBatches(exact), Cramped(exact, 2, error)
     loss_of = partial(batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe())
+    MicroBatches(exact).backward(exact.logprobs, batch, loss_of)
+    expected = gradient(exact)
+    learning, read = MicroBatches(exact), Cramped(exact, 2, error)
     learning.backward(read, batch, loss_of)
     torch.testing.assert_close(gradient(exact), expected, rtol=1e-6, atol=1e-9)
     assert read.sizes[:3] == [8, 4, 2] and learning.rows == 2
@@ -150,11 +176,6 @@ def weights(run):
 PAIRS = [Pair(str(n), f"#### {n}", f"#### {(n + 1) % 10}{n}") for n in range(10)]
 
 
-def by_length(completions):
-    """A reward that a policy which knows nothing earns now and then."""
-    return torch.tensor([float(len(text) % 3 == 0) for text in completions])
-
-
 @pytest.mark.parametrize("algorithm", sorted(METHODS))
 def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     write_pairs(tmp_path / "pairs.jsonl", PAIRS)
@@ -170,6 +191,23 @@ def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     if run.policy:
         assert (ends[0] - torch.cat([p.flatten() for p in start.parameters()])).norm() > 1e-3
     torch.testing.assert_close(ends[1], ends[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [None, 1, 3])
+def test_without_a_signal_the_gradient_is_0_and_not_absent(exact, batch, size):
+    """An optimizer skips weights whose gradient is absent; its momentum would stand still."""
+    silent = replace(batch, advantages=torch.zeros_like(batch.advantages))
+    assert (learned(exact, silent, "reinforce", size)[3] == 0).all()
+
+
+def test_pieces_report_what_was_read_and_not_what_was_taken_for_granted(exact, batch):
+    """The gap between sampler and trainer is to be seen in pieces, too."""
+    rows = torch.ones(len(batch), dtype=torch.bool)
+    seen = learned(exact, batch, "reinforce", 3, rows=rows)[1]
+    read = batch.mask & (batch.advantages != 0)[:, None]
+    expected = exact.logprobs(batch).detach()
+    torch.testing.assert_close(seen[read], expected[read])
+    assert (batch.old_logprobs - expected)[read].abs().max() > 0.1
 
 
 def test_a_run_is_resumed_with_another_micro_batch(tmp_path):

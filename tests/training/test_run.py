@@ -27,7 +27,8 @@ def test_a_finished_run_holds_everything(finished):
     out = finished.directory
     names = {path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)}
     expected = "recipe.yaml metrics.jsonl result.json report.html checkpoints policy tensorboard "
-    assert names == {*expected.split(), "evaluation_before.json", "evaluation_after.json"}
+    expected += "evaluation_before.json evaluation_after.json tokens.json"
+    assert names == {*expected.split()}
     assert yaml.safe_load((out / "recipe.yaml").read_text())["algorithm"] == "sft"
     metrics = read_metrics(out / "metrics.jsonl")
     assert metrics == finished.metrics and [m["step"] for m in metrics] == [1, 2, 3, 4]

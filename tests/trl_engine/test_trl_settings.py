@@ -22,6 +22,7 @@ from rlcourse.trl_engine.settings import (
     require_free,
     require_possible,
     trl_arguments,
+    with_vllm,
 )
 
 trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
@@ -172,6 +173,12 @@ def test_rows_that_do_not_divide_are_refused():
         ("dpo", {"beta": 0.1, "label_smoothing": 0.1}, "label_smoothing=0"),
         ("dpo", {"beta": 0.1, "temperature": 0.5}, "temperature=1"),
         ("grpo", {"device": "cuda:1"}, "CUDA_VISIBLE_DEVICES"),
+        ("cispo", {}, "algorithm=dapo"),
+        ("grpo", {"sampler_staleness": 1}, "does not do sampler_staleness=1 as we do: remove it"),
+        ("grpo", {"truncate": {"cap": 2}}, "does not do truncate="),
+        ("grpo", {"overlong_filter": True}, "does not do overlong_filter=True as we do"),
+        ("grpo", {"reference_every": 2, "beta": 0.1}, "does not do reference_every=2 as we do"),
+        ("grpo", {"advantage_eps": 1e-8}, "advantage_eps=1e-4"),
     ],
 )
 def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, names):
@@ -182,7 +189,8 @@ def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, 
 def test_shipped_recipes_are_possible_or_refused_by_name():
     for name in shipped_recipes():
         recipe = load_recipe(name)
-        if recipe.algorithm in INSTEAD or (recipe.resample and recipe.algorithm == "dapo"):
+        otherwise = recipe.reference_every or (recipe.resample and recipe.algorithm == "dapo")
+        if recipe.algorithm in INSTEAD or otherwise:
             with pytest.raises(UserError):
                 require_possible(recipe)
         else:
@@ -197,6 +205,32 @@ def test_settings_of_trls_are_yaml():
     settings = parse_settings(["use_vllm=true", "vllm_mode=server", "vllm_server_port=8001"])
     assert settings == {"use_vllm": True, "vllm_mode": "server", "vllm_server_port": 8001}
     require_free(settings, trl_arguments(echo_recipe(), 1), trl.GRPOConfig)
+
+
+def test_vllm_is_colocated_and_its_samples_are_weighed():
+    settings = with_vllm({"use_vllm": True}, trl.GRPOConfig)
+    assert settings == {
+        "use_vllm": True,
+        "vllm_mode": "colocate",
+        "vllm_importance_sampling_correction": True,
+        "vllm_importance_sampling_mode": "sequence_mask",
+        "vllm_importance_sampling_clip_max": 3.0,
+    }
+    require_free(settings, trl_arguments(echo_recipe(), 1), trl.GRPOConfig)
+    config = trl.GRPOConfig(use_cpu=True, bf16=False, **settings)
+    assert config.vllm_mode == "colocate" and config.vllm_importance_sampling_clip_max == 3
+
+
+def test_what_is_said_of_vllm_stands_and_nothing_is_added_without_it():
+    server = {"use_vllm": True, "vllm_mode": "server", "vllm_importance_sampling_clip_max": 2.0}
+    assert with_vllm(server, trl.GRPOConfig) == server | {
+        "vllm_importance_sampling_correction": True,
+        "vllm_importance_sampling_mode": "sequence_mask",
+    }
+    assert with_vllm({"log_completions": True}, trl.GRPOConfig) == {"log_completions": True}
+    assert set(with_vllm({"use_vllm": True}, trl.RLOOConfig)) <= set(
+        trl.RLOOConfig.__dataclass_fields__
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,261 @@
+"""Decoding with tensors of fixed shapes, which a GPU can repeat as one CUDA graph a token.
+
+A small model writes a token in a thousand kernels of a few microseconds each, and Python needs far
+longer to ask for them than the GPU to run them. A captured graph is asked for once. That takes a
+step whose tensors keep their shapes and addresses: keys and values lie in buffers with a place for
+every token to come, the place of the next one is a number that the GPU itself counts, and rows that
+have ended go on, unread, until half of a batch has and the rest moves to buffers of half the size.
+
+Where the course's own `sample_tokens` draws, the draw is part of the graph; a student's function
+is called between two steps. How many rows are alive is asked at every eighth token only, because
+the host has to wait for the answer.
+
+On the CPU the same steps run one by one, and tests hold them to what `decoding.py` draws.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+from rlcourse.policy.decoding import (
+    CAN_SHARE_PROMPTS,
+    RoomyLayer,
+    next_token_logits,
+    token_positions,
+)
+
+GRAPHS_ON = ("cuda",)
+ASK_EVERY = 8  # tokens
+FEWEST_ROWS = 8  # below, a step takes as long as reading the weights, however few the rows are
+
+
+def can_decode_statically(model: nn.Module) -> bool:
+    """Whether the model's attention is plain softmax attention to everything before."""
+    config: Any = model.config
+    return (
+        getattr(config, "model_type", None) in CAN_SHARE_PROMPTS
+        and getattr(config, "_attn_implementation", None) in ("sdpa", "eager")
+        and all(type(layer) is DynamicLayer for layer in DynamicCache(config=config).layers)
+    )
+
+
+class StaticDecoder:
+    """Writes B·G completions of B prompts. Use it in a `with` block, once.
+
+    `draw(logits)` returns a token (R,) for each row of logits (R, V); where `draw_in_graph` is not
+    set it is called outside of the graph. `generator` is what it draws from, or None for torch's.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        draw: Callable[[Tensor], Tensor],
+        eos: Tensor,
+        temperature: float,
+        generator: torch.Generator | None = None,
+        draw_in_graph: bool = False,
+    ):
+        self.model: Any = model
+        self.draw, self.eos, self.temperature = draw, eos, temperature
+        self.generator, self.draw_in_graph = generator, draw_in_graph
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.capturing = eos.device.type in GRAPHS_ON
+
+    def __enter__(self):
+        self.attention = self.model.config._attn_implementation
+        return self
+
+    def __exit__(self, *_):
+        self.model.set_attn_implementation(self.attention)
+        self.graph = None
+
+    @torch.no_grad()
+    def complete(
+        self, tokens: Tensor, mask: Tensor, group_size: int, max_tokens: int
+    ) -> tuple[Tensor, Tensor]:
+        """Tokens and log-probs (B·G, T) of completions of the prompts (B, P), arbitrary after a
+        row's end. They are drawn until every row has ended, T ≤ `max_tokens`."""
+        logits = self._read_prompts(tokens, mask, group_size, max_tokens)
+        self._write(logits)
+        for t in range(1, max_tokens):
+            if t % ASK_EVERY == 0 and not self._any_alive():
+                return self.tokens[:, :t], self.logprobs[:, :t]
+            self._step()
+        return self.tokens, self.logprobs
+
+    def _read_prompts(self, tokens, mask, group_size, max_tokens) -> Tensor:
+        """Read each prompt once and lay out the buffers; logits (R, V) of the first tokens."""
+        cache: Any = DynamicCache(config=self.model.config)
+        cache.layers = [RoomyLayer() for _ in cache.layers]  # keeps keys as narrow as values
+        positions = token_positions(mask)
+        logits = next_token_logits(
+            self.model,
+            keep=1,
+            input_ids=tokens,
+            attention_mask=None if bool(mask.all()) else mask.long(),
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+        )[:, -1]
+        rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(group_size)
+        length = tokens.shape[1]
+        self.place = torch.full((1,), length, device=tokens.device)  # of the next token to be read
+        self.column = torch.zeros_like(self.place)  # of the next token to be written
+        self.position = positions[rows, -1:]
+        self.layers = [
+            StaticLayer(
+                with_places(layer.keys, rows, max_tokens),
+                with_places(layer.values, rows, max_tokens),
+                self.place,
+            )
+            for layer in cache.layers
+        ]
+        self.cache: Any = DynamicCache(config=self.model.config)
+        self.cache.layers = list(self.layers)
+        precise = torch.promote_types(self.layers[0].values.dtype, torch.float32)
+        places = self.layers[0].keys.shape[2]
+        hidden = torch.full((len(rows), places), -torch.inf, dtype=precise, device=tokens.device)
+        hidden[:, :length].masked_fill_(mask.bool()[rows], 0.0)
+        self.hidden = hidden[:, None, None]  # added to scores: −inf on padding and places to come
+        self.row = torch.arange(len(rows), device=tokens.device)  # the completion each row writes
+        self.alive = torch.ones_like(self.row, dtype=torch.bool)
+        self.token = torch.zeros_like(self.row)[:, None]
+        self.tokens = self.row.new_zeros(len(rows), max_tokens)
+        self.logprobs = logits.new_zeros(len(rows), max_tokens)
+        self.logits: Tensor
+        self.model.set_attn_implementation("static_cache")
+        return logits[rows]
+
+    def _step(self) -> None:
+        """Read the token that each row has drawn, and draw the next."""
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self._advance()
+        if not self.draw_in_graph:
+            self._write(self.logits)
+        if self.graph is None and self.capturing:
+            self.graph = captured(self._advance, self.generator)
+            self.capturing = self.graph is not None
+
+    def _advance(self) -> None:
+        """What a graph repeats: the same operations on the same tensors at every token."""
+        self.hidden.index_fill_(3, self.place, 0.0)
+        self.position += 1
+        self.logits = next_token_logits(
+            self.model,
+            keep=1,
+            input_ids=self.token,
+            attention_mask=self.hidden,  # of four dimensions, which models pass on as it is
+            position_ids=self.position,
+            past_key_values=self.cache,
+            use_cache=True,
+        )[:, -1]
+        self.place += 1
+        if self.draw_in_graph:
+            self._write(self.logits)
+
+    def _write(self, logits: Tensor) -> None:
+        """Draw a token for each row and note it, with its log-prob."""
+        drawn = self.draw(logits)
+        scaled = logits / self.temperature
+        chosen = scaled.gather(1, drawn[:, None]).squeeze(1) - scaled.logsumexp(1)
+        column = self.column.expand(len(drawn))
+        self.tokens.index_put_((self.row, column), drawn)
+        self.logprobs.index_put_((self.row, column), chosen)
+        self.token.copy_(drawn[:, None])
+        self.alive &= (drawn[:, None] != self.eos).all(1)
+        self.column += 1
+
+    def _any_alive(self) -> bool:
+        """Whether rows are left; where less than half of them are, go on with buffers for half."""
+        n_alive, size = int(self.alive.sum()), len(self.alive)
+        while size >= max(2 * n_alive, 2 * FEWEST_ROWS):
+            size = -(-size // 2)
+        if n_alive > 0 and size < len(self.alive):
+            # The living first; some that have ended fill the rest.
+            kept = self.alive.int().argsort(descending=True, stable=True)[:size]
+            for layer in self.layers:
+                layer.keys, layer.values = layer.keys[kept], layer.values[kept]
+            for name in ("hidden", "position", "row", "alive", "token"):
+                setattr(self, name, getattr(self, name)[kept])
+            self.graph = None
+        return n_alive > 0
+
+
+class StaticLayer(DynamicLayer):
+    """Keys and values (rows, heads, places, head size) of a layer, written at `place`."""
+
+    def __init__(self, keys: Tensor, values: Tensor, place: Tensor):
+        super().__init__()
+        self.keys: Tensor = keys
+        self.values: Tensor = values
+        self.place = place  # (1,) long, which the decoder moves on
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs):
+        """Write one token's, and return the whole buffers."""
+        # Under autocast the rotation leaves keys in float32, which attention would round anyway.
+        self.keys.index_copy_(2, self.place, key_states.to(self.keys.dtype))
+        self.values.index_copy_(2, self.place, value_states)
+        return self.keys, self.values
+
+
+def with_places(states: Tensor, rows: Tensor, more: int) -> Tensor:
+    """`rows` of keys or values (B, heads, length, size), with places for `more` tokens."""
+    n, (_, heads, length, size) = len(rows), states.shape
+    # Zeros: what is hidden has weight 0, and 0 times what happens to lie there may be NaN.
+    buffer = states.new_zeros(n, heads, length + more, size)
+    buffer[:, :, :length] = states[rows]
+    return buffer
+
+
+def static_attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
+    scaling: float | None = None,
+    **unused,
+) -> tuple[Tensor, None]:
+    """Attention of one new token per row to all places of the buffers that are not hidden.
+
+    `query` is (R, heads, 1, D); `key` and `value` (R, key-value heads, places, D); `attention_mask`
+    (R, 1, 1, places) is added to the scores. Query heads that share a key head are read with it, so
+    that the buffers are not copied for each.
+    """
+    rows, heads, _, size = query.shape
+    query = query * (size**-0.5 if scaling is None else scaling)
+    query = query.view(rows, key.shape[1], -1, size).to(key.dtype)
+    weights = (query @ key.transpose(2, 3) + attention_mask).softmax(dim=-1)
+    return (weights.to(value.dtype) @ value).reshape(rows, 1, heads, -1), None
+
+
+def captured(
+    advance: Callable[[], None], generator: torch.Generator | None
+) -> torch.cuda.CUDAGraph | None:
+    """`advance` as a CUDA graph; None where it cannot be captured, and is called again instead.
+
+    No GPU has run this function yet: tests replay its steps in a simulation. `advance` has been
+    called before, so that libraries are loaded and autocast has rounded the weights.
+    """
+    graph = torch.cuda.CUDAGraph()
+    if generator is not None:
+        graph.register_generator_state(generator)
+    try:
+        with torch.cuda.graph(graph):
+            advance()
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        print(f"rlcourse: decoding goes on without a CUDA graph ({reason})", file=sys.stderr)
+        return None
+    return graph
+
+
+AttentionInterface.register("static_cache", static_attention)

@@ -1,0 +1,155 @@
+"""The decoder of fixed shapes draws what the growing one draws, in a graph and without."""
+
+import pytest
+import torch
+from simulated_graph import SimulatedGraph, simulate, simulated_capture
+from small_models import ARCHITECTURES, EOS, PAD, left_padded_prompts, small_model, small_tokenizer
+
+from rlcourse.algorithms import sample_tokens
+from rlcourse.errors import UserError
+from rlcourse.policy import Policy, sample_completions, sampler, static_decoding
+from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
+
+
+@pytest.fixture(params=["step by step", "graph"])
+def repeated(request, monkeypatch):
+    """Whether tokens are written by repeating a (simulated) graph."""
+    if request.param == "graph":
+        monkeypatch.setattr(static_decoding, "GRAPHS_ON", ("cpu",))
+        simulate(monkeypatch)
+    monkeypatch.setattr(SimulatedGraph, "replays", 0)
+    return request.param == "graph"
+
+
+def draw(model, prompts, static_cache=True, seed=0, **options):
+    settings = {"eos_ids": (EOS,), "pad_id": PAD, "max_tokens": 24, "group_size": 4}
+    settings["generator"] = torch.Generator().manual_seed(seed)
+    return sample_completions(model, *prompts, static_cache=static_cache, **settings | options)
+
+
+@pytest.mark.parametrize(
+    "architecture, suits",
+    [("gpt2", 1), ("llama", 1), ("mistral", 1), ("qwen2", 1), ("qwen3", 1), ("mistral_sliding", 0)],
+)
+def test_models_with_plain_attention_decode_statically(architecture, suits):
+    model = small_model(architecture)
+    assert can_decode_statically(model) == suits
+    model.config._attn_implementation = "flash_attention_2"
+    assert not can_decode_statically(model)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("options", [{}, {"top_k": 7, "temperature": 0.8}, {"top_p": 0.9}])
+def test_the_same_draws_as_with_a_growing_cache(architecture, options, repeated):
+    model, prompts = small_model(architecture, dtype=torch.float64), left_padded_prompts()
+    growing = draw(model, prompts, static_cache=False, eos_ids=(), **options)
+    static = draw(model, prompts, eos_ids=(), **options)
+    assert torch.equal(static.tokens, growing.tokens)
+    torch.testing.assert_close(static.old_logprobs, growing.old_logprobs, rtol=0, atol=1e-12)
+    # The prompt's token and one ordinary step come before the graph.
+    uses_graph = repeated and architecture != "mistral_sliding"
+    assert SimulatedGraph.replays == (24 - 2 if uses_graph else 0)
+
+
+def test_rows_leave_by_halves_and_keep_their_completions(repeated, monkeypatch):
+    sizes = []
+    advance = StaticDecoder._advance
+    monkeypatch.setattr(
+        StaticDecoder, "_advance", lambda self: (sizes.append(len(self.row)), advance(self))[1]
+    )
+    model = small_model("llama", dtype=torch.float64, initializer_range=0.05)
+    rollouts = draw(model, left_padded_prompts(), group_size=16, max_tokens=100)
+    assert {64, 32, 16} <= set(sizes) and min(sizes) >= static_decoding.FEWEST_ROWS
+    scored = Policy(model, small_tokenizer()).logprobs(rollouts)
+    assert len(set(rollouts.mask.sum(1).tolist())) > 10
+    torch.testing.assert_close(rollouts.old_logprobs, scored, rtol=0, atol=1e-12)
+
+
+def test_a_function_of_ones_own_may_ask_the_host(repeated):
+    def slow_but_right(logits, **options):
+        assert torch.isfinite(logits).all().item()  # which no graph can hold
+        return sample_tokens(logits, **options)
+
+    model, prompts = small_model("qwen2", dtype=torch.float64), left_padded_prompts()
+    own = draw(model, prompts, sample_tokens=slow_but_right)
+    assert SimulatedGraph.replays == (24 - 2 if repeated else 0)
+    assert torch.equal(own.tokens, draw(model, prompts).tokens)
+
+
+def test_under_autocast_log_probs_are_those_of_the_growing_cache(repeated):
+    model, prompts = small_model("qwen2", initializer_range=0.1), left_padded_prompts()
+    with torch.autocast("cpu", torch.bfloat16):
+        growing = draw(model, prompts, static_cache=False, temperature=0, eos_ids=(), max_tokens=6)
+        static = draw(model, prompts, temperature=0, eos_ids=(), max_tokens=6)
+    same = (static.tokens == growing.tokens).long().cumprod(1).bool()
+    # bfloat16 keeps eight bits, and the two attend in another order: log-probs of about 3.5 nats
+    # are then within some 2^-8 of each other, and two likeliest tokens may change places.
+    error = (static.old_logprobs - growing.old_logprobs)[same].abs()
+    assert same[:, 0].all() and error.numel() > 16
+    assert error.max() < 0.08
+
+
+def test_what_cannot_be_captured_is_decoded_without_a_graph(monkeypatch, capsys):
+    def fails(*unused):
+        raise RuntimeError("operation not permitted\nwhen stream is capturing")
+
+    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ("cpu",))
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", SimulatedGraph)
+    monkeypatch.setattr(torch.cuda, "graph", fails)
+    model, prompts = small_model("llama"), left_padded_prompts()
+    without = draw(model, prompts)
+    assert capsys.readouterr().err.count("without a CUDA graph (operation not permitted)") == 1
+    monkeypatch.undo()
+    assert torch.equal(without.tokens, draw(model, prompts).tokens)
+
+
+def test_attention_is_restored_even_after_an_error():
+    model, steps = small_model("llama"), []
+
+    def fails_later(logits, **_):
+        steps.append(model.config._attn_implementation)
+        return logits.argmax(-1) if len(steps) < 3 else logits.no_such_method()
+
+    with pytest.raises(AttributeError):
+        draw(model, left_padded_prompts(), eos_ids=(), sample_tokens=fails_later)
+    assert steps[-1] == "static_cache" and model.config._attn_implementation == "sdpa"
+
+
+@pytest.mark.parametrize("static_cache", [True, False])
+@pytest.mark.parametrize("wrong", [-1, 40])
+def test_draws_that_are_no_tokens_end_with_a_sentence(static_cache, wrong):
+    def off_by_one(logits, **_):
+        return torch.full(logits.shape[:1], wrong)
+
+    options = {"static_cache": static_cache, "sample_tokens": off_by_one}
+    with pytest.raises(UserError, match="numbers that are no token ids"):
+        draw(small_model("llama"), left_padded_prompts(), **options)
+
+
+def test_a_policy_says_how_it_decodes(monkeypatch):
+    policy = Policy(small_model("llama"), small_tokenizer())
+    seen = []
+    monkeypatch.setattr(sampler, "can_decode_statically", lambda model: seen.append(model))
+    policy.sample(["w3 w4"], max_tokens=2)
+    assert not seen  # on a CPU, unless it is asked for
+    policy.static_cache = True
+    policy.clone().sample(["w3 w4"], max_tokens=2)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("asks", [lambda x: x.sum().item(), lambda x: x[x > 0], torch.nonzero])
+def test_the_simulated_capture_refuses_what_waits_for_the_device(asks):
+    graph, x = SimulatedGraph(), torch.ones(3)
+    with pytest.raises(RuntimeError, match="when stream is capturing"), simulated_capture(graph):
+        asks(x)
+
+
+def test_the_simulated_capture_computes_nothing_and_its_graph_repeats():
+    graph, x = SimulatedGraph(), torch.ones(3)
+    with simulated_capture(graph):
+        x += 1
+        doubled = 2 * x
+    assert x.tolist() == [1, 1, 1]
+    graph.replay()
+    graph.replay()
+    assert x.tolist() == [3, 3, 3] and doubled.tolist() == [6, 6, 6]

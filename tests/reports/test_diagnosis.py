@@ -1,0 +1,96 @@
+"""What ``rlcourse diagnose`` says of real runs: those recorded for lesson 10."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from rlcourse.exercises.debugging.diagnose import HIDDEN
+from rlcourse.reports import RunRecord
+from rlcourse.reports.diagnosis import diagnosis
+from rlcourse.tasks.recorded import SHOWN
+
+RUNS = [run for path in (SHOWN, HIDDEN) for run in json.loads(path.read_text("utf-8"))]
+# A word of the sentence that names the cause.
+SAYS = {
+    "healthy": "✓ It looks healthy",
+    "padding_counted": "padding is in it",
+    "masked_eos": "the EOS is masked out",
+    "all_truncated": "are cut off",
+    "wrong_grouping": "compared with those of other questions",
+    "missing_temperature": "Look for the temperature, 1.3",
+    "dropout": "Look for dropout while scoring",
+    "stale_sampler": "does not get the weights that are learned",
+    "ratio_one": "the loss sees a ratio of 1",
+    "bfloat16_weights": "updates are rounded away",
+    "kl_sign": "Look at the penalty's sign",
+    "unreadable_gold": "from the first step on",
+    "empty_answer": "pays something else",
+}
+
+
+def record_of(run: dict, without=()) -> RunRecord:
+    steps = len(run["metrics"]["reward/mean"])
+    metrics = [
+        {"step": i + 1}
+        | {
+            name: values[i]
+            for name, values in run["metrics"].items()
+            if values[i] is not None and name not in without
+        }
+        for i in range(steps)
+    ]
+    recipe = run["settings"] | {"algorithm": "grpo", "steps": steps, "dtype": "float32"}
+    return RunRecord(recipe | {"minibatches": 1, "rewards": {"correctness": 1.0}}, metrics)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run['cause']}-{run['seed']}")
+def test_every_recorded_run_is_read_for_what_it_is(run):
+    text = diagnosis(record_of(run))
+    assert SAYS[run["cause"]] in text
+    found = text.count("✗ ")
+    # Where all is cut off, or all rewards agree, few groups are left to learn from: a second line.
+    assert found == (0 if run["cause"] == "healthy" else 1) or (
+        run["cause"] in ("all_truncated", "empty_answer", "unreadable_gold") and found == 2
+    )
+    assert "Excluded: " in text
+    # Where no step has a gradient, nobody can say which tokens would have had one.
+    assert "Not recorded" not in text or run["cause"] == "all_truncated"
+
+
+def test_of_a_run_without_the_newer_metrics_it_says_what_is_missing():
+    newer = ("gap/mean", "loss_tokens", "weights_changed", "clip_ratio/low", "clip_ratio/high")
+    run = next(run for run in RUNS if run["cause"] == "healthy")
+    text = diagnosis(record_of(run, without=newer))
+    assert "every signal that was recorded is in its range" in text
+    assert "Not recorded: loss_tokens, gap/mean, weights_changed" in text
+    assert "may have a wrong mask or a stale sampler" in text
+
+
+def test_there_is_nothing_to_diagnose_in_imitation():
+    recipe = {"algorithm": "sft", "steps": 2}
+    steps = [{"step": 1, "loss": 1.0}, {"step": 2, "loss": 0.9}]
+    assert "samples nothing" in diagnosis(RunRecord(recipe, steps))
+    assert "no step yet" in diagnosis(RunRecord(recipe, []))
+
+
+def test_the_command_reads_a_directory_and_refuses_others(tmp_path):
+    run = next(run for run in RUNS if run["cause"] == "stale_sampler")
+    record = record_of(run)
+    (tmp_path / "recipe.yaml").write_text(
+        json.dumps(record.recipe | {"task": "word_problems", "policy": "tiny", "seed": 0})
+    )
+    lines = "".join(json.dumps(step) + "\n" for step in record.metrics)
+    (tmp_path / "metrics.jsonl").write_text(lines)
+
+    def rlcourse(*words):
+        command = [sys.executable, "-m", "rlcourse.cli", "diagnose", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = rlcourse(tmp_path)
+    assert done.returncode == 0 and SAYS["stale_sampler"] in done.stdout
+    refused = rlcourse(tmp_path / "nothing")
+    assert refused.returncode == 1 and "holds no run" in refused.stderr
+    assert "name a run directory" in rlcourse().stderr
+    assert "stale_sampler: " in rlcourse("--faults").stdout
