@@ -25,6 +25,13 @@ from rlcourse.algorithms.beyond_grpo import (
     sign_advantages,
     target_logprobs,
 )
+from rlcourse.algorithms.debugging import (
+    diagnose,
+    probe_equal_rewards,
+    probe_gap,
+    probe_mask,
+    probe_shuffled_rewards,
+)
 from rlcourse.algorithms.dpo import (
     dpo_loss,
     implicit_rewards,
@@ -83,15 +90,25 @@ from rlcourse.algorithms.reward_models import (
     reward_accuracy,
 )
 from rlcourse.algorithms.start_here import mean_reward
+from rlcourse.algorithms.three_policies import (
+    changed_share,
+    cispo_loss,
+    decoupled_loss,
+    truncated_weights,
+)
 
 __all__ = [
     "aggregate",
     "backtracking_line_search",
     "bootstrap_interval",
     "bradley_terry_loss",
+    "changed_share",
+    "cispo_loss",
     "completion_mask",
     "conjugate_gradient",
     "dapo_loss",
+    "decoupled_loss",
+    "diagnose",
     "dpo_loss",
     "dr_grpo_loss",
     "effective_sample_size",
@@ -125,6 +142,10 @@ __all__ = [
     "ppo_clip_loss",
     "preference_pairs",
     "preference_probability",
+    "probe_equal_rewards",
+    "probe_gap",
+    "probe_mask",
+    "probe_shuffled_rewards",
     "reinforce_loss",
     "reinforce_step",
     "returns_to_go",
@@ -137,6 +158,7 @@ __all__ = [
     "target_logprobs",
     "token_entropy",
     "token_logprobs",
+    "truncated_weights",
     "value_loss",
     "weighted_scores",
     "whiten",

@@ -15,6 +15,7 @@ import torch
 from algorithm_cases import make_batch
 
 from rlcourse.algorithms import (
+    cispo_loss,
     dapo_loss,
     dpo_loss,
     dr_grpo_loss,
@@ -171,6 +172,7 @@ def test_token_mean_is_trls_bnpo_and_dapo(batch, loss_type):
 
 def test_clip_higher_is_trls_epsilon_high(batch):
     between = batch.logprobs.detach() - 0.3  # every ratio is 1.35, above 1.2 and below 1.5
+    batch.advantages = batch.advantages.abs()  # only above 0 does the upper bound stop a token
     for old_logprobs in (batch.old_logprobs, between):
         batch.old_logprobs = old_logprobs
         args = (old_logprobs, batch.advantages, batch.mask)
@@ -178,6 +180,13 @@ def test_clip_higher_is_trls_epsilon_high(batch):
         result = ours(dapo_loss, batch, *args, clip_high=0.5)
         torch.testing.assert_close(result, theirs[:2], rtol=1e-12, atol=1e-14)
     assert not torch.equal(theirs[1], trl_grpo(batch, "dapo")[1])
+
+
+@pytest.mark.parametrize("cap", [1.1, 5.0])
+def test_cispo_loss_is_trls_with_the_cap_as_epsilon_high(batch, cap):
+    result = ours(cispo_loss, batch, batch.old_logprobs, batch.advantages, batch.mask, cap=cap)
+    expected = trl_grpo(batch, "cispo", epsilon_high=cap)[:2]
+    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_dr_grpo_loss_is_trls(batch):

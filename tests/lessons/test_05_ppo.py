@@ -73,8 +73,9 @@ def many_updates(clip, updates):
 
 def test_the_clip_ends_the_drift_but_does_not_hold_the_ratio_in_its_band():
     kl, outside, stopped = many_updates(0.2, updates=60)
-    assert kl < 0.3 and many_updates(1e6, updates=60)[0] > 3
-    assert outside > 0.5
+    # Twelve toys and batches: without the clip 8 to 24 times as far; .41 to 1 of tokens outside.
+    assert many_updates(1e6, updates=60)[0] > 4 * kl
+    assert outside > 0.2
     assert outside > stopped, "some are outside on the side from which they may return"
 
 
@@ -134,14 +135,21 @@ def test_an_exact_critic_beats_a_constant_a_slightly_wrong_one_at_some_lambda_a_
         bias, noise = p @ g - exact.flatten(), (p @ (g - p @ g).square()).sum()
         return ((bias.square().sum() + noise / 64).sqrt() / exact.norm()).item()
 
-    wrong = torch.randn(len(p), generator=torch.Generator().manual_seed(0))
-    lambdas = [i / 10 for i in range(11)]
     none = error(torch.full(rows.tokens.shape, float(p @ R)).double(), 1.0)
-    curves = [[error(values_of(R + s * wrong), lam) for lam in lambdas] for s in (0.0, 0.3, 1.0)]
-    assert curves[0] == sorted(curves[0]) and curves[0][0] < 0.6 * none
-    least = min(range(11), key=lambda i: curves[1][i])
-    assert lambdas[least] == 0.8 and curves[1][least] < none
-    assert min(curves[2]) > none
+
+    def curve(size):
+        """Relative to no critic, for λ from 0 to 1: root mean square over eight wrong critics."""
+        draws = [torch.randn(len(p), generator=torch.Generator().manual_seed(k)) for k in range(8)]
+        values = [values_of(R + size * wrong) for wrong in (draws if size else draws[:1])]
+        each = [[error(v, i / 10) ** 2 / none**2 for v in values] for i in range(11)]
+        return [(sum(errors) / len(errors)) ** 0.5 for errors in each]
+
+    # In brackets the worst of ten toys, or of four where eight critics are drawn.
+    exact_critic, slightly, badly = curve(0.0), curve(0.3), curve(1.0)
+    assert exact_critic == sorted(exact_critic) and exact_critic[0] < 0.9  # (.81)
+    assert 4 <= slightly.index(min(slightly)) <= 9  # (7 to 8)
+    assert min(slightly) < 1 and slightly[0] > 1.03  # (.98, 1.11)
+    assert min(badly) > 1.2  # (1.47)
 
 
 def ppo_step(policy, critic, optimizer, batch, ref_logprobs, beta=0.02, lam=0.95, passes=4):

@@ -87,7 +87,7 @@ def test_renewed_old_logprobs_let_the_policy_run_away_on_one_batch():
                 batch = replace(batch, old_logprobs=toy.logprobs(batch).detach())
             A.grpo_step(toy, optimizer, batch, num_iterations=1, beta=0.0)
         distance[renew] = toy.kl(start).item()
-    assert distance[False] < 0.4 < 1.5 < distance[True]
+    assert distance[True] > 1.5 * distance[False]  # 3 to 18 times, over twelve toys and batches
 
 
 def test_four_updates_learn_more_from_the_same_samples_than_one():
@@ -139,7 +139,8 @@ def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, 
 def test_a_students_wrong_answers_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
     expected = {
-        group_normalized_advantages: "groups of every B-th row",
+        group_normalized_advantages: "groups of every B-th row"
+        " + a standard deviation that is NaN for a group of one",
         grpo_loss: "a mean over all real tokens of the batch",
     }
     for function, mistake in expected.items():

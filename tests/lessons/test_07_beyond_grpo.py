@@ -36,7 +36,8 @@ def train_exactly(how, steps=200):
 
 def test_a_mean_per_completion_shortens_right_answers_and_lengthens_wrong_ones():
     (right, wrong), (right_after, wrong_after) = train_exactly("sequence")
-    assert right_after < right - 0.2 and wrong_after > wrong + 0.05
+    # Exact for any toy; by how much differs: in six of them by .02 to .36 and by .02 to .13.
+    assert right_after < right - 0.01 and wrong_after > wrong + 0.01
 
 
 def test_a_constant_leaves_lengths_where_they_were():

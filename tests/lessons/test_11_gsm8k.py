@@ -169,8 +169,10 @@ def test_rule_prompt_and_temperature_move_the_score_of_one_model(tagged):
     assert strict < 0.7 * lenient
     other = measure(start, task, system="You are a helpful assistant.")
     assert other.sampled_lenient_accuracy.value < 0.6 * lenient
-    cold, warm = (solved_leniently(measure(start, task, temperature=t)) for t in (0.3, 1.0))
-    assert cold < warm
+    # Cold samples resemble one another: eight of them gain less over one.
+    cold, warm = (measure(start, task, temperature=t) for t in (0.3, 1.0))
+    gains = [solved_leniently(e) / 100 / e.sampled_lenient_accuracy.value for e in (cold, warm)]
+    assert gains[0] < gains[1]
     texts = [s.text for t in before.transcripts for s in t.samples]
     answers = [t.answer for t in before.transcripts for _ in t.samples]
     # The vote mends the form: read strictly it gains, read leniently it does not.

@@ -1,0 +1,96 @@
+"""Lesson 12's functions against exact oracles: sums over a vocabulary, autograd, closed forms."""
+
+import pytest
+import torch
+from algorithm_cases import make_batch
+
+from rlcourse.algorithms import (
+    changed_share,
+    cispo_loss,
+    dapo_loss,
+    decoupled_loss,
+    truncated_weights,
+)
+
+
+def gradient(loss, logprobs, *arguments, **options):
+    logprobs = logprobs.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(loss(logprobs, *arguments, **options), logprobs)
+    return slope
+
+
+def test_untruncated_weights_make_the_samplers_mean_the_trainers():
+    trainer, sampler = (torch.randn(2, 7, dtype=torch.float64).log_softmax(1)).unbind()
+    worth = torch.randn(7, dtype=torch.float64)
+    mask = torch.ones(1, 7)
+    weights = truncated_weights(trainer[None], sampler[None], mask, cap=1e9)[0]
+    mean = (sampler.exp() * weights * worth).sum()
+    torch.testing.assert_close(mean, (trainer.exp() * worth).sum())
+
+
+def test_what_the_cap_takes_away_is_the_bias_and_masking_takes_all():
+    trainer = torch.tensor([0.6, 0.3, 0.1], dtype=torch.float64).log()
+    sampler = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64).log()
+    mask = torch.ones(1, 3)
+    truncated = truncated_weights(trainer[None], sampler[None], mask, cap=2.0)[0]
+    masked = truncated_weights(trainer[None], sampler[None], mask, cap=2.0, mode="mask")[0]
+    torch.testing.assert_close(truncated, torch.tensor([2, 1, 1 / 6], dtype=torch.float64))
+    torch.testing.assert_close(masked, torch.tensor([0, 1, 1 / 6], dtype=torch.float64))
+    assert float((sampler.exp() * truncated).sum()) == pytest.approx(0.6)  # 0.4 of 1 is lost
+    assert float((sampler.exp() * masked).sum()) == pytest.approx(0.4)
+    with pytest.raises(ValueError, match="mode"):
+        truncated_weights(trainer[None], sampler[None], mask, mode="clip")
+
+
+def test_weights_are_constants():
+    logprobs = torch.zeros(1, 2, requires_grad=True)
+    assert not truncated_weights(logprobs, torch.zeros(1, 2), torch.ones(1, 2)).requires_grad
+
+
+def test_decoupled_loss_is_dapos_with_each_advantage_weighed():
+    batch = make_batch(3)
+    sampler = batch.old_logprobs + 0.7 * torch.randn_like(batch.old_logprobs)
+    weights = truncated_weights(batch.old_logprobs, sampler, batch.mask, 1.5)
+    arguments = (batch.old_logprobs, sampler, batch.advantages, batch.mask)
+    weighed = batch.advantages[:, None] * weights
+    torch.testing.assert_close(
+        decoupled_loss(batch.logprobs, *arguments, cap=1.5),
+        dapo_loss(batch.logprobs, batch.old_logprobs, weighed, batch.mask, 0.2, 0.2),
+    )
+    torch.testing.assert_close(
+        gradient(decoupled_loss, batch.logprobs, *arguments, cap=1.5),
+        gradient(dapo_loss, batch.logprobs, batch.old_logprobs, weighed, batch.mask, 0.2, 0.2),
+    )
+
+
+def test_every_token_of_cispo_keeps_a_gradient_of_its_bounded_weight():
+    batch = make_batch(3)
+    slope = gradient(cispo_loss, batch.logprobs, batch.old_logprobs, batch.advantages, batch.mask)
+    ratio = (batch.logprobs - batch.old_logprobs).exp().clamp(max=5.0)
+    expected = -ratio * batch.advantages[:, None] * batch.mask / batch.mask.sum()
+    torch.testing.assert_close(slope, expected.to(slope.dtype))
+    ppo = gradient(dapo_loss, batch.logprobs, batch.old_logprobs, batch.advantages, batch.mask)
+    assert (ppo[batch.mask.bool()] == 0).any() and (slope[batch.mask.bool()] != 0).all()
+
+
+def test_where_nothing_has_moved_cispo_and_the_clip_have_one_gradient():
+    batch = make_batch(3)
+    arguments = (batch.logprobs, batch.logprobs, batch.advantages, batch.mask)
+    torch.testing.assert_close(gradient(cispo_loss, *arguments), gradient(dapo_loss, *arguments))
+
+
+def test_small_updates_are_lost_in_bfloat16():
+    """Between 1 and 2 bfloat16 has 128 numbers: what is less than half a step changes nothing."""
+    weights = torch.linspace(1, 1.99, 200)
+    rounded = weights.bfloat16()
+    assert changed_share([rounded], [rounded + 0.003]) == 0.0
+    assert changed_share([weights], [weights + 0.003]) == 1.0
+    assert changed_share([rounded], [rounded + 0.01]) == 1.0
+
+
+def test_the_share_counts_numbers_and_not_tensors():
+    before = [torch.zeros(9), torch.zeros(1)]
+    assert changed_share(before, [torch.zeros(9), torch.ones(1)]) == pytest.approx(0.1)
+    assert changed_share([], []) == 0
+    with pytest.raises(ValueError, match="argument 2"):
+        changed_share(before, before[:1])
