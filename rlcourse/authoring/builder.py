@@ -21,6 +21,7 @@ from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.lab.answers import answered_cells
 
+from .hosted import is_setup
 from .kernel import error_of, run_cells, traceback_of
 from .lesson import Lesson, read_lesson
 from .notebooks import dumps, solved_notebook, source_notebook, student_notebook, without_outputs
@@ -172,6 +173,7 @@ def execute_solution(
             Path(scratch),
             timeout=CELL_TIMEOUT,
             stop_on_error=True,
+            skip=is_setup,  # it does nothing here
             environment=home,
             label=lesson.name,
             progress=progress,
@@ -200,8 +202,10 @@ def _drop_widgets(notebook: NotebookNode) -> None:
 
 def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     """Give ``new`` the outputs of ``old`` where all their code is the same; else return False."""
-    before = [cell for cell in old.cells if cell.cell_type == "code"]
-    after = [cell for cell in new.cells if cell.cell_type == "code"]
+    before, after = (
+        [cell for cell in notebook.cells if cell.cell_type == "code" and not is_setup(cell)]
+        for notebook in (old, new)
+    )
     if [cell.source for cell in before] != [cell.source for cell in after]:
         return False
     for kept, cell in zip(before, after, strict=True):

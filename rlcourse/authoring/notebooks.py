@@ -10,6 +10,7 @@ import itertools
 import logging
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -20,9 +21,10 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
+from rlcourse.checks.names import free_names
 from rlcourse.errors import UserError
 
-from . import stubs
+from . import hosted, stubs
 from .lesson import Cell, Lesson, defined_names
 
 CHECK = """\
@@ -48,7 +50,10 @@ def source_notebook(lesson: Lesson) -> tuple[NotebookNode, dict[str, int]]:
     )
     defined: set[str] = set()
     lines: dict[str, int] = {}
-    for cell in lesson.cells:
+    for cell in _opened(lesson):
+        if cell.kind in ("code", "exercise") and "set-up" not in lines:
+            notebook.cells.append(hosted.setup_cell())
+            lines["set-up"] = cell.line
         if cell.kind == "exercise":
             _verify_imports(lesson, cell, defined)
             defined.add(cell.name)
@@ -59,6 +64,12 @@ def source_notebook(lesson: Lesson) -> tuple[NotebookNode, dict[str, int]]:
             lines[made["id"]] = cell.line
             notebook.cells.append(made)
     return notebook, lines
+
+
+def _opened(lesson: Lesson) -> list[Cell]:
+    """The lesson's cells, the first with the links that open the notebook elsewhere."""
+    first, *others = lesson.cells
+    return [replace(first, source=hosted.with_links(first.source, lesson.name)), *others]
 
 
 def _notebook_cells(lesson: Lesson, cell: Cell) -> list[NotebookNode]:
@@ -124,7 +135,7 @@ def _cell_id(cell: NotebookNode, taken: dict[str, int]) -> str:
 def _verify_imports(lesson: Lesson, cell: Cell, defined: set[str]) -> None:
     """What an exercise's text takes from its module must be imported by a cell above it."""
     source = stubs.source_of(lesson.exercises[cell.name].reference)
-    missing = (stubs.free_names(source) | {"check"}) - defined - {cell.name}
+    missing = (free_names(source) | {"check"}) - defined - {cell.name}
     if missing:
         raise lesson.error(
             cell.line,

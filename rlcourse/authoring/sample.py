@@ -7,7 +7,6 @@ import nbformat
 from rlcourse import exercises
 from rlcourse.lab.lessons import course_lessons
 
-from .notebooks import dumps
 from .stubs import solution
 
 LESSON, EXERCISE = "02_policy_gradient", "reinforce_loss"
@@ -29,5 +28,5 @@ def write_sample_submission(path: Path) -> Path:
         cell.source = texts.get(cell.id, cell.source)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dumps(notebook), encoding="utf-8")
+    nbformat.write(notebook, path)
     return path

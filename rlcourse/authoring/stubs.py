@@ -5,9 +5,7 @@ gives the stub (signature, docstring, ``raise NotImplementedError``) and the sol
 """
 
 import ast
-import builtins
 import inspect
-import symtable
 import textwrap
 from collections.abc import Callable, Iterable
 
@@ -37,22 +35,6 @@ def solution(function: Callable, marks: bool = True) -> str:
     if not marks:
         return f"{header}\n{body}"
     return f"{header}\n{indent}{BEGIN}\n{body}\n{indent}{END}"
-
-
-def free_names(source: str) -> set[str]:
-    """Names that a function's text takes from its surroundings: globals that are no builtins.
-
-    Annotations and default values count, since a notebook evaluates them when it runs the cell.
-    """
-    top = symtable.symtable(source, "<exercise>", "exec")
-    names = {s.get_name() for s in top.get_symbols() if s.is_referenced() and not s.is_assigned()}
-    defined = {s.get_name() for s in top.get_symbols() if s.is_assigned()}
-    tables = list(top.get_children())
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        names |= {s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()}
-    return {n for n in names - defined if not hasattr(builtins, n)}
 
 
 def blank_functions(module_source: str, names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from torch import Tensor
 from rlcourse import algorithms
 from rlcourse.algorithms import policy_gradient
 from rlcourse.authoring import stubs
+from rlcourse.checks.names import free_names
 from rlcourse.errors import UserError
 
 
@@ -54,7 +55,8 @@ def test_free_names_include_annotations_and_nested_scopes_but_no_locals_or_built
         "    def inner(y): return y + total + deep\n"
         "    return inner(x)\n"
     )
-    assert stubs.free_names(source) == {"Tensor", "LIMIT", "helper", "deep"}
+    assert free_names(source) == {"Tensor", "LIMIT", "helper", "deep"}
+    assert free_names("if ready:\n    import os; os.getcwd()") == {"ready"}
 
 
 def test_a_function_without_docstring_is_refused():

@@ -4,80 +4,25 @@ No network: what it is built with, and what it needs, are taken from this enviro
 sees this one's packages, but not this clone.
 """
 
-import os
-import shutil
-import subprocess
-import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import nbformat
 import pytest
+from building import LESSONS, ROOT, environment, run
 
 import rlcourse
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-SOURCES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md")
-SOURCES += ("CITATION.cff", "requirements.lock", "rlcourse", "notebooks", "course", "solutions")
-LESSONS = sorted(path.stem for path in (ROOT / "course" / "lessons").glob("*.md"))
-
-
-def run(*words, cwd: Path, **environment: str) -> str:
-    """What a command prints; its end is asserted. Nothing of this clone is on its path."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(word) for word in words],
-        cwd=cwd,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, f"{words}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
-
-
-def built(kind: str, tree: Path, out: Path) -> Path:
-    """The sdist or the wheel of a source tree."""
-    code = f"from setuptools import build_meta as b; print('FILE', b.build_{kind}({str(out)!r}))"
-    said = run(sys.executable, "-c", code, cwd=tree)
-    return out / said.rpartition("FILE ")[2].strip()
-
-
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory):
-    """(sdist, wheel); the wheel is built from what the sdist holds."""
-    root = tmp_path_factory.mktemp("build")
-    for name in SOURCES:
-        source, ignored = ROOT / name, shutil.ignore_patterns("__pycache__", "submitted", "source")
-        if source.is_dir():
-            shutil.copytree(source, root / "tree" / name, ignore=ignored)
-        else:
-            (root / "tree").mkdir(exist_ok=True)
-            shutil.copy(source, root / "tree")
-    sdist = built("sdist", root / "tree", root)
-    with tarfile.open(sdist) as archive:
-        archive.extractall(root / "unpacked", filter="data")
-    (unpacked,) = (root / "unpacked").iterdir()
-    return sdist, built("wheel", unpacked, root)
-
 
 @pytest.fixture(scope="module")
 def python(archives, tmp_path_factory):
     """The interpreter of a fresh environment that has the wheel."""
-    environment = tmp_path_factory.mktemp("environment")
-    run(sys.executable, "-m", "venv", environment, cwd=environment)
-    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(run(python, "-c", code, cwd=environment).strip())
-    others = [p for p in map(Path, sys.path) if p.name in ("site-packages", "dist-packages")]
-    assert others, "this environment has its packages in an unknown place"
-    (site / "others.pth").write_text("\n".join(map(str, others)) + "\n", encoding="utf-8")
+    place = tmp_path_factory.mktemp("fresh")
+    python, _ = environment(place / "environment")
     words = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
-    run(python, *words, "--disable-pip-version-check", archives[1], cwd=environment)
+    run(python, *words, "--disable-pip-version-check", archives[1], cwd=place)
     return python
 
 

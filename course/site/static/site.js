@@ -1,0 +1,11 @@
+// What scrolls sideways can be scrolled by keyboard, too.
+function reachable() {
+  for (const box of document.querySelectorAll("pre, .shown, .table-wrapper, div.math"))
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+}
+addEventListener("load", () => {
+  reachable();
+  window.MathJax?.startup?.promise.then(reachable);
+});
+addEventListener("resize", reachable);

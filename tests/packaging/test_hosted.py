@@ -1,0 +1,126 @@
+"""Notebooks where there is no clone: a plain kernel that has torch, another folder, no widgets."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from building import ROOT, environment, run
+from nbclient import NotebookClient
+
+from rlcourse import published
+from rlcourse.authoring import hosted
+from rlcourse.lab.lessons import course_lessons
+
+FORK = "https://github.com/someone/rl"
+
+
+@pytest.fixture
+def hosted_python(tmp_path):
+    """An interpreter whose environment has all packages but the course, and no ipywidgets."""
+    python, site = environment(tmp_path / "env")
+    for name in ("ipywidgets", "nbgrader", "jupyterlab"):
+        (site / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
+    return python
+
+
+@pytest.mark.slow
+def test_a_notebook_installs_the_course_and_runs_as_on_colab(archives, hosted_python, tmp_path):
+    """Opened by itself in an empty folder; the first cell gets the wheel's name, as a person with
+    an unpublished course types it."""
+    place = tmp_path / "content"
+    place.mkdir()
+    wheel = shutil.copy(archives[1], place)
+    node = nbformat.read(course_lessons()["00_start_here"], as_version=4)
+    code = [cell for cell in node.cells if cell.cell_type == "code"]
+    assert hosted.is_setup(code[0])
+    code[0].source = re.sub('COURSE = "[^"]*"', f'COURSE = "{Path(wheel).name}"', code[0].source)
+    stub = next(cell for cell in code if cell.id == "mean_reward")
+    stub.source = stub.source.replace("raise NotImplementedError", "return rewards.mean()")
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "RLCOURSE"))},
+        "HOME": str(tmp_path / "home"),
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+        "JUPYTER_PATH": str(tmp_path / "jupyter"),
+        **{"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+    }
+    spec = tmp_path / "jupyter" / "kernels" / "hosted"
+    run(
+        hosted_python,
+        *("-m", "ipykernel", "install", "--prefix", tmp_path / "prefix", "--name", "hosted"),
+        cwd=tmp_path,
+    )
+    shutil.copytree(tmp_path / "prefix" / "share" / "jupyter" / "kernels" / "hosted", spec)
+    before = os.environ.get("JUPYTER_PATH")
+    os.environ["JUPYTER_PATH"] = str(tmp_path / "jupyter")
+    try:
+        client = NotebookClient(
+            node,
+            timeout=300,
+            kernel_name="hosted",
+            resources={"metadata": {"path": str(place)}},
+            skip_cells_with_tag="",
+        )
+        client.execute(env=environment)
+    finally:
+        os.environ.pop("JUPYTER_PATH")
+        if before is not None:
+            os.environ["JUPYTER_PATH"] = before
+    shown = "\n".join(
+        str(output.get("text") or output.get("data", {}).get("text/plain", ""))
+        for cell in code
+        for output in cell.outputs
+    )
+    assert "✓ mean_reward" in shown and "mean reward of the group: 0.75" in shown
+    where = run(hosted_python, "-c", "import rlcourse; print(rlcourse.__file__)", cwd=place)
+    assert Path(where.strip()).is_relative_to(tmp_path)
+    kinds = {kind for cell in code for o in cell.outputs for kind in o.get("data", {})}
+    assert "application/vnd.jupyter.widget-view+json" not in kinds
+
+
+@pytest.mark.parametrize("name", course_lessons())
+def test_every_lesson_opens_with_the_set_up_cell_and_imports_no_widgets(name):
+    for path in (course_lessons()[name], ROOT / "solutions" / f"{name}.ipynb"):
+        code = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+        assert [hosted.is_setup(cell) for cell in code] == [True] + [False] * (len(code) - 1)
+        assert code[0].source == hosted.setup_cell().source
+        assert not code[0].outputs
+        text = "\n".join(cell.source for cell in code)
+        assert "ipywidgets" not in text and "nbgrader" not in text
+
+
+def test_the_set_up_cell_does_nothing_where_the_course_is_installed():
+    """It has no output, and pip is not started: without it the assertion about its name fails."""
+    code = hosted.setup_cell().source.replace("%pip", "raise SystemError  #")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_set_up_cell_is_folded_away_and_passed_over_by_graders():
+    metadata = hosted.setup_cell().metadata
+    assert metadata["jupyter"]["source_hidden"] and metadata["cellView"] == "form"
+    assert "skip-execution" in metadata["tags"]
+
+
+def test_one_setting_gives_the_installation_and_the_links(monkeypatch):
+    monkeypatch.setattr(published, "REPOSITORY", FORK)
+    assert f'COURSE = "git+{FORK}@main"' in hosted.setup_cell().source
+    text = hosted.with_links("# Title\n\nWords.", "02_policy_gradient")
+    heading, _, links, *rest = text.split("\n")
+    assert heading == "# Title" and rest == ["", "Words."]
+    notebook = "blob/main/notebooks/02_policy_gradient/02_policy_gradient.ipynb"
+    assert f"(https://colab.research.google.com/github/someone/rl/{notebook})" in links
+    assert f"?src=https://github.com/someone/rl/{notebook})" in links
+    assert "(https://codespaces.new/someone/rl)" in links
+
+
+def test_an_unpublished_course_has_no_links_and_asks_for_its_address():
+    monkeypatched = published.launch_links("02_policy_gradient", repository="")
+    assert monkeypatched == {} and published.requirement("") == ""
+    if not published.REPOSITORY:
+        assert 'COURSE = ""' in hosted.setup_cell().source
+        assert hosted.with_links("# T", "x") == "# T"
