@@ -7,6 +7,8 @@ from rlcourse.grading import protocol
 
 MOST_CELLS_PRINTED = 2000
 LONGEST_COMPLAINT = 10_000
+LATE = Failure("TimeoutError", "the function ran too long")
+LOST = Failure("NoAnswer", "the process ended before this case was answered")
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,49 @@ def failure_of(value) -> Failure | None:
     return value
 
 
-def exam_answer(answer: dict, cases: int) -> ExamAnswer:
-    if answer.get("missing") is True:
-        return ExamAnswer()
-    facts, outcomes = answer.get("facts"), answer.get("outcomes")
-    if not isinstance(facts, Facts) or not isinstance(outcomes, list) or len(outcomes) != cases:
-        raise protocol.BrokenMessage("an answer without outcomes")
-    if not isinstance(facts.name, str) or not all(
+class ExamInParts:
+    """An exam's answer as it comes, case by case: what came before a process was lost counts."""
+
+    def __init__(self, cases: int):
+        self._cases = cases
+        self._facts: Facts | None = None
+        self._outcomes: dict[int, Outcome] = {}
+
+    def add(self, part: dict) -> bool:
+        """Believe one more part, and say whether it was the last. ``BrokenMessage`` for others."""
+        if part.get("over") is True:
+            return True
+        case = part.get("case")
+        if self._facts is None:
+            self._facts = _facts(part.get("facts"))
+        elif type(case) is int and 0 <= case < self._cases and case not in self._outcomes:
+            self._outcomes[case] = _outcome(part.get("outcome"))
+        else:
+            raise protocol.BrokenMessage("an answer to nothing")
+        return False
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._outcomes)
+
+    def answer(self, otherwise: Failure) -> ExamAnswer:
+        """What was answered, and `otherwise` for the rest."""
+        if self._facts is None:
+            return ExamAnswer()
+        rest = Outcome(error=otherwise)
+        outcomes = tuple(self._outcomes.get(i, rest) for i in range(self._cases))
+        return ExamAnswer(self._facts, outcomes)
+
+
+def _facts(value) -> Facts:
+    if not isinstance(value, Facts) or not isinstance(value.name, str):
+        raise protocol.BrokenMessage("facts that are none")
+    if not all(
         isinstance(names, tuple) and all(isinstance(name, str) for name in names)
-        for names in (facts.parameters, facts.unused, facts.uses)
+        for names in (value.parameters, value.unused, value.uses)
     ):
         raise protocol.BrokenMessage("facts that are none")
-    return ExamAnswer(facts, tuple(map(_outcome, outcomes)))
+    return value
 
 
 def _outcome(value) -> Outcome:

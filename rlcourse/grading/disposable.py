@@ -1,8 +1,9 @@
 """Processes that may be lost: whatever reads what a student handed in runs in one of them.
 
-A warm process waits for work. For each job it forks one that has limits on processor time, time and
-memory, does that job and ends; where forking is not safe, it does the job itself, and another one
-takes its place when it is lost. The job asks its starter for what it may not do itself.
+A warm process waits for work: a fork of its starter, or a program of its own where the starter has
+threads. For each job it forks one that has limits on processor time, time and memory, does that job
+and ends; where forking is not safe, it does the job itself, and another one takes its place when it
+is lost. The job asks its starter for what it may not do itself.
 """
 
 import gc
@@ -19,8 +20,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-import torch
 
 LARGEST_FRAME = 256 * 2**20
 _LENGTH = struct.Struct("<I")
@@ -118,16 +117,28 @@ class Channel:
 
 
 def may_fork() -> bool:
-    """Whether a process with torch in it can go on in a fork; one with a GPU cannot."""
-    return sys.platform == "linux" and not torch.cuda.is_available()
+    """Whether this process can go on in a fork; one in which torch has found a GPU cannot."""
+    torch = sys.modules.get("torch")
+    return sys.platform == "linux" and not (torch and torch.cuda.is_available())
 
 
 class Disposable:
-    """The starter's end of one warm process; for one thread at a time."""
+    """The starter's end of one warm process; for one thread at a time.
 
-    def __init__(self, work: Work, bounds: Bounds = Bounds(), fork: bool | None = None):
-        self._job = work, bounds, may_fork() if fork is None else fork
-        self._start(self._job[2])
+    With `fork` each job is a fork of the warm process. A starter with `threads` cannot be forked,
+    so then the warm process is a program of its own.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        bounds: Bounds = Bounds(),
+        fork: bool | None = None,
+        threads: bool = False,
+    ):
+        fork = may_fork() if fork is None else fork
+        self._job = work, bounds, fork
+        self._start(fork and not threads)
 
     def _start(self, fork: bool) -> None:
         ours, theirs = socket.socketpair()
@@ -140,7 +151,8 @@ class Disposable:
         else:
             program = "from rlcourse.grading.disposable import main; main()"
             command = [sys.executable, "-c", program]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+            environment = {**os.environ, **path, "OMP_NUM_THREADS": "1"}
             self._program = subprocess.Popen(command, stdin=theirs.fileno(), env=environment)
         theirs.close()
         self._control = Channel(ours)
@@ -205,7 +217,6 @@ class Disposable:
 def main() -> None:
     """Be a warm process that was started and not forked; the work comes first."""
     control = socket.socket(fileno=os.dup(0))
-    torch.set_num_threads(1)
     _live(control, *pickle.loads(Channel(control).receive()))
 
 

@@ -41,6 +41,7 @@ BUSY = (
     "run the same command again, which goes on where this one stopped."
 )
 KEY = "rlcourse_grading"  # of the receipt in a notebook's metadata
+LARGEST_RECEIPT = 80 * 2**20  # bytes of a notebook that one is read from; none of ours is larger
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Grades:
     def __init__(self, course: Course, lesson: str, source: NotebookNode):
         self.course, self.lesson = course, lesson
         url, course_id = _patient(course.directory.db_url), course.directory.course_id
-        _put_alembic_on_path()
+        put_alembic_on_path()
         with self._alone(), Gradebook(url, course_id) as gradebook:
             try:
                 gradebook.find_notebook(lesson, lesson)
@@ -175,7 +176,7 @@ def _patient(url: str) -> str:
     return address.render_as_string(hide_password=False)
 
 
-def _put_alembic_on_path() -> None:
+def put_alembic_on_path() -> None:
     """nbgrader calls ``alembic`` by its bare name when it makes a gradebook."""
     beside = str(Path(sys.executable).parent)
     if beside not in os.environ.get("PATH", "").split(os.pathsep):
@@ -303,17 +304,22 @@ def _write(path: Path, text: str) -> None:
 
 
 def read_receipt(path: Path, secret: bytes) -> dict | None:
-    """What an earlier run says about the submission; None where there is no such run."""
+    """What an earlier run says about the submission; None where there is no such run.
+
+    Plain nbgrader may have written the notebook, with anything in it that a student handed in.
+    """
     try:
+        if path.stat().st_size > LARGEST_RECEIPT:
+            return None
         receipt = json.loads(path.read_text("utf-8"))["metadata"][KEY]
         seal = receipt.pop("seal")
         return receipt if hmac.compare_digest(seal, _seal(receipt, secret)) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def _seal(receipt: dict, secret: bytes) -> str:
-    """Plain nbgrader keeps a student's metadata: no receipt is believed that we did not write."""
+    """No receipt is believed that we did not write: plain nbgrader keeps a student's metadata."""
     return hmac.new(secret, json.dumps(receipt, sort_keys=True).encode(), "sha256").hexdigest()
 
 

@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.result import Result
+from rlcourse.checks.testing import Answers
 from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading import protocol
@@ -68,7 +69,9 @@ class LessonExam:
         questions = self._papers[grade_id].questions()
         name = self.exercises[grade_id].name
         order = {"do": "exam", "function": name, "cases": questions, **limits.seconds}
-        return ExamRequest(grade_id, protocol.dumps(order), len(questions))
+        tests = self.exercises[grade_id].suspects is not None
+        answer = Answers(self._papers[grade_id].cases) if tests else None
+        return ExamRequest(grade_id, protocol.dumps(order), len(questions), answer)
 
     def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
         """What is to be done for a notebook: its code in order, each check where it stands."""
@@ -142,6 +145,9 @@ class LessonExam:
                 f"{hidden.agreeing} of {hidden.cases} larger cases agree, which points are for"
             )
             message += f"\n  {counted}."
+        for incident in transcript.incidents:
+            if incident.where == grade_id:
+                message += f"\n  It {_in_words(incident)}; what it had answered before counts."
         return Mark(exercise.name, points, possible, hidden.passed, hidden.mistake, message)
 
     def _blame(self, result: Result, uses: tuple[str, ...], results) -> Result:

@@ -1,5 +1,6 @@
 """Locks between graders: held by a process, and gone with it however it ends."""
 
+import errno
 import os
 import shutil
 import stat
@@ -10,37 +11,31 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rlcourse.errors import UserError
+from rlcourse.files import lock
 
 SCRATCH = "rlcourse-grade-"
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 SETTLED = 60.0  # seconds after which a directory that nobody holds was left by a killed grader
 
 
 @contextmanager
 def only_one(path: Path, seconds: float, otherwise: str) -> Iterator[None]:
-    """Hold the lock `path`; ``UserError`` with `otherwise` where another holds it for so long."""
+    """Hold the lock `path`; ``UserError`` with `otherwise` where another holds it for so long.
+
+    Where the file system has no locks there is none, and grading goes on.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        end = time.monotonic() + seconds
-        while _locked(file) is False:
-            if time.monotonic() >= end:
-                raise UserError(otherwise)
-            time.sleep(0.02)
+    try:
+        held = lock(path, otherwise, seconds)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
         yield
-
-
-def _locked(file) -> bool | None:
-    """Whether the lock is ours now; None where the system or the file system has no locks."""
+        return
     try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
+        yield
+    finally:
+        held.release()
 
 
 @contextmanager
@@ -57,10 +52,11 @@ def scratch_directory() -> Iterator[Path]:
 def remove_abandoned(where: Path) -> None:
     """Remove scratch directories of ours whose grader is gone: nobody holds their lock."""
     for directory in where.glob(f"{SCRATCH}*"):
-        with suppress(OSError):
+        with suppress(OSError, UserError):
             found = directory.lstat()
             ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-            if ours and time.time() - found.st_mtime > SETTLED:
-                with (directory / ".lock").open("r") as file:
-                    if _locked(file) is True:
-                        shutil.rmtree(directory, ignore_errors=True)
+            settled = time.time() - found.st_mtime > SETTLED
+            if ours and settled and (directory / ".lock").exists():
+                held = lock(directory / ".lock", "its grader is at work")
+                shutil.rmtree(directory, ignore_errors=True)
+                held.release()

@@ -1,9 +1,10 @@
 """The same engine under nbgrader's own autograde: the command, Formgrader's button, the API.
 
 ``install`` replaces nbgrader's ``Autograde`` by a converter that hands the work to a process of its
-own, so that the server in which an instructor's browser session lives neither imports torch nor
-reads a submission. ``course/nbgrader_config.py`` calls it, and names ``Refuse`` as the only step of
-the converter that is replaced: should the replacement fail, nothing is graded at all.
+own, and what makes the pages of feedback and of Formgrader by ``showing``: the server in which an
+instructor's browser session lives neither imports torch nor reads a submission.
+``course/nbgrader_config.py`` calls it, and names ``Refuse`` as the only step of the converter that
+is replaced: should the replacement fail, nothing is graded at all.
 """
 
 import json
@@ -67,9 +68,17 @@ class Refuse(NbGraderPreprocessor):
 
 
 def install() -> None:
-    """Put the isolated converter wherever nbgrader looks for its own."""
+    """Put the isolated converters wherever nbgrader looks for its own."""
     import nbgrader.apps.api
     import nbgrader.apps.autogradeapp
+    import nbgrader.apps.generatefeedbackapp
+
+    from rlcourse.grading.showing import IsolatedExporter, IsolatedFeedback
 
     for module in (nbgrader.apps.api, nbgrader.apps.autogradeapp):
         module.Autograde = IsolatedAutograde
+    for module in (nbgrader.apps.api, nbgrader.apps.generatefeedbackapp):
+        module.GenerateFeedback = IsolatedFeedback
+    formgrader = sys.modules.get("nbgrader.server_extensions.formgrader.formgrader")
+    if formgrader is not None:  # it reads the settings, and makes its exporter after that
+        formgrader.HTMLExporter = IsolatedExporter  # type: ignore[attr-defined]

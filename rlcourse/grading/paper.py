@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rlcourse.checks.calling import Case, Outcome, identical
 from rlcourse.checks.specs import Spec
+from rlcourse.grading.answers import LATE, LOST
 
 REPEATED = 2  # cases of each half that come twice
 
@@ -50,14 +51,14 @@ class Paper:
             _verify_gradients(self.cases[i], answer)
             if i not in found:
                 found[i] = replace(answer, repeatable=None)
-            elif not (found[i].error or _ran_out_of_time(answer)):
+            elif not (found[i].error or _went_unanswered(answer)):
                 same = not answer.error and identical(found[i].value, answer.value)
                 found[i] = replace(found[i], repeatable=same)
         return [found[i] for i in range(len(self.cases))]
 
 
-def _ran_out_of_time(answer: Outcome) -> bool:
-    return answer.error is not None and answer.error.type == "TimeoutError"
+def _went_unanswered(answer: Outcome) -> bool:
+    return answer.error is not None and answer.error.type in (LATE.type, LOST.type)
 
 
 def _worth_repeating(cases: list[Case], own: list[int], chance: random.Random) -> list[int]:

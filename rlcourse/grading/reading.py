@@ -21,6 +21,7 @@ from rlcourse.grading.sandbox import (
     OVER_MEMORY,
     TIMED_OUT,
     Cell,
+    ExamRequest,
     Incident,
     Limits,
     Lost,
@@ -30,7 +31,8 @@ from rlcourse.grading.sandbox import (
 from rlcourse.grading.submission import REFUSED, UNREADABLE, Rejected, parse, rebuild
 
 MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of code
-LARGEST_NOTEBOOK = 48 * 2**20  # bytes, with what was added in grading
+MOST_WRITTEN = 400_000  # characters of Markdown, as it was rewritten
+LARGEST_NOTEBOOK = 16 * 2**20  # characters, with what was added in grading
 # Runs the lesson's cells that show off finished functions, too; they take a second or two.
 SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
 
@@ -83,23 +85,46 @@ class Reader:
     def _read(self, data: bytes, sandbox: Sandbox) -> Read:
         notebook = rebuild(self.release, parse(data))
         steps = self.exam.steps(notebook)
-        transcript = sandbox.run(steps)
+        transcript = run_apart(sandbox, steps)
         if _lacks_a_name(transcript):
-            transcript = sandbox.run([SHOW, *steps])
+            transcript = run_apart(sandbox, [SHOW, *steps])
         marks = self.exam.judge(transcript)
         nbgrader_side.annotate(notebook, transcript, marks, transcript.incidents)
         shorten(notebook)
         return Read(notebook, marks, tuple(transcript.incidents))
 
 
+def run_apart(sandbox: Sandbox, steps: list[Cell | ExamRequest]) -> Transcript:
+    """Carry out the steps, the tests that students wrote in a process of their own.
+
+    There they may call right implementations, so nothing else is asked there.
+    """
+    tests = [s for s in steps if isinstance(s, ExamRequest) and s.answer]
+    transcript = sandbox.run([s for s in steps if s not in tests])
+    if tests:
+        alone = sandbox.run([s for s in steps if isinstance(s, Cell) or s in tests])
+        transcript.exams |= alone.exams
+        transcript.incidents += [i for i in alone.incidents if i not in transcript.incidents]
+    return transcript
+
+
 def shorten(notebook: NotebookNode) -> None:
-    """Cut code that nobody would read, now that it has run: the pages that show the notebook color
-    it, which takes the square of the length of a line."""
-    left = MOST_SHOWN
+    """Cut what nobody would read, now that it has run: the pages that show the notebook color code,
+    which takes the square of the length of a line, and take Markdown apart once more."""
+    code, written = MOST_SHOWN, MOST_WRITTEN
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.source = _shortened(cell.source, min(left, LONGEST_SHOWN))
-            left -= len(cell.source)
+            cell.source = _shortened(cell.source, min(code, LONGEST_SHOWN))
+            code -= len(cell.source)
+        elif _is_students(cell):
+            if len(cell.source) > written:
+                cell.source = f"({len(cell.source)} characters, too much to be shown here)"
+            written -= len(cell.source)
+
+
+def _is_students(cell: NotebookNode) -> bool:
+    added = cell.metadata.get("rlcourse", {}).get("added")
+    return bool(added or cell.metadata.get("nbgrader", {}).get("solution"))
 
 
 def _shortened(source: str, most: int) -> str:

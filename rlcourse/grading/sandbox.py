@@ -6,6 +6,7 @@ signal, to a reply that is none, another one takes its place, leaves out the ste
 and goes on with the rest.
 """
 
+import itertools
 import json
 import math
 import os
@@ -16,72 +17,35 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
+from queue import SimpleQueue
 
 from rlcourse.errors import UserError
 from rlcourse.grading import isolation, protocol, visible
 from rlcourse.grading.answers import (
+    LATE,
+    LOST,
     CellAnswer,
-    ExamAnswer,
-    exam_answer,
+    ExamInParts,
     failure_of,
     fields_of,
     text_of,
 )
-from rlcourse.grading.limits import IDLE, Limits
-from rlcourse.grading.pipes import begins, send_all
+from rlcourse.grading.limits import Limits
+from rlcourse.grading.pipes import Watch, send_all
+from rlcourse.grading.steps import Cell, ExamRequest, Incident, Transcript
 
 START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
 FORK_SECONDS = 60.0
 REPLY_SECONDS = 10.0  # from the first byte of an answer to its last
-POLL_SECONDS = 2.0  # between two looks at what a slow process is doing
 MOST_LOSSES = 6  # processes that one submission may use up
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
 MANY_THREADS = "too many threads"
 FLAGS = {"late": TIMED_OUT, "memory": OVER_MEMORY, "threads": MANY_THREADS}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A step: run this source in the submission's namespace."""
-
-    name: str
-    source: str
-
-
-@dataclass(frozen=True)
-class ExamRequest:
-    """A step: call the function on the cases that `message` holds, ready to send."""
-
-    name: str
-    message: bytes
-    cases: int
-
-
-@dataclass(frozen=True)
-class Incident:
-    """Something that a person should know: a status, the step, and a few words."""
-
-    status: str
-    where: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        detail = f": {self.detail}" if self.detail else ""
-        return f"{self.status} ({self.where}{detail})"
-
-
-@dataclass
-class Transcript:
-    """Everything that a submission answered."""
-
-    cells: dict[str, CellAnswer] = field(default_factory=dict)
-    exams: dict[str, ExamAnswer] = field(default_factory=dict)
-    incidents: list[Incident] = field(default_factory=list)
 
 
 class Lost(Exception):
@@ -282,38 +246,55 @@ class Sandbox:
         A thread sends ahead, so that the process need not wait for us between two steps; and we
         only ever wait for an answer, so that a fatal step is always blamed for itself.
         """
-        orders = [self._order_of(step) for step in steps]
-        deadline = end + self.limits.grace
-        threading.Thread(target=send_all, args=(channel.dup(), orders, deadline)).start()
+        orders: SimpleQueue[bytes | None] = SimpleQueue()
         for step in steps:
-            yield step.name
-            if time.monotonic() > end:
-                raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
-            self._await_answer(number, channel, end)
-            answer = protocol.receive(channel, time.monotonic() + REPLY_SECONDS)
-            self._note(step, fields_of(answer), transcript)
+            orders.put(self._order_of(step))
+        deadline = end + self.limits.grace
+        sender = (channel.dup(), iter(orders.get, None), deadline)
+        threading.Thread(target=send_all, args=sender).start()
+        try:
+            for step in steps:
+                yield step.name
+                if time.monotonic() > end:
+                    raise Lost(TIMED_OUT, f"{self.limits.submission:g} s for all of it")
+                watch = Watch(self.limits, end, lambda: self.processor_seconds(number))
 
-    def _await_answer(self, number: int, channel: socket.socket, end: float) -> None:
-        """Return when an answer begins; ``TimeoutError`` once the step has used up its time.
+                def receive(watch=watch) -> dict:
+                    watch.wait(channel)
+                    return fields_of(protocol.receive(channel, time.monotonic() + REPLY_SECONDS))
 
-        The process interrupts itself in time. One that does not, after a time in which an idle
-        machine would have been done, is watched: it may go on as long as it works.
-        """
-        limits, start = self.limits, time.monotonic()
-        until = min(start + limits.step * limits.patience, end) + limits.grace
-        first = last = None
-        asked, wait = start, limits.step + limits.grace
-        while not begins(channel, min(wait, until - time.monotonic())):
-            now, spent = time.monotonic(), self.processor_seconds(number)
-            if now >= until:
-                raise TimeoutError
-            if spent is not None:
-                first = spent if first is None else first
-                idle = last is not None and spent - last < IDLE * (now - asked)
-                if idle or spent - first > limits.step:
-                    raise TimeoutError
-                last, asked = spent, now
-            wait = POLL_SECONDS
+                if isinstance(step, ExamRequest):
+                    hear = self._answering(step, receive, orders)
+                    self._note(step, self._sit(step, hear, transcript), transcript)
+                else:
+                    self._note(step, receive(), transcript)
+        finally:
+            orders.put(None)
+
+    @staticmethod
+    def _answering(step: ExamRequest, receive, orders: SimpleQueue) -> Callable[[], dict]:
+        """What is received, once the calls of stand-ins that come before it are answered."""
+        calls = itertools.count()
+
+        def hear() -> dict:
+            while "call" in (fields := receive()) and step.answer:
+                orders.put(protocol.dumps(step.answer(fields, next(calls))))
+            return fields
+
+        return hear
+
+    @staticmethod
+    def _sit(step: ExamRequest, hear, transcript: Transcript) -> dict:
+        """Take an exam's answers as they come, and say how it ended; none that came is lost."""
+        exam, otherwise = ExamInParts(step.cases), LOST
+        try:
+            while not exam.add(part := hear()):
+                pass
+            otherwise = LATE
+            return part
+        finally:
+            if exam.begun or otherwise is LATE:
+                transcript.exams[step.name] = exam.answer(otherwise)
 
     def processor_seconds(self, number: int) -> float | None:
         """What a submission's process has used so far, where the system says."""
@@ -335,8 +316,6 @@ class Sandbox:
         if isinstance(step, Cell):
             cell = CellAnswer(text_of(answer, "printed"), failure_of(answer.get("error")))
             transcript.cells[step.name] = cell
-        else:
-            transcript.exams[step.name] = exam_answer(answer, step.cases)
         for flag, status in FLAGS.items():
             incident = Incident(status, step.name)
             if answer.get(flag) is True and incident not in transcript.incidents:

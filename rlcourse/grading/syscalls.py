@@ -228,6 +228,7 @@ _FORBIDDEN_OUTSIDE = {
 }  # fmt: skip
 _FCNTL, _IOCTL = (72, 25), (16, 29)
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15  # who gets a signal when a descriptor is ready
+_F_SETLEASE = 1024  # of a file of one's own: who opens it next waits most of a minute
 _FIOSETOWN, _SIOCSPGRP, _SETFLAGS, _SETXATTR = 0x8901, 0x8902, 0x40086602, 0x401C5820
 _CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -269,7 +270,7 @@ def forbid_system_calls(outside: bool = False) -> None:
     ]
     if outside:
         for numbers, values in (
-            (_FCNTL, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)),
+            (_FCNTL, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE)),
             (_IOCTL, (_FIOSETOWN, _SIOCSPGRP, _SETFLAGS, _SETXATTR)),
         ):
             program += [(jump_equal, 0, 2 + 2 * len(values), numbers[column]), (load, 0, 0, 24)]

@@ -19,10 +19,14 @@ import sys
 import threading
 import time
 import types
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 
+from rlcourse.checks import stand_in
 from rlcourse.checks.calling import (
     Case,
     Facts,
@@ -32,15 +36,14 @@ from rlcourse.checks.calling import (
     _failure,
     call,
     describe,
-    identical,
 )
 from rlcourse.grading import protocol
 from rlcourse.grading.limits import IDLE
 
 FOREVER = 10**9  # the grader keeps the time
 IDLE_SECONDS = 10.0  # between two looks at whether a step still works
-REPEATED = 2  # first and last cases that are called twice, to see whether the answers agree
 MOST_THREADS = 16  # alive after a cell, before a person should look
+Say = Callable[[dict], None]
 
 
 class TookTooLong(BaseException):
@@ -53,18 +56,48 @@ def serve(channel: socket.socket) -> None:
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _alarm)
     sys.path.append("")  # modules that a notebook writes beside itself
-    _say(channel, {"ready": True})
-    session = Session()
+    say = partial(_say, channel)
+    say({"ready": True})
+    session, line = Session(), Line(channel)
+    stand_in.ask_through(line.ask)
     while True:
-        order = protocol.receive(channel, time.monotonic() + FOREVER)
+        order = line.next_order()
         if order["do"] == "cell":
-            _say(channel, session.run_cell(order["name"], order["source"], _time_of(order)))
+            say(session.run_cell(order["name"], order["source"], _time_of(order)))
         else:
-            _say(channel, session.sit_exam(order["function"], order["cases"], _time_of(order)))
+            say(session.sit_exam(order["function"], order["cases"], _time_of(order), say))
 
 
 def _say(channel: socket.socket, answer: dict) -> None:
     protocol.send(channel, protocol.dumps(answer), time.monotonic() + FOREVER)
+
+
+class Line:
+    """The channel, on which orders may come before the reply that is waited for."""
+
+    def __init__(self, channel: socket.socket):
+        self._channel = channel
+        self._orders: deque[dict] = deque()
+
+    def next_order(self) -> dict:
+        while not self._orders:  # a reply that came too late is no order
+            self._take()
+        return self._orders.popleft()
+
+    def ask(self, number: int, arguments: dict, tracked: tuple, weights: list | None) -> dict:
+        """What an implementation computes that the grader holds."""
+        call = {"call": number, "arguments": arguments, "tracked": tracked, "weights": weights}
+        _say(self._channel, call)
+        while (reply := self._take()) is None:
+            pass
+        return reply
+
+    def _take(self) -> dict | None:
+        message = protocol.receive(self._channel, time.monotonic() + FOREVER)
+        if "do" not in message:
+            return message
+        self._orders.append(message)
+        return None
 
 
 @dataclass
@@ -74,6 +107,7 @@ class Time:
     processor: float
     wall: float
     over: bool = False  # said once; a student's bare ``except`` may have caught it
+    speaking: bool = False  # in the middle of an answer, which is finished first
     began: tuple[float, float] = (0.0, 0.0)
 
     def is_over(self, number: int) -> bool:
@@ -97,7 +131,8 @@ def _time_of(order: dict) -> Time:
 def _alarm(number, frame):
     if _times and _times[-1].is_over(number):
         _times[-1].over = True
-        raise TookTooLong
+        if not _times[-1].speaking:
+            raise TookTooLong
 
 
 @contextlib.contextmanager
@@ -162,39 +197,35 @@ class Session:
         else:
             exec(code, self.names)
 
-    def sit_exam(self, name: str, cases: list[Case], allowed: Time) -> dict:
-        """Call the function on every case; those not reached in time are errors."""
+    def sit_exam(self, name: str, cases: list[Case], allowed: Time, say: Say) -> dict:
+        """Call the function on every case and `say` each answer at once; how it ended is returned.
+
+        What was said counts, whatever the next call does to this process.
+        """
         function = self.names.get(name)
         if not callable(function):
-            return {"missing": True}
-        outcomes: dict[int, Outcome] = {}
-        with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(FirstWords()):
-            late = self._call_all(function, cases, outcomes, allowed)
-        unanswered = Outcome(error=Failure("TimeoutError", "the function ran too long"))
-        answers = [outcomes.get(i, unanswered) for i in range(len(cases))]
-        memory = any(_is_memory(outcome.error) for outcome in answers)
-        return {"facts": _facts(function), "outcomes": answers, "late": late, "memory": memory}
-
-    @staticmethod
-    def _call_all(function, cases, outcomes: dict[int, Outcome], allowed: Time) -> bool:
-        """Fill in `outcomes`, the last cases first: by those the points are counted.
-
-        Then some are called again, and all of them where two answers do not agree.
-        """
-        with contextlib.suppress(TookTooLong), _at_most(allowed):
-            for i in reversed(range(len(cases))):
-                outcomes[i] = _outcome(function, cases[i])
+            return {"over": True}
+        say({"facts": _facts(function)})
+        answered, memory = 0, False
+        with (
+            torch.random.fork_rng(devices=[]),
+            contextlib.redirect_stdout(FirstWords()),
+            contextlib.suppress(TookTooLong),
+            _at_most(allowed),
+        ):
+            for i, case in enumerate(cases):
+                outcome = _outcome(function, case)
+                memory = memory or _is_memory(outcome.error)
+                allowed.speaking = True
+                try:
+                    say({"case": i, "outcome": outcome})
+                except protocol.BrokenMessage as error:  # too large, say: nothing was sent
+                    say({"case": i, "outcome": Outcome(error=_failure(error))})
+                allowed.speaking = False
+                answered += 1
                 if allowed.over:
-                    return True
-            some = {*range(len(cases))[:REPEATED], *range(len(cases))[-REPEATED:]}
-            for again in (some, set(outcomes) - some):
-                for i in again:
-                    if allowed.over:
-                        return False
-                    outcomes[i] = _repeated(function, cases[i], outcomes[i])
-                if all(outcome.repeatable for outcome in outcomes.values()):
                     break
-        return len(outcomes) < len(cases)
+        return {"over": True, "late": answered < len(cases), "memory": memory}
 
     # What IPython's own syntax becomes: %magic, %%magic, !command, name?
 
@@ -245,13 +276,6 @@ def _outcome(function, case: Case) -> Outcome:
         return Outcome(error=_failure(error))
 
 
-def _repeated(function, case: Case, before: Outcome) -> Outcome:
-    """The outcome, with whether another call agrees with it."""
-    if before.error is not None:
-        return before
-    return replace(before, repeatable=identical(before.value, _outcome(function, case).value))
-
-
 def _facts(function) -> Facts:
     try:
         return describe(function)
@@ -274,8 +298,7 @@ def rehearse() -> None:
         signal.signal(number, _alarm)
     session.run_cell("rehearsal", "def double(x):\n    return (2 * x).sum()\n%time 1\n", allowed)
     case = Case("", {"x": torch.ones(2, dtype=torch.float64)}, ("x",))
-    answer = session.sit_exam("double", [case], allowed)
-    protocol.loads(protocol.dumps(answer))
+    session.sit_exam("double", [case], allowed, lambda part: protocol.loads(protocol.dumps(part)))
     linecache.clearcache()
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)

@@ -1,6 +1,7 @@
 """JupyterLab as students get it: opened at a lesson, quiet, and ended with this command."""
 
 import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from rlcourse.errors import UserError
 from rlcourse.lab.lessons import place
 
 # What is switched off for students stands here; `jupyter lab` alone does not read this directory.
@@ -40,6 +42,11 @@ def environment() -> dict[str, str]:
 
 def open_lab(directory: Path, lesson: str, browser: bool = True, port: int = 8888) -> int:
     """Run JupyterLab until it ends; its exit status. Ctrl-C and SIGTERM end it, too."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise UserError(
+            'JupyterLab is not installed: pip install "rlcourse[lab]" brings it, and every other '
+            f"program that opens notebooks will do; the lessons are in {directory}"
+        )
     with _raised_as_interrupts():
         server = subprocess.Popen(command(directory, lesson, browser, port), env=environment())
         try:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -10,11 +11,14 @@ from rlcourse import exercises
 from rlcourse.checks.calling import Facts, call, call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.names import free_names
 from rlcourse.checks.result import CheckFailed, Result
+from rlcourse.checks.shrinking import with_smaller_example
 from rlcourse.errors import UserError
 from rlcourse.student import record
 from rlcourse.student.patience import patience
 
+SLOW = 5.0  # seconds for all the cases: more calls would try the reader's patience
 _hints_shown: dict[str, int] = {}
 
 
@@ -44,10 +48,13 @@ def check(
 
 
 def _examine(fn: Callable, exercise: Exercise, seed: int | None, hidden: bool) -> Result:
-    exam = Exam(exercise, seed, hidden)
+    exam, began = Exam(exercise, seed, hidden), time.monotonic()
     with patience():
         outcomes = call_all(fn, exam.cases)
-    return exam.judge(describe(fn), outcomes)
+        result = exam.judge(describe(fn), outcomes)
+        if time.monotonic() - began > SLOW:
+            return result
+        return with_smaller_example(result, exercise, fn)
 
 
 def _exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:
@@ -80,7 +87,10 @@ def _dependencies(fn: Callable, facts: Facts) -> Iterator[tuple[str, Callable]]:
 
 
 def ready(*functions: Callable) -> bool:
-    """Whether all functions are written; otherwise say which to finish first."""
+    """Whether all functions are written, and there is all that this cell takes from cells above.
+
+    Otherwise say what to do first: a cell above may have been passed over, or stopped half-way.
+    """
     for fn in functions:
         exercise = _exercise_of(fn, None)
         error = call(fn, exercise.draw_cases(seed=0)[0]).error
@@ -88,7 +98,27 @@ def ready(*functions: Callable) -> bool:
             name = exercise.name if error.function in ("", exercise.name) else error.function
             _display(Notice(f"Finish {name} first, then run this cell again."))
             return False
+    if missing := _missing_in_this_cell():
+        _display(
+            Notice(
+                f"There is no `{missing[0]}` yet. A cell above makes it: run that one, and let it "
+                "run to its end, then this one again."
+            )
+        )
+        return False
     return True
+
+
+def _missing_in_this_cell() -> list[str]:
+    """Names that the notebook's running cell reads, and that nobody has defined."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        return []
+    try:
+        needed = free_names(shell.transform_cell(shell.user_ns["In"][-1]))
+    except (SyntaxError, KeyError, IndexError):
+        return []
+    return sorted(needed - shell.user_ns.keys())
 
 
 def hint(fn: Callable | str) -> "Hint":

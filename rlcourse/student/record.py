@@ -12,10 +12,41 @@ from pathlib import Path
 from rlcourse import exercises
 from rlcourse.checks.result import Result, counted
 
+DRIVE = Path("/content/drive/MyDrive")  # Google Drive on Colab, where it was mounted
+KAGGLE = Path("/kaggle/working")  # what Kaggle can keep
+
 
 def home() -> Path:
-    """``$RLCOURSE_HOME``, by default ``~/.rlcourse``."""
-    return Path(os.environ.get("RLCOURSE_HOME") or Path.home() / ".rlcourse")
+    """``$RLCOURSE_HOME``, by default ``~/.rlcourse``; on Colab and Kaggle a place that lasts."""
+    if chosen := os.environ.get("RLCOURSE_HOME"):
+        return Path(chosen)
+    if _on_colab() and DRIVE.is_dir():
+        return DRIVE / "rlcourse"
+    if _on_kaggle():
+        return KAGGLE / ".rlcourse"
+    return Path.home() / ".rlcourse"
+
+
+def _on_colab() -> bool:
+    return "COLAB_RELEASE_TAG" in os.environ or "COLAB_GPU" in os.environ
+
+
+def _on_kaggle() -> bool:
+    return "KAGGLE_KERNEL_RUN_TYPE" in os.environ and KAGGLE.is_dir()
+
+
+def not_kept() -> str:
+    """Why this record may not be there tomorrow, and what helps; "" on a machine of one's own."""
+    if os.environ.get("RLCOURSE_HOME"):
+        return ""
+    if _on_colab() and not DRIVE.is_dir():
+        return (
+            "Colab deletes this record with its machine. To keep it, mount your Drive in a cell "
+            "above all others: `from google.colab import drive; drive.mount('/content/drive')`."
+        )
+    if _on_kaggle():
+        return "Kaggle keeps this record if the notebook's *Persistence* option includes files."
+    return ""
 
 
 def save(result: Result) -> None:
@@ -82,10 +113,11 @@ class Progress:
             lines += [
                 f"  {_sign(entry)} {name}  {_words(entry, points)}" for name, entry, points in rows
             ]
+        lines += filter(None, [not_kept()])
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from rlcourse.checks.html import GREEN, GREY, box
+        from rlcourse.checks.html import GREEN, GREY, box, prose
 
         parts = [f"<strong>{self.done} of {self.total} exercises pass</strong>"]
         for lesson, rows in self.lessons:
@@ -99,6 +131,8 @@ class Progress:
             parts.append(
                 f'<div style="margin-top: .4em">{escape(_title(lesson))}</div><div>{chips}</div>'
             )
+        if note := not_kept():
+            parts.append(f'<div style="margin-top: .4em">{prose(note)}</div>')
         return box("".join(parts), GREEN if self.done == self.total else GREY)
 
 
@@ -119,9 +153,9 @@ def _title(lesson: str) -> str:
 
 
 def _color(entry: dict) -> str:
-    from rlcourse.checks.html import GREEN, GREY, RED
+    from rlcourse.checks.html import GREEN, RED
 
-    return GREEN if entry["passed"] else RED if entry["attempts"] else GREY
+    return GREEN if entry["passed"] else RED if entry["attempts"] else "inherit"
 
 
 def _sign(entry: dict) -> str:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import classroom as room
 
+from rlcourse.grading.limits import Limits
+
 
 @dataclass(frozen=True)
 class Field:
@@ -35,6 +37,10 @@ class Attack:
     status: str | None = None  # the status that the instructor must see; None: any
 
 
+# The course's, by which its cases are drawn. What is asked twice follows from it, and so what an
+# attack by noise earns: the cases asked twice have a loss that is not 0, and so shows the noise.
+SECRET = b"attacks"
+LIMITS, MEMORY = Limits(step=4.0, grace=1.0, submission=60.0), 512 * 2**20
 ATTACKS: list[Attack] = []
 TOTAL = sum(room.POINTS.values())
 

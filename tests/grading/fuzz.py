@@ -26,7 +26,7 @@ from test_markdown import HOSTILE
 from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
 from rlcourse.checks.specs import Spec
 from rlcourse.grading import protocol
-from rlcourse.grading.answers import exam_answer, fields_of
+from rlcourse.grading.answers import LOST, ExamAnswer, ExamInParts, fields_of
 from rlcourse.grading.judging import LessonExam
 from rlcourse.grading.sandbox import Transcript
 from rlcourse.grading.submission import Rejected, parse, rebuild
@@ -96,6 +96,13 @@ def frame(header, body: bytes) -> bytes:
     return struct.pack("<II", len(header), len(body)) + header + body
 
 
+def told(parts: list[dict], cases: int) -> ExamAnswer:
+    exam = ExamInParts(cases)
+    for part in parts:
+        exam.add(part)
+    return exam.answer(LOST)
+
+
 def read_frame(message: bytes) -> None:
     COUNTS["frames"] += 1
     try:
@@ -103,7 +110,9 @@ def read_frame(message: bytes) -> None:
     except protocol.BrokenMessage:
         return
     with suppress(protocol.BrokenMessage):
-        exam_answer(fields_of(value), 2)
+        ExamInParts(2).add(fields_of(value))
+    with suppress(protocol.BrokenMessage):
+        told([{"facts": Facts("f")}, fields_of(value)], 2)
     protocol.loads(protocol.dumps(value))
 
 
@@ -283,9 +292,9 @@ def fuzz_answers(number: int) -> None:
         COUNTS["answers"] += 1
         cases = exam().papers[grade_id].cases
         outcomes = [few[i % len(few)] for i in range(cases)]
-        sent = {"facts": facts, "outcomes": outcomes}
+        sent = [{"facts": facts}, *({"case": i, "outcome": o} for i, o in enumerate(outcomes))]
         try:
-            answer = exam_answer(protocol.loads(protocol.dumps(sent)), cases)
+            answer = told([protocol.loads(protocol.dumps(part)) for part in sent], cases)
         except protocol.BrokenMessage:
             return
         marks = exam().judge(Transcript(exams={grade_id: answer}))

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
-import attacks_on_answers
+import attacks_on_answers  # noqa: F401
 import attacks_on_files  # noqa: F401
+import attacks_on_parts  # noqa: F401
 import classroom as room
 import nbformat
 import pytest
-from attacks import ATTACKS, TOTAL, Field
+from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Field
 
 from rlcourse.grading import Options, grade
-from rlcourse.grading.sandbox import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +70,7 @@ class Battle:
         self.outside.mkdir()
         for path in (root, self.outside):
             path.chmod(0o777)
+        (self.course / ".grading-secret").write_bytes(SECRET)
         secret = self.course / "treasure.txt"
         secret.write_text("HIDDEN-TREASURE")
         self.listener = Listener()
@@ -81,8 +82,7 @@ class Battle:
         for student in NEIGHBORS:
             room.submit(self.course, student, honest)
         self.before = self._state()
-        limits = Limits(step=4.0, grace=1.0, submission=60.0)
-        options = Options(limits=limits, memory=512 * 2**20)
+        options = Options(limits=LIMITS, memory=MEMORY)
         self.warnings: list[str] = []
         warn = self.warnings.append
         with room.servers_watched() as servers:
@@ -120,13 +120,6 @@ def battle(template, tmp_path_factory):
 def test_an_attack_earns_what_it_deserves(battle, student):
     attack, row = STUDENTS[student], battle.rows[student]
     deserved = pytest.approx(attack.deserved)
-    if attack.name.startswith("noise, "):
-        # The secret decides what is drawn and asked again; a loss near 0 shows little noise. So
-        # one case more may agree: an exact share again, and below that of an honest answer.
-        one_more = attack.deserved + attacks_on_answers.HALF / attacks_on_answers.CASES
-        assert one_more < attacks_on_answers.HALF
-        deserved = min((attack.deserved, one_more), key=lambda share: abs(share - row.score))
-        deserved = pytest.approx(deserved)
     assert row.score == deserved, (row, battle.text_of(student)[-3000:])
     in_gradebook = room.grades(battle.course, student)
     assert sum(score or 0 for score in in_gradebook.values()) == deserved
@@ -145,9 +138,9 @@ def test_there_are_attacks_of_every_kind():
     kinds = {attack.kind for attack in ATTACKS}
     assert kinds == {
         "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
-        "metadata", "html", "honest", "claiming", "copies",
+        "metadata", "html", "honest", "claiming", "copies", "parts", "pages", "owners",
     }  # fmt: skip
-    assert len(ATTACKS) >= 40
+    assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 164
 
 
 def test_every_honest_neighbor_gets_the_points_earned(battle):

@@ -1,5 +1,6 @@
 """Two graders at once, a gradebook that somebody else writes to, and what a killed one leaves."""
 
+import gc
 import os
 import sqlite3
 import time
@@ -102,6 +103,19 @@ def test_the_scratch_directory_is_held_and_removed():
         remove_abandoned(directory.parent)
         assert directory.is_dir()
     assert not directory.exists()
+
+
+def test_a_lock_outlives_forks_of_its_holder_that_end(tmp_path):
+    with only_one(tmp_path / "lock", 0, ""):
+        reader = os.fork()
+        if not reader:
+            gc.collect()
+            os._exit(0)
+        os.waitpid(reader, 0)
+        with pytest.raises(UserError, match="held"), only_one(tmp_path / "lock", 0.1, "held"):
+            pass
+    with only_one(tmp_path / "lock", 0, "free again"):
+        pass
 
 
 def test_where_there_are_no_locks_nothing_is_removed_and_grading_goes_on(tmp_path, monkeypatch):

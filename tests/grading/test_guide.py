@@ -50,6 +50,14 @@ class Desk:
         with zipfile.ZipFile(inbox / "submissions.zip", "w") as archive:
             half = json.dumps(room.solved(self.course, room.NAMES[:2]))
             archive.writestr(f"bob_{room.LESSON}.ipynb", half)
+        (inbox / "canvas-export.csv").write_text(
+            f"Student,ID,SIS Login ID,Section,{room.LESSON} (5)\nPoints Possible,,,,\n"
+            '"Lovelace, Ada",1,ada,,\nBob,2,bob,,\n'
+        )
+        (inbox / "worksheet.csv").write_text(
+            "Identifier,Full name,Username,Grade,Feedback comments\n"
+            "Participant 1,Ada,ada,,\nParticipant 2,Bob,bob,,\n"
+        )
 
     def run(self, line: str, cwd: Path | None = None) -> str:
         line = line.replace("/srv/nbgrader/exchange", str(self.exchange))
@@ -149,6 +157,10 @@ def test_feedback_and_export_stand_where_the_guide_says(desk):
     for student in ("ada", "bob", desk.by_exchange):
         assert (desk.course / "feedback" / student / room.LESSON / f"{room.LESSON}.html").is_file()
     assert "ada" in (desk.course / "grades.csv").read_text()
+    assert re.search(
+        r'"Lovelace, Ada",1,ada,,15\n', (desk.course / "grades-canvas.csv").read_text()
+    )
+    assert "Bob,bob,5,5 of " in (desk.course / "grades-moodle.csv").read_text()
     assert len(list((desk.exchange / "rlcourse" / "feedback").glob("*.html"))) == 1
 
 

@@ -9,11 +9,11 @@ import classroom as room
 import pytest
 import torch
 
-from rlcourse.checks.calling import Case
+from rlcourse.checks.calling import Case, Facts
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import worker
+from rlcourse.grading import protocol, worker
 from rlcourse.grading.library import write_library
-from rlcourse.grading.sandbox import Cell, Limits, Sandbox
+from rlcourse.grading.sandbox import Cell, ExamRequest, Limits, Sandbox
 
 CASES = [Case(f"{i}", {"x": torch.tensor(float(i))}) for i in range(12)]
 BURN = "def burn(seconds):\n    end = time.process_time() + seconds\n"
@@ -34,36 +34,29 @@ def session():
 
 
 def sit(session, function, processor=60.0, wall=600.0):
+    """(how it ended, the outcome of each case that was answered)."""
     session.names["f"] = function
-    return session.sit_exam("f", CASES, worker.Time(processor, wall))
+    said: list[dict] = []
+    end = session.sit_exam("f", CASES, worker.Time(processor, wall), said.append)
+    assert end.pop("over") and isinstance(said.pop(0)["facts"], Facts)
+    return end, {part["case"]: part["outcome"] for part in said}
 
 
-def test_a_function_is_called_once_for_each_case_and_again_for_four(session):
+def test_a_function_is_called_once_for_each_question(session):
     seen = []
-    answer = sit(session, lambda x: seen.append(float(x)) or x)
-    assert len(seen) == len(CASES) + 4 and not answer["late"]
-    assert seen[: len(CASES)] == [float(i) for i in reversed(range(len(CASES)))]
-    assert set(seen[len(CASES) :]) == {0.0, 1.0, 10.0, 11.0}
-    assert all(outcome.repeatable for outcome in answer["outcomes"])
+    end, outcomes = sit(session, lambda x: seen.append(float(x)) or x)
+    assert seen == [float(i) for i in range(len(CASES))] == list(outcomes)
+    assert end == {"late": False, "memory": False}
 
 
-def test_where_two_answers_differ_every_case_is_asked_again(session):
-    calls = iter(range(1000))
-    answer = sit(session, lambda x: x + next(calls))
-    assert not any(outcome.repeatable for outcome in answer["outcomes"])
-    assert next(calls) == 2 * len(CASES)
-
-
-def test_what_was_answered_in_time_counts_the_counting_cases_first(session):
+def test_what_was_answered_in_time_counts(session):
     def endless_at_five(x):
         while x == 5:
             pass
         return x
 
-    answer = sit(session, endless_at_five, processor=0.3)
-    assert answer["late"]
-    answered = [i for i, outcome in enumerate(answer["outcomes"]) if outcome.error is None]
-    assert answered == [6, 7, 8, 9, 10, 11]
+    end, outcomes = sit(session, endless_at_five, processor=0.3)
+    assert end["late"] and list(outcomes) == [0, 1, 2, 3, 4]
 
 
 def test_an_answer_that_swallows_the_interruption_is_not_asked_for_more(session):
@@ -75,8 +68,24 @@ def test_an_answer_that_swallows_the_interruption_is_not_asked_for_more(session)
             return x
         return x
 
-    answer = sit(session, deaf, processor=0.3)
-    assert answer["late"] and answer["outcomes"][4].error.type == "TimeoutError"
+    end, outcomes = sit(session, deaf, processor=0.3)
+    assert end["late"] and outcomes[4].error is None and 6 not in outcomes
+
+
+def test_an_answer_that_cannot_be_sent_costs_its_own_case(session):
+    def large(x):
+        return torch.zeros(1).expand(2**40) if x == 5 else x
+
+    session.names["f"] = large
+    said: list[dict] = []
+
+    def say(part):
+        protocol.dumps(part)
+        said.append(part)
+
+    session.sit_exam("f", CASES, worker.Time(60, 600), say)
+    failed = [part["case"] for part in said[1:] if part["outcome"].error]
+    assert failed == [5] and len(said) == 1 + len(CASES)
 
 
 def test_who_only_waits_is_interrupted_however_much_processor_time_is_left(session, monkeypatch):
@@ -105,3 +114,42 @@ def test_a_slow_machine_takes_no_points_and_a_deaf_sleeper_is_killed():
         ("deaf", "timed out"),
         ("hog", "timed out"),
     ]
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    limits = Limits(step=1.0, grace=0.5, submission=60)
+    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
+        root = Path(directory)
+        root.chmod(0o755)
+        write_library(root / "library", [])
+        with Sandbox(root / "library", root / "server", limits=limits) as sandbox:
+            yield sandbox
+
+
+FATAL = {
+    "a crash": "import ctypes; ctypes.string_at(0)",
+    "an exit": "import os; os._exit(0)",
+    "a loop that hears nothing": (
+        "import signal\n    signal.setitimer(signal.ITIMER_PROF, 0)\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0)\n    while True: pass"
+    ),
+    "a forged answer": "import os; os.write(3, bytes(8)); os._exit(0)",
+}
+
+
+@pytest.mark.parametrize("how", FATAL)
+def test_cases_answered_before_the_process_is_lost_count(sandbox, how):
+    """Five of twelve, of a function whose sixth case ends its process; and what follows goes on."""
+    if sys.platform != "linux":
+        pytest.skip("the sandbox is Linux's")
+    source = f"def f(x):\n    if x != 5: return x\n    {FATAL[how]}"
+    order = {"do": "exam", "function": "f", "cases": CASES, **sandbox.limits.seconds}
+    exam = ExamRequest("check_f", protocol.dumps(order), len(CASES))
+    transcript = sandbox.run([Cell("f", source), exam, Cell("next", "print('on')")])
+    answer = transcript.exams["check_f"]
+    values = [None if outcome.error else float(outcome.value) for outcome in answer.outcomes]
+    assert values == [0, 1, 2, 3, 4] + [None] * 7
+    assert {outcome.error.type for outcome in answer.outcomes[5:]} == {"NoAnswer"}
+    assert [incident.where for incident in transcript.incidents] == ["check_f"]
+    assert transcript.cells["next"].printed == "on\n"

@@ -3,9 +3,16 @@
 import classroom as room
 import pytest
 from nbconvert.filters.highlight import Highlight2HTML
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from rlcourse.grading.reading import LONGEST_LINE, LONGEST_SHOWN, MOST_SHOWN, shorten
+from rlcourse.grading.gradebook import read_receipt
+from rlcourse.grading.reading import (
+    LONGEST_LINE,
+    LONGEST_SHOWN,
+    MOST_SHOWN,
+    MOST_WRITTEN,
+    shorten,
+)
 
 
 @pytest.mark.parametrize("piece", ["a.", "@", "%", "a?", "{", "(", "in ", "a?\n", "f'{"])
@@ -28,3 +35,19 @@ def test_many_cells_share_one_limit_and_what_people_write_stays(template):
     before = [cell.source for cell in solved.cells]
     shorten(solved)
     assert [cell.source for cell in solved.cells] == before
+
+
+def test_of_markdown_only_what_students_wrote_is_bounded():
+    theirs = {"rlcourse": {"added": True}}
+    cells = [new_markdown_cell("<" * 20_000, metadata=theirs) for _ in range(50)]
+    notebook = new_notebook(cells=[new_markdown_cell("x" * 2 * MOST_WRITTEN), *cells])
+    shorten(notebook)
+    lesson, *written = [len(cell.source) for cell in notebook.cells]
+    assert lesson == 2 * MOST_WRITTEN and written[:20] == [20_000] * 20
+    assert sum(written) < MOST_WRITTEN + 50 * 100
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"metadata": {"rlcourse_grading": 7}}'])
+def test_whatever_plain_nbgrader_left_holds_no_receipt_and_ends_no_batch(tmp_path, text):
+    (tmp_path / "a.ipynb").write_text(text)
+    assert read_receipt(tmp_path / "a.ipynb", b"secret") is None

@@ -1,0 +1,206 @@
+"""Submissions that lie in the middle of an answer, and that strain whoever shows them.
+
+An exam is answered case by case, and what was answered before a process is lost counts. So a lie
+may come as a part of an answer; and what is lost may be lost on purpose, where it would be wrong.
+"""
+# Each attack stands as compactly as it can.
+# fmt: off
+
+import copy
+import json
+
+import classroom as room
+from attacks import SECRET, TOTAL, code, every
+from attacks_by_file import bytes_of, handed_in
+from attacks_by_force import CHANNEL
+
+from rlcourse.checks.exam import PARTIAL_CREDIT, Exam
+from rlcourse.exercises import get
+from rlcourse.grading.judging import _seed
+from rlcourse.grading.paper import Paper
+
+PARTS = CHANNEL + """
+def outcome(value=0.5):
+    return {"record": "Outcome", "fields": [["value", value], ["gradients", {"dict": []}]]}
+def part(**fields):
+    channel.sendall(message({"dict": [[name, value] for name, value in fields.items()]}))
+facts = {"record": "Facts", "fields": [["name", "score_function"]]}
+"""
+ONCE = "global said\nif 'said' in globals(): return 0.5\nsaid = True\n"
+
+
+def lying(name: str, body: str, status: str | None = "died", deserved=0.0) -> None:
+    """An attack by what the first function sends, when it is called first."""
+    source = ONCE + body + "\nreturn 0.5"
+    code(name, "parts", PARTS, deserved, status, score_function=every(source)["score_function"])
+
+
+lying("every case answered in the first call",
+      "for i in range(22): part(case=i, outcome=outcome())")
+lying("one case answered twice", "part(case=3, outcome=outcome()); part(case=3, outcome=outcome())")
+lying("a case that there is not", "part(case=1000000, outcome=outcome())")
+lying("a case before the first", "part(case=-1, outcome=outcome())")
+lying("a case that is no number", "part(case='0', outcome=outcome())")
+lying("a case that is a list", "part(case={'list': [0]}, outcome=outcome())")
+lying("a case that is true", "part(case=True, outcome=outcome())")
+lying("other facts, in the middle", "part(facts=facts)")
+lying("over in the first call", "part(over=True)")
+lying("over, with points", "part(over=True, points=99.0, passed=True, score=1.0)")
+lying("an outcome that is none", "part(case=5, outcome=5)")
+lying("an outcome of a case, and its end", "part(case=5, outcome=outcome()); os._exit(0)")
+code("a thread that answers for every function", "parts", PARTS + """
+import threading, time
+def answer():
+    for i in range(100000): part(case=i % 22, outcome=outcome()); time.sleep(0.001)
+threading.Thread(target=answer, daemon=True).start()
+time.sleep(0.1)
+""", status="died")
+
+
+def until(name: str, calls: int, end: str) -> dict[str, str]:
+    """The solution, which ends its process in the call after so many."""
+    inner = room.solution(name).replace(f"def {name}(", "def right(")
+    return {name: f"calls = 0\n{inner}\ndef {name}(*args, **kwargs):\n    global calls\n"
+                  f"    calls += 1\n    if calls > {calls}: {end}\n"
+                  f"    return right(*args, **kwargs)"}
+
+
+def answered(name: str, calls: int) -> float:
+    """Its points when so many questions are answered, and rightly: the share of what counts."""
+    visible, hidden = (
+        Exam(get(name), _seed(SECRET, name, which), which == "hidden").cases
+        for which in ("visible", "hidden")
+    )
+    order = Paper.draw((visible, hidden), _seed(SECRET, f"check_{name}", "order")).order
+    known = {i - len(visible) for i in order[:calls] if i >= len(visible)}
+    assert not all(hidden[i].edge for i in range(len(hidden)) if i not in known)
+    return PARTIAL_CREDIT * len(known) / len(hidden) * room.POINTS[name]
+
+
+for how, end, status in (
+    ("an exit", "import os; os._exit(0)", "died"),
+    ("a crash", "import ctypes; ctypes.string_at(0)", "died"),
+    ("a loop", "\n        while True: pass", "timed out"),
+    ("a sleep", "import time; time.sleep(10**6)", "timed out"),
+):
+    code(f"ten right answers, then {how}", "parts", "", answered("exact_policy_gradient", 10),
+         status, **until("exact_policy_gradient", 10, end))
+
+# What whoever shows a notebook would choke on
+
+for name, text in {
+    "environments that begin": "\\begin{a}" * 2000,
+    "environments that begin, of a known kind": "\\begin{align}" * 1500,
+    "dollars without end": "$a$$" * 5000,
+    "lists in lists": "\n".join("  " * i + "- a" for i in range(140)),
+    "quotes in quotes": ">" * 19_000 + " a",
+    "brackets that never close": "[" * 10_000 + "](",
+    "links in links": "[a](" * 4000 + ")" * 4000,
+    "emphasis that never closes": "*a_" * 6000,
+    "fences of all lengths": " ".join("`" * i for i in range(190)),
+    "comments that never close": "<!--" * 4000,
+    "entities": "&amp;&#0;&" * 1500,
+    "a table of two thousand columns": "|a" * 2000 + "\n" + "|-" * 2000 + "\n" + "|b" * 2000,
+    "references to themselves": "[a]: [a]\n\n" * 1500 + "[a]" * 1000,
+    "a heading of every kind": "#\n=\n-\n" * 3000,
+}.items():
+    @handed_in(name, "pages", "graded", deserved=TOTAL)
+    def _page(field, path, text=text):
+        return room.with_markdown(field.perfect, text)
+
+
+@handed_in("a book in added cells", "pages", "graded", deserved=TOTAL)
+def _book(field, path):
+    notebook = copy.deepcopy(field.perfect)
+    notebook.cells += [room.new_markdown_cell("<" * 15_000) for _ in range(60)]
+    return notebook
+
+
+@handed_in("outputs nested in lists", "pages", "graded", deserved=TOTAL)
+def _deep_outputs(field, path):
+    text = bytes_of(field.perfect).decode()
+    return text.replace('"outputs": []', '"outputs": ' + "[" * 300 + "]" * 300).encode()
+
+
+# Owners, leases, programs in memory
+
+code("a program kept in memory", "owners", """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for number, name in ((319, "memfd_create"), (322, "execveat"), (425, "io_uring_setup"),
+                     (321, "bpf"), (298, "perf_event_open"), (323, "userfaultfd"),
+                     (250, "keyctl"), (29, "shmget"), (240, "mq_open"), (428, "open_tree")):
+    if libc.syscall(number, 0, 0, 0, 0, 0) >= 0: print("LEAK", name)
+""")
+code("modes, owners and times of what can be read", "owners", """
+import os, sysconfig
+for path in (__import__("rlcourse").__file__, sysconfig.get_path("stdlib"), "/dev/null", "/"):
+    for name, change in (("chmod", lambda: os.chmod(path, 0o777)),
+                         ("chown", lambda: os.chown(path, os.getuid(), -1)),
+                         ("utime", lambda: os.utime(path, (1, 1))),
+                         ("setxattr", lambda: os.setxattr(path, "user.a", b"b"))):
+        try: change(); print("LEAK", name, path)
+        except OSError: pass
+""")
+code("leases and owners of descriptors", "owners", """
+import fcntl, os
+for pid in (1, 2, os.getppid(), -1):
+    reads, writes = os.pipe()
+    for how, value in ((fcntl.F_SETOWN, pid), (10, 9), (1024, fcntl.F_RDLCK)):
+        try: fcntl.fcntl(reads, how, value)
+        except OSError: pass
+    os.set_blocking(reads, False); os.write(writes, b"x")
+try: fcntl.fcntl(os.open(__import__("rlcourse").__file__, os.O_RDONLY), 1024, fcntl.F_RDLCK)
+except OSError as error: print(type(error).__name__)
+""", status="graded")
+code("the schedule of everybody", "owners", """
+import os
+for pid in range(0, 40):
+    for change in (lambda: os.sched_setaffinity(pid, {0}), lambda: os.setpriority(0, pid, 19),
+                   lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))):
+        try: change()
+        except OSError: pass
+""", status="graded")
+
+
+# Honest ones that look strange
+
+@handed_in("a file that a browser named .IPYNB", "honest", "graded", deserved=TOTAL)
+def _capitals(field, path):
+    path.unlink()
+    path.with_suffix(".IPYNB").write_bytes(bytes_of(field.perfect))
+
+
+@handed_in("notebook format 3", "honest", "graded", deserved=TOTAL)
+def _format_3(field, path):
+    notebook = json.loads(bytes_of(field.perfect))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["input"] = cell.pop("source")
+    notebook["worksheets"] = [{"cells": notebook.pop("cells")}]
+    return notebook | {"nbformat": 3, "nbformat_minor": 0}
+
+
+@handed_in("two answers in one cell", "honest", "graded", deserved=TOTAL)
+def _together(field, path):
+    first, second = room.NAMES[:2]
+    both = f"{room.solution(first)}\n\n\n{room.solution(second)}"
+    blank = room.cell_of(field.blank, second).source
+    return room.with_answers(field.perfect, **{first: both, second: blank})
+
+
+@handed_in("a helper in a check's cell", "honest", "graded", deserved=TOTAL)
+def _helper(field, path):
+    helper = "def chosen(logits): return logits.softmax(-1)\ncheck(score_function)"
+    uses = ("def exact_policy_gradient(logits, rewards):\n"
+            "    p = chosen(logits)\n    return p * (rewards - p @ rewards)")
+    return room.with_answers(
+        field.perfect, check_score_function=helper, exact_policy_gradient=uses)
+
+
+@handed_in("outputs of 25 MiB", "honest", "graded", deserved=TOTAL)
+def _outputs(field, path):
+    text = bytes_of(field.perfect).decode()
+    data = {"image/png": "A" * 25 * 2**20}
+    picture = {"output_type": "display_data", "metadata": {}, "data": data}
+    return text.replace('"outputs": []', f'"outputs": [{json.dumps(picture)}]', 1).encode()
