@@ -2,6 +2,8 @@
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run every test
 # make lint   style, format and types
+# make site   build the lessons, the guides and the reference as web pages, in build/site/html
+# make attacks   what each attack on the grader deserves and gets; ARGS=--plain: and from plain nbgrader
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
@@ -17,7 +19,7 @@ TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy trainin
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test test-perturbed lint build bench clean
+.PHONY: lab demo test test-perturbed lint build bench attacks site clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -42,8 +44,17 @@ lint: $(VENV)/.test
 build: $(VENV)/.course
 	@$(BIN)/rlcourse build --execute
 
+site: $(VENV)/.site
+	@rm -rf build/site
+	@$(BIN)/python course/site/pages.py build/site/pages build/site/extra
+	@$(BIN)/python -m sphinx -q -W --keep-going -c course/site build/site/pages build/site/html
+	@echo "open build/site/html/index.html"
+
 bench: $(VENV)/.test
 	@for bench in tests/benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
+
+attacks: $(VENV)/.test
+	@$(BIN)/python tests/benchmarks/attack_table.py $(ARGS)
 
 clean:
 	rm -rf $(VENV)
@@ -53,7 +64,11 @@ $(VENV)/.course: pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("rlcourse needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'
 	@$(PYTHON) -m venv $(VENV) || { echo "no virtual environment could be made; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "installing rlcourse into $(VENV) (a few minutes the first time)"
-	@$(PIP) -e .
+	@$(PIP) -e ".[lab,grade]"
+	@touch $@
+
+$(VENV)/.site: $(VENV)/.course
+	@$(PIP) -e ".[site]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.course

@@ -15,9 +15,12 @@ from typing import Annotated
 import typer
 
 from rlcourse.commands import Commands
-from rlcourse.errors import UserError
+from rlcourse.doctor import doctor
+from rlcourse.errors import UserError, needing
 from rlcourse.evaluation.commands import compare
+from rlcourse.grading.commands import complete, grade, grades, verify
 from rlcourse.lab.commands import lab, lessons
+from rlcourse.training.commands import diagnose
 
 app = typer.Typer(
     cls=Commands,
@@ -84,17 +87,23 @@ def prove(
             min=1, help="Instead, check so many random changes of the right answers each; try 200."
         ),
     ] = None,
+    pairs: Annotated[
+        bool,
+        typer.Option("--pairs", help="Instead, make two and three known mistakes at once."),
+    ] = False,
     equivalent: Annotated[
         bool, typer.Option("--equivalent", help="List the mutants that no case tells apart, too.")
     ] = False,
 ) -> None:
     """Prove the checks: every right answer passes, every known mistake is named as itself."""
     from rlcourse import exercises
-    from rlcourse.checks import mutation, proof
+    from rlcourse.checks import mutation, proof, proof_of_several
 
     chosen = [exercises.get(name) for name in names] if names else exercises.all()
     if mutants:
         holds = mutation.report(chosen, mutants, equivalent)
+    elif pairs:
+        holds = proof_of_several.report(chosen, range(seeds))
     else:
         holds = proof.report(chosen, range(seeds))
     raise typer.Exit(0 if holds else 1)
@@ -183,6 +192,23 @@ def plan(
     print(json.dumps(found.to_dict(price), indent=2) if as_json else plan_table(found, price))
 
 
+@app.command("gpu-check")
+def gpu_check(
+    device: Annotated[str | None, typer.Option(help="Such as cuda:1 [default: the best].")] = None,
+    minutes: Annotated[float, typer.Option(min=0, help="No part begins after these.")] = 20,
+    tiny: Annotated[bool, typer.Option("--tiny", help="Small shapes, to try the command.")] = False,
+) -> None:
+    """Say what a GPU makes of the course: parity with the CPU, tokens/s, seconds, memory."""
+    from rlcourse.planning.gpu_check import Check
+    from rlcourse.policy.loading import choose_device
+
+    check = Check(choose_device(device), tiny)
+    if check.device.type == "cpu" and not tiny:
+        raise UserError("there is no GPU to check: add --tiny to try the command on the CPU")
+    if not check.run(minutes):
+        raise UserError(f"not everything works on {check.device}: the lines with FAILED say what")
+
+
 @app.command()
 def evaluate(
     policy: Annotated[str, typer.Option(help='"tiny", or a Hugging Face name or path.')] = "tiny",
@@ -223,7 +249,7 @@ def evaluate(
     """
     from rlcourse.evaluation import evaluate_policy, evaluation_table
     from rlcourse.policy import Policy
-    from rlcourse.tasks import EXTRACTORS, format_reward, load_task
+    from rlcourse.tasks import EXTRACTORS, format_reward, load_task, strict_format_reward
 
     if resume and out is None:
         raise UserError("--resume needs --out, the directory of the evaluation to go on with")
@@ -231,6 +257,7 @@ def evaluate(
         raise UserError(f"--extract {extract} is unknown: choose one of {', '.join(EXTRACTORS)}")
     drawn = {"evaluation_size": problems} if task == "word_problems" else {}
     chosen = load_task(task, data=data, seed=seed, **drawn)
+    judge = strict_format_reward if extract == "strict_tagged" else format_reward
     evaluation = evaluate_policy(
         Policy.load(policy, device=device, dtype=dtype),
         chosen.evaluation[:problems],
@@ -238,7 +265,7 @@ def evaluate(
         temperature,
         max_tokens,
         extract=EXTRACTORS[extract] if extract else chosen.extract,
-        format_reward=format_reward if form or extract == "tagged" else None,
+        format_reward=judge if form or extract in ("tagged", "strict_tagged") else None,
         system=system,
         top_k=top_k,
         top_p=top_p,
@@ -273,6 +300,9 @@ def report(
     print(write_report(runs, out, Recipe().to_dict()))
 
 
+app.command()(diagnose)
+
+
 @app.command()
 def build(
     lessons: Annotated[list[str] | None, typer.Argument(help="Lessons [default: all].")] = None,
@@ -285,67 +315,17 @@ def build(
     ] = False,
 ) -> None:
     """Build notebooks/ and solutions/ from course/lessons/ and the library."""
-    from rlcourse.authoring import build
+    with needing("grade", "building lessons"):
+        from rlcourse.authoring import build
 
-    for built in build(lessons or None, execute=execute, check=check, force=force):
-        print(built)
+        for built in build(lessons or None, execute=execute, check=check, force=force):
+            print(built)
 
 
-@app.command()
-def grade(
-    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
-    submitted: Annotated[
-        Path | None, typer.Option(help="STUDENT/LESSON/LESSON.ipynb [default: the course's].")
-    ] = None,
-    student: Annotated[str | None, typer.Option(help="Grade this one only.")] = None,
-    course: Annotated[
-        Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also what was graded before.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse where an isolation layer is missing.")
-    ] = False,
-    allow_weak_isolation: Annotated[
-        bool,
-        typer.Option(
-            "--allow-weak-isolation",
-            help="Grade also where student code can read your files or reach your processes.",
-        ),
-    ] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Submissions at a time [default: one per core].")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """Grade a lesson's submissions into nbgrader's gradebook; student code runs isolated."""
-    from tqdm import tqdm
-
-    from rlcourse.grading import Options
-    from rlcourse.grading import grade as grade_lesson
-
-    options = {"unit": "submission", "disable": as_json, "leave": False, "smoothing": 0}
-    with tqdm(desc="grade", **options) as bar:
-
-        def advance(row, count):
-            bar.total = count
-            bar.initial += row.before  # the estimate is of what is graded now
-            bar.update()
-
-        report = grade_lesson(
-            lesson,
-            submitted,
-            student,
-            course=course,
-            options=Options(
-                force=force,
-                strict=strict,
-                allow_weak_isolation=allow_weak_isolation,
-                jobs=jobs,
-            ),
-            on_row=None if as_json else advance,
-            on_warning=lambda text: print(f"rlcourse: WARNING: {text}", file=sys.stderr),
-        )
-    print(json.dumps(report.as_json(), indent=2) if as_json else report)
+app.command()(grade)
+app.command()(grades)
+app.command()(complete)
+app.command()(verify)
 
 
 @app.command()
@@ -361,26 +341,7 @@ def demo() -> None:
     print(check_notebook(sample))
 
 
-@app.command()
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """Say what this machine has, what is missing and how to get it."""
-    from dataclasses import asdict
-
-    from rlcourse.doctor import examine
-
-    findings = examine()
-    if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        for finding in findings:
-            mark = {"ok": "✓", "absent": "–", "missing": "✗"}[finding.state]
-            advice = f"   {finding.advice}" if finding.advice else ""
-            print(f"{mark} {finding.name:16} {finding.found}{advice}")
-    missing = [finding.name for finding in findings if finding.state == "missing"]
-    if missing:
-        raise UserError(f"not ready: {', '.join(missing)}; the lines marked ✗ say what to do")
+app.command()(doctor)
 
 
 if __name__ == "__main__":

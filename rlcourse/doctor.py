@@ -1,15 +1,20 @@
 """What this machine has, what the course needs, and how to get what is missing."""
 
 import importlib.metadata
+import json
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from packaging.requirements import Requirement
+
+from rlcourse.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -120,3 +125,20 @@ def _isolation() -> Iterator[Finding]:
         else:
             reason = found.missing.get(name, "not tried")
             yield Finding("isolation", name, "absent", reason, f"for grading: {ADVICE[name]}")
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Say what this machine has, what is missing and how to get it."""
+    findings = examine()
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = {"ok": "✓", "absent": "–", "missing": "✗"}[finding.state]
+            advice = f"   {finding.advice}" if finding.advice else ""
+            print(f"{mark} {finding.name:16} {finding.found}{advice}")
+    missing = [finding.name for finding in findings if finding.state == "missing"]
+    if missing:
+        raise UserError(f"not ready: {', '.join(missing)}; the lines marked ✗ say what to do")

@@ -1,5 +1,8 @@
 """The one kind of failure that a user sees without a traceback."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UserError(Exception):
     """Something the user can mend. The message is one sentence that says what to do.
@@ -12,3 +15,22 @@ class UserError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: IPython asks for it, and has forty lines without."""
         return [f"rlcourse: {self}"]
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Iterator[None]:
+    """Within it, a package that is not there is asked for: by the extra of rlcourse that has it.
+
+    Raises:
+        UserError: `what` needs a package that is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "rlcourse"):
+            raise
+        raise UserError(
+            f'{what} needs {missing}, which is not installed: pip install "rlcourse[{extra}]", or '
+            f'in a clone pip install -e ".[{extra}]"'
+        ) from None

@@ -65,20 +65,27 @@ def in_use(directory: Path | None) -> Iterator[None]:
 def hold(directory: Path) -> FileLock:
     """A lock on `directory` that keeps other processes out until it is released or forgotten.
 
-    The system lets go of it when the process ends, however it ends.
-
     Raises:
         UserError: another process holds it.
     """
-    lock = FileLock(directory / f"{TEMPORARY}lock", blocking=False)
+    busy = f"{directory} is in use by another process: wait until it ends, or stop it"
     with write_errors_explained(directory):
-        try:
-            lock.acquire()
-        except Timeout:
-            raise UserError(
-                f"{directory} is in use by another process: wait until it ends, or stop it"
-            ) from None
-    return lock
+        return lock(directory / f"{TEMPORARY}lock", busy)
+
+
+def lock(path: Path, busy: str, seconds: float = 0.0) -> FileLock:
+    """Take the lock `path`; the system lets go of it when this process ends, however it ends.
+
+    Raises:
+        UserError: another one holds it for so many seconds; `busy` is what it says.
+        OSError: it cannot be written, or the file system has no locks.
+    """
+    try:
+        taken = FileLock(path, timeout=seconds)
+        taken.acquire(poll_interval=0.02)
+    except Timeout:
+        raise UserError(busy) from None
+    return taken
 
 
 def write_text(path: Path, text: str) -> None:
@@ -96,9 +103,9 @@ def write_text(path: Path, text: str) -> None:
             raise
 
 
-def write_json(path: Path, value) -> None:
-    """`write_text` of `value` as indented JSON."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+def write_json(path: Path, value, indent: int | None = 2) -> None:
+    """`write_text` of `value` as JSON, indented for people to read unless `indent` is None."""
+    write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 
 def write_directory(path: Path, fill: Callable[[Path], None]) -> None:

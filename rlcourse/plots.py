@@ -1,39 +1,52 @@
 """One look for every picture of the course: labelled, color-blind safe, readable at half size."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
+from matplotlib.colors import to_rgb
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
+
+from rlcourse import pictures
 
 # Okabe and Ito's palette: distinct for every common form of color blindness, and in print.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = COLORS
 
+# Inches of a panel by how many stand side by side: each can be read alone, across a phone.
+WIDTHS = {1: 5.8, 2: 4.4, 3: 3.5, 4: 3.5}
+HEIGHT = 3.5
+SHADE = 0.7  # of a curve's color, for the words beside it
+
 
 def use_style() -> None:
-    """Set matplotlib's defaults to the course's style. Every lesson's first cell calls it."""
+    """Set matplotlib's defaults to the course's style. Every lesson's first cell calls it.
+
+    In a notebook figures are shown with a description, for light pages and dark ones.
+    """
     mpl.rcParams.update(
         {
             "axes.grid": True,
-            "axes.labelsize": 12,
+            "axes.labelsize": 11,
             "axes.prop_cycle": plt.cycler(color=COLORS),
             "axes.spines.right": False,
             "axes.spines.top": False,
             "axes.titlelocation": "left",
-            "axes.titlesize": 12,
+            "axes.titlesize": 11,
             "figure.constrained_layout.use": True,
-            "figure.dpi": 110,
+            "figure.dpi": 120,
             "figure.facecolor": "white",
-            "figure.figsize": (7, 3.6),
+            "figure.figsize": (WIDTHS[1], HEIGHT),
             "font.size": 11,
             "grid.alpha": 0.25,
             "legend.frameon": False,
             "lines.linewidth": 2,
         }
     )
+    pictures.show_described()
 
 
 def smooth(values: Sequence[float], span: int = 10) -> Tensor:
@@ -89,12 +102,46 @@ def held_out(ax, runs, label: str, color: str | None = None, per_step: int = 1):
 def count_in_integers(ax) -> None:
     """No half steps on a linear x axis."""
     if ax.get_xscale() == "linear":
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, steps=[1, 2, 5, 10]))
+
+
+def label_curves(ax) -> None:
+    """Write each curve's label at its right end, in a darker shade of its color; no legend then.
+
+    For a few curves whose ends can be told apart. Call it last, when the limits are set.
+    """
+    lines = [line for line in ax.lines if not line.get_label().startswith("_")]
+    ax.figure.draw_without_rendering()
+    size = mpl.rcParams["font.size"]
+    pixels = ax.figure.dpi / 72  # of a point
+    ends = [(line.get_xdata()[-1], float(line.get_ydata()[-1])) for line in lines]
+    heights = [ax.transData.transform(end)[1] / pixels for end in ends]
+    for line, end, height, place in zip(lines, ends, heights, _apart(heights, size), strict=True):
+        ax.annotate(
+            line.get_label(),
+            end,
+            (6, place - height),
+            textcoords="offset points",
+            va="center",
+            color=[SHADE * part for part in to_rgb(line.get_color())],
+            annotation_clip=False,
+        )
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """The places, moved as little as it takes for no two to be nearer than `gap`."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    moved = [places[i] for i in order]
+    for _ in range(200):
+        for i, (below, above) in enumerate(pairwise(moved)):
+            push = max(0.0, gap - (above - below)) / 2
+            moved[i], moved[i + 1] = below - push, above + push
+    return [moved[order.index(i)] for i in range(len(places))]
 
 
 def figure(columns: int = 1, xlabel: str = "", ylabel: str = "", title: str = ""):
     """A figure with one or more axes side by side; labels go to the first (or only) one."""
-    fig, axes = plt.subplots(1, columns, figsize=(7 if columns == 1 else 4.6 * columns, 3.6))
+    fig, axes = plt.subplots(1, columns, figsize=(columns * WIDTHS[columns], HEIGHT))
     first = axes if columns == 1 else axes[0]
     first.set(xlabel=xlabel, ylabel=ylabel, title=title)
     return fig, axes

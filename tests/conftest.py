@@ -22,7 +22,15 @@ def pytest_addoption(parser):
         help="add noise to weights and shift every seed, see tests/perturbation.py",
     )
     parser.addoption(
+        "--every-page", action="store_true", help="look at every page of the site, not at two"
+    )
+    parser.addoption(
         "--seeds", type=int, default=1, metavar="N", help="prove every exercise on N seeds"
+    )
+    parser.addoption(
+        "--lessons-on-a-gpu",
+        action="store_true",
+        help="run every lesson's solution with its policy on the pretended GPU, see tests/gpu",
     )
 
 

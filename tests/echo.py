@@ -48,3 +48,8 @@ def echo_recipe(algorithm: str = "grpo", **changes) -> Recipe:
     values = {"steps": 4, "prompts_per_step": 5, "group_size": 4, "max_tokens": 8, "lr": 3e-3}
     values |= {"eval_problems": 10, "eval_samples": 4, "checkpoint_every": 2, "device": "cpu"}
     return Recipe(algorithm=algorithm, **(values | changes))
+
+
+def by_length(completions) -> torch.Tensor:
+    """A reward that a policy which knows nothing earns now and then."""
+    return torch.tensor([float(len(text) % 3 == 0) for text in completions])

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -81,3 +82,38 @@ def test_one_is_singular(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
     text = said("progress")
     assert "not begun, 1 point\n" in text and not re.search(r"\b1 (points|attempts)", text)
+
+
+def test_what_needs_an_extra_names_it(monkeypatch):
+    """Without nbgrader, as where only the lessons are installed, and without JupyterLab."""
+    from rlcourse.errors import UserError, needing
+    from rlcourse.lab import jupyter
+
+    advice = r'pip install "rlcourse\[grade\]"'
+    for module in ("nbgrader", "nbgrader.api"):
+        with (
+            pytest.raises(UserError, match=f"grading needs nbgrader.*{advice}"),
+            needing("grade", "grading"),
+        ):
+            raise ModuleNotFoundError(name=module)
+    with pytest.raises(ModuleNotFoundError), needing("grade", "grading"):
+        raise ModuleNotFoundError(name="rlcourse.nothing")  # a mistake of ours
+    monkeypatch.setattr(jupyter.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"rlcourse\[lab\].*the lessons are in mine"):
+        jupyter.open_lab(Path("mine"), "02_policy_gradient")
+
+
+WITHOUT = """
+import sys
+for name in ("nbgrader", "jupyterlab", "jupytext", "markdown_it", "cryptography", "ipywidgets"):
+    sys.modules[name] = None  # an import of it fails
+from rlcourse.authoring import check_notebook, write_sample_submission
+from rlcourse import check, progress, ready
+from rlcourse.training import inspect_rollouts, train
+import rlcourse.cli, rlcourse.plots
+"""
+
+
+def test_lessons_checks_and_training_need_no_extra():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

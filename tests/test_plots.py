@@ -50,3 +50,28 @@ def test_steps_are_never_halved():
     fig.canvas.draw()
     assert all(tick == int(tick) for tick in ax.get_xticks())
     plt.close(fig)
+
+
+@pytest.mark.parametrize("places", [[1.0, 30.0, 60.0], [5.0, 5.1, 5.2], [9.0, 1.0, 8.0, 8.5, 40.0]])
+def test_labels_at_curves_never_overlap_and_keep_their_order(places):
+    moved = plots._apart(places, gap=10)
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    assert sorted(range(len(moved)), key=lambda i: moved[i]) == order
+    steps = torch.tensor([moved[i] for i in order]).diff()
+    assert steps.min() > 9.9
+    if min(torch.tensor(sorted(places)).diff()) > 10:
+        assert moved == places
+
+
+def test_labels_stand_at_the_ends_of_their_curves():
+    fig, ax = plots.figure(ylabel="share")
+    for name, end in (("low", 0.1), ("high", 0.9)):
+        ax.plot([0, 1], [0.5, end], label=name)
+    plots.label_curves(ax)
+    fig.draw_without_rendering()
+    place = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    for name, end in (("low", 0.1), ("high", 0.9)):
+        x, y = ax.transData.transform((1, end))
+        assert place[name].x0 > x and place[name].y0 < y < place[name].y1
+    assert not ax.get_legend()
+    plt.close(fig)

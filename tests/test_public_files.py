@@ -1,5 +1,6 @@
 """Workflows, templates and texts for strangers: that they can be read, and say what is so."""
 
+import json
 import re
 import subprocess
 import sys
@@ -65,6 +66,16 @@ def test_issue_forms_are_complete(path):
     asked = [item for item in form["body"] if item["type"] != "markdown"]
     assert all(item["attributes"]["label"] for item in asked)
     assert len({item["id"] for item in asked}) == len(asked) > 0
+
+
+def test_the_dev_container_sets_up_what_make_does_and_keeps_progress():
+    lines = text(".devcontainer/devcontainer.json").splitlines()
+    container = json.loads("\n".join(line for line in lines if not line.startswith("//")))
+    assert re.fullmatch(r"python:3\.\d+-\w+", container["image"])
+    assert re.search(r"^\$\(VENV\)/\.course:", text("Makefile"), re.MULTILINE)
+    assert "make .venv/.course" in container["postCreateCommand"]
+    place = container["containerEnv"]["RLCOURSE_HOME"]  # a rebuilt container has a new home
+    assert place.startswith("${containerWorkspaceFolder}/my-lessons/")
 
 
 def test_pre_commit_has_the_ruff_of_the_lock():

@@ -110,6 +110,14 @@ def _wait_until_up(server: subprocess.Popen, url: str, log: Path) -> None:
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
 
 
+def _end_kernels(base: str, token: str) -> None:
+    with urllib.request.urlopen(f"{base}/api/sessions?{token}") as answer:
+        sessions = json.load(answer)
+    for session in sessions:
+        address = f"{base}/api/sessions/{session['id']}?{token}"
+        urllib.request.urlopen(urllib.request.Request(address, method="DELETE")).close()
+
+
 @contextmanager
 def browser_page() -> Iterator[Page]:
     with sync_playwright() as playwright:
@@ -126,6 +134,7 @@ class Notebook:
     def __init__(self, page: Page, lab_url: str, path: str):
         self.page = page
         base, _, token = lab_url.partition("?")
+        _end_kernels(base.removesuffix("/lab"), token)  # of notebooks that tests are done with
         page.goto(f"{base}/tree/{path}?{token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
         self._wait_until_idle()

@@ -1,13 +1,16 @@
-"""The attack suite against plain nbgrader, for comparison: points earned without solving anything.
+"""The table of attacks: what each deserves, what `rlcourse grade` gives, what plain nbgrader gives.
 
-    python tests/benchmarks/attacks_on_plain_nbgrader.py            # as root, on a machine to spare
-    python tests/benchmarks/attacks_on_plain_nbgrader.py patching   # one kind
+    make attacks                          # ours, some minutes
+    make attacks ARGS=--plain             # as root, on a machine to spare: hours
+    make attacks ARGS="--plain patching"  # one kind
 
-Plain nbgrader runs student code as the instructor. So each attack gets a throw-away system: mount,
-PID and network namespaces, and an overlay in memory over the root directory. Attacks that would
-use up the machine are not run.
+Ours are graded in one batch. Plain nbgrader runs student code as the instructor, so there each
+attack gets a throw-away system: mount, PID and network namespaces, and an overlay in memory over
+the root directory. Attacks that would use up the machine are not run by it. Ends with 1 if ours
+gives anything but what is deserved, or lets anything be seen.
 """
 
+import argparse
 import contextlib
 import os
 import re
@@ -23,14 +26,16 @@ import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
 import attacks_on_answers  # noqa: F401
 import attacks_on_files  # noqa: F401
+import attacks_on_parts  # noqa: F401
 import classroom as room
 import nbformat
-from attacks import ATTACKS, TOTAL, Attack, Field
+from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Attack, Field
 
 from rlcourse.authoring import build
 from rlcourse.exercises import all as all_exercises
+from rlcourse.grading import Options, grade
 
-KINDS = (
+BY_PLAIN = (
     "patching",
     "lying",
     "spying",
@@ -41,6 +46,8 @@ KINDS = (
     "honest",
     "claiming",
     "copies",
+    "parts",
+    "owners",
 )
 ENDLESS = ("a device that never ends", "links and pages beside the notebook", "a named pipe")
 SECONDS = 150
@@ -61,6 +68,7 @@ exit $status
 def prepare(root: Path) -> Field:
     """A course with nbgrader's own settings, the lesson entered, a secret to be found."""
     course = room.make_course(root / "repository")
+    (course / ".grading-secret").write_bytes(SECRET)
     lesson = course / "lessons" / f"{room.LESSON}.md"
     text = lesson.read_text()  # without what costs every kernel seconds: the trainer, the demos
     text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)
@@ -84,6 +92,26 @@ def prepare(root: Path) -> Field:
     return Field(course, room.released(course), room.solved(course), outside, secret, 9)
 
 
+def attack_ours(field: Field, attacks: list[Attack]) -> list[tuple[float, str]]:
+    """(automatic points that `rlcourse grade` gives, what else is said) of each."""
+    for number, attack in enumerate(attacks):
+        attack.write(field, f"attack{number:03}")
+    options = Options(limits=LIMITS, memory=MEMORY)
+    report = grade("02", course=field.course, options=options)
+    found = {row.student: row for row in report.rows}
+    rows = [found[f"attack{number:03}"] for number in range(len(attacks))]
+    folders = [field.course / "autograded" / row.student for row in rows]
+    told = [
+        ", ".join(["leaked"] * _leaked(f) + [r.status]) for f, r in zip(folders, rows, strict=True)
+    ]
+    return [(row.score, said) for row, said in zip(rows, told, strict=True)]
+
+
+def _leaked(root: Path) -> bool:
+    shown = [str(cell.get("outputs")) for cell in _cells(root)]
+    return any(word in output for output in shown for word in ("HIDDEN-TREASURE", "LEAK"))
+
+
 def attack_plain(field: Field, attack: Attack) -> tuple[float | None, str]:
     """(automatic points that plain nbgrader gives, what else happened)."""
     submitted = field.course / "submitted"
@@ -99,8 +127,7 @@ def attack_plain(field: Field, attack: Attack) -> tuple[float | None, str]:
             capture_output=True, text=True,
         )  # fmt: skip
         remarks = []
-        shown = [str(cell.get("outputs")) for cell in _cells(Path(copy))]
-        if any(word in output for output in shown for word in ("HIDDEN-TREASURE", "LEAK")):
+        if _leaked(Path(copy)):
             remarks.append("leaked")
         if done.returncode:
             remarks.append(f"nbgrader ended with {done.returncode}")
@@ -117,19 +144,40 @@ def _cells(root: Path):
 
 
 def main() -> None:
-    kinds = sys.argv[1:] or KINDS
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kinds", nargs="*", help="kinds of attacks [default: all]")
+    parser.add_argument("--plain", action="store_true", help="by plain nbgrader, too")
+    args = parser.parse_args()
+    attacks = [a for a in ATTACKS if not args.kinds or a.kind in args.kinds]
     with tempfile.TemporaryDirectory(prefix="attacks-") as root:
-        Path(root).chmod(0o755)
-        field = prepare(Path(root))
-        print(f"points of {TOTAL:g}   deserved   plain nbgrader")
-        for attack in ATTACKS:
-            if attack.kind in kinds and attack.name not in ENDLESS:
-                points, remarks = attack_plain(field, attack)
-                shown = "none" if points is None else f"{points:g}"
-                line = (
-                    f"{attack.kind:10} {attack.name:52} {attack.deserved:6g} {shown:>8}  {remarks}"
-                )
-                print(line, flush=True)
+        for name in ("", "ours", "plain"):
+            Path(root, name).mkdir(exist_ok=True)
+            Path(root, name).chmod(0o755)
+        ours = attack_ours(prepare(Path(root, "ours")), attacks)
+        field = prepare(Path(root, "plain")) if args.plain else None
+        print(
+            f"{'kind':10} {'attack':60} {'due':>5} {'ours':>5} {'plain':>6}   of {TOTAL:g} points"
+        )
+        wrong, by_plain = 0, []
+        for attack, (points, remarks) in zip(attacks, ours, strict=True):
+            wrong += abs(points - attack.deserved) > 1e-6 or remarks.startswith("leaked")
+            shown = "-"
+            if field and attack.kind in BY_PLAIN and attack.name not in ENDLESS:
+                given, more = attack_plain(field, attack)
+                by_plain.append(given is None or given > attack.deserved or "leaked" in more)
+                shown = "none" if given is None else f"{given:.2f}"
+                remarks += f"; plain: {more}" if more else ""
+            print(
+                f"{attack.kind:10} {attack.name[:60]:60} {attack.deserved:5.2f} {points:5.2f} "
+                f"{shown:>6}   {remarks}",
+                flush=True,
+            )
+    print(f"{len(attacks)} attacks; ours gives other points than due, or leaks: {wrong}")
+    if by_plain:
+        print(
+            f"{len(by_plain)} by plain nbgrader; more points, a leak or no grade: {sum(by_plain)}"
+        )
+    sys.exit(wrong > 0)
 
 
 if __name__ == "__main__":
