@@ -4,7 +4,12 @@
 ``import rlcourse`` stays fast.
 """
 
+import warnings
 from importlib import import_module
+
+# In a notebook without ipywidgets, what transformers imports asks for them, in red, on behalf of
+# bars that the course does not show.
+warnings.filterwarnings("ignore", message="IProgress not found")
 
 __version__ = "0.1.0"
 __all__ = ["check", "hint", "progress", "ready"]

@@ -41,6 +41,8 @@ def test_a_notebook_installs_the_course_and_runs_as_on_colab(archives, hosted_py
     code[0].source = re.sub('COURSE = "[^"]*"', f'COURSE = "{Path(wheel).name}"', code[0].source)
     stub = next(cell for cell in code if cell.id == "mean_reward")
     stub.source = stub.source.replace("raise NotImplementedError", "return rewards.mean()")
+    node.cells.append(nbformat.v4.new_code_cell("from rlcourse.policy import Policy"))
+    code.append(node.cells[-1])
     environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "RLCOURSE"))},
         "HOME": str(tmp_path / "home"),
@@ -80,6 +82,7 @@ def test_a_notebook_installs_the_course_and_runs_as_on_colab(archives, hosted_py
     assert Path(where.strip()).is_relative_to(tmp_path)
     kinds = {kind for cell in code for o in cell.outputs for kind in o.get("data", {})}
     assert "application/vnd.jupyter.widget-view+json" not in kinds
+    assert [o.text for cell in code[1:] for o in cell.outputs if o.get("name") == "stderr"] == []
 
 
 @pytest.mark.parametrize("name", course_lessons())
