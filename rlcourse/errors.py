@@ -17,6 +17,11 @@ class UserError(Exception):
         return [f"rlcourse: {self}"]
 
 
+def first_line(error: BaseException) -> str:
+    """The gist of an error that may run over a page."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
+
+
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
     """Within it, a package that is not there is asked for: by the extra of rlcourse that has it.

@@ -6,15 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import (
-    get_hf_file_metadata,
-    hf_hub_url,
-    is_offline_mode,
-    try_to_load_from_cache,
-)
 from huggingface_hub.errors import (
     GatedRepoError,
-    HfHubHTTPError,
     HFValidationError,
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
@@ -25,11 +18,11 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as progress
 
-from rlcourse.errors import UserError
+from rlcourse import hub
+from rlcourse.errors import UserError, first_line
 
 TINY = Path(__file__).parent / "tiny"
 SMALL = 2_000_000  # parameters
-HUB_SECONDS = 10.0  # for the hub's first answer
 ALL_THREADS = torch.get_num_threads()
 
 
@@ -47,7 +40,7 @@ def load_model_and_tokenizer(
         source = str(name)
     try:
         if isinstance(source, str):
-            ask_hub_once(source)
+            hub.ask_once(source, "config.json")
         AutoConfig.from_pretrained(source)  # the first thing to fail, and it says it best
         tokenizer = AutoTokenizer.from_pretrained(source)
         with no_progress_bars() if isinstance(source, Path) else nullcontext():
@@ -139,20 +132,6 @@ def looks_like_path(name: str | os.PathLike) -> bool:
     return not isinstance(name, str) or text.startswith((".", "/", "~")) or text.count("/") > 1
 
 
-def ask_hub_once(name: str) -> None:
-    """Raise ``LocalEntryNotFoundError`` where the hub does not answer; its client tries for a
-    minute. A model that is on this machine already is not asked for, and other answers are left to
-    those who read them next."""
-    if isinstance(try_to_load_from_cache(name, "config.json"), str) or is_offline_mode():
-        return
-    try:
-        get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=HUB_SECONDS)
-    except (HfHubHTTPError, ValueError):
-        return  # it did answer
-    except Exception as error:  # of the network: which kinds there are differs by version
-        raise LocalEntryNotFoundError(f"the hub does not answer ({first_line(error)})") from error
-
-
 def why_not_loaded(source: str | Path, error: Exception) -> str:
     """One sentence on what went wrong and what to do about it."""
     if isinstance(source, Path):
@@ -184,8 +163,3 @@ def chain_of(error: BaseException | None):
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def first_line(error: Exception) -> str:
-    """The gist of an error that may run over a page."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")

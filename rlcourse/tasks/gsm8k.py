@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from rlcourse.errors import UserError
+from rlcourse import hub
+from rlcourse.errors import UserError, first_line
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import extract_answer
 
@@ -138,12 +139,12 @@ def _from_hub() -> tuple[list[Problem], list[Problem]]:
     from datasets import load_dataset
 
     try:
+        hub.ask_once(HUB_NAME, "README.md", repo_type="dataset")
         splits = load_dataset(HUB_NAME, "main")
     except Exception as error:  # the hub's client fails in as many ways as a network can
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise UserError(
-            f"GSM8K could not be fetched from the Hugging Face hub ({reason}); connect to the "
-            "network, or pass data=DIRECTORY with its train.jsonl and test.jsonl."
+            f"GSM8K could not be fetched from the Hugging Face hub ({first_line(error)}); connect "
+            "to the network, or pass data=DIRECTORY with its train.jsonl and test.jsonl."
         ) from error
     train, test = (
         [_problem(row, f"{HUB_NAME} {name}, row {i}") for i, row in enumerate(splits[name])]

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from rlcourse.errors import UserError
+from rlcourse.errors import UserError, first_line
 from rlcourse.files import TEMPORARY, write_directory
 from rlcourse.training.pipeline import Carried
 
@@ -94,7 +94,7 @@ def load_checkpoint(
         earlier = [p for p in checkpoints(path.parent) if p.name < path.name]
         otherwise = f"from {earlier[-1].name}" if earlier else "from the beginning"
         raise UserError(
-            f"the checkpoint {path} cannot be read ({_first_line(error)}): "
+            f"the checkpoint {path} cannot be read ({first_line(error)}): "
             f"delete that directory and resume {otherwise}"
         ) from error
 
@@ -111,7 +111,3 @@ def _weights(policy) -> dict[str, torch.Tensor]:
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -14,9 +14,9 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from rlcourse.errors import UserError
+from rlcourse.errors import UserError, first_line
 from rlcourse.policy import Policy
-from rlcourse.policy.loading import first_line, no_progress_bars
+from rlcourse.policy.loading import no_progress_bars
 from rlcourse.training.optimizer import learning_rate
 from rlcourse.training.preferences import training_pairs
 from rlcourse.training.recipe import Recipe

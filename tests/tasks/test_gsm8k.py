@@ -7,6 +7,7 @@ from pathlib import Path
 import datasets
 import pytest
 
+from rlcourse import hub
 from rlcourse.errors import UserError
 from rlcourse.tasks import correctness_reward, load_task
 
@@ -63,6 +64,7 @@ def test_hub_rows_become_problems(monkeypatch):
         assert (name, config) == ("openai/gsm8k", "main")
         return {"train": numbered(3), "test": [GOOD]}
 
+    monkeypatch.setattr(hub, "is_offline_mode", lambda: True)  # nobody is asked
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     task = load_task("gsm8k")
     assert len(task.train) == 3
@@ -73,9 +75,26 @@ def test_unreachable_hub_says_what_to_do(monkeypatch):
     def load_dataset(name, config):
         raise ConnectionError("no route to host")
 
+    monkeypatch.setattr(hub, "is_offline_mode", lambda: True)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     with pytest.raises(UserError, match=r"no route to host.*pass data=DIRECTORY"):
         load_task("gsm8k")
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch, tmp_path):
+    asked = []
+
+    def get_hf_file_metadata(url, timeout):
+        asked.append(url)
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(hub, "cached", lambda *_, **__: None)
+    monkeypatch.setattr(hub, "is_offline_mode", lambda: False)
+    monkeypatch.setattr(hub, "get_hf_file_metadata", get_hf_file_metadata)
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_: pytest.fail("tried for a minute"))
+    with pytest.raises(UserError, match=r"Name or service not known.*pass data=DIRECTORY"):
+        load_task("gsm8k")
+    assert len(asked) == 1 and asked[0].endswith("datasets/openai/gsm8k/resolve/main/README.md")
 
 
 def test_a_single_file_is_split_without_overlap(tmp_path):
