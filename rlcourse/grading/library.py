@@ -14,7 +14,10 @@ from rlcourse.authoring.stubs import blank_functions
 from rlcourse.checks.exercise import Exercise
 
 PACKAGE = Path(rlcourse.__file__).parent
-COPIED = ("__init__.py", "errors.py", "pictures.py", "plots.py", "algorithms", "tasks", "policy")
+COPIED = (
+    *("__init__.py", "errors.py", "hub.py", "pictures.py", "plots.py"),
+    *("algorithms", "tasks", "policy"),
+)
 STUDENTS_SIDE = ("checks/calling.py", "checks/specs.py", "checks/stand_in.py")
 RUNTIME = tuple(
     f"{name}.py"
@@ -31,7 +34,7 @@ def write_library(directory: Path, absent: Iterable[Exercise]) -> None:
         source = PACKAGE / name
         if source.is_dir():
             shutil.copytree(source, package / name, ignore=skip)
-        elif source.exists():
+        else:
             shutil.copy(source, package / name)
     for name in STUDENTS_SIDE + tuple(f"grading/{file}" for file in RUNTIME):
         (package / name).parent.mkdir(exist_ok=True)

@@ -49,3 +49,22 @@ def test_no_function_of_the_students_library_solves_an_exercise(lesson, tmp_path
         if agreeing(exams[path.name], outcomes) > 0.8
     ]
     assert solved == []
+
+
+IMPORT_ALL = """
+import importlib, json, pathlib, sys
+library = pathlib.Path(sys.argv[1])
+sys.path[:0], sys.path[len(sys.path):] = [str(library)], json.loads(sys.argv[2])
+for path in sorted(library.rglob("*.py")):
+    parts = path.relative_to(library).with_suffix("").parts
+    importlib.import_module(".".join(parts).removesuffix(".__init__"))
+"""
+
+
+@pytest.mark.slow
+def test_every_module_of_the_library_finds_what_it_imports(tmp_path):
+    write_library(tmp_path, [])
+    paths = json.dumps(visible.package_paths())
+    command = [sys.executable, "-I", "-S", "-c", IMPORT_ALL, tmp_path, paths]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
