@@ -76,13 +76,9 @@ def test_a_solved_lesson_runs_green(page_and_url):
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name != LESSON])
-def test_every_lesson_runs_through_untouched_and_green_when_solved(page_and_url, name):
+def test_every_lesson_runs_green_when_solved(page_and_url, name):
+    """Untouched, all of them run in a kernel, demo cells included, in ../authoring."""
     written = sum(exercise.lesson == name for exercise in exercises.all())
-    blank = Notebook(*page_and_url, f"{name}/{name}.ipynb")
-    blank.run_all()
-    assert blank.errors() == []
-    assert blank.outputs().count("is not written yet") >= written
-    blank.screenshot(f"{name}-blank")
     solved = Notebook(*page_and_url, f"solved_{name}.ipynb")
     solved.run_all()
     assert solved.errors() == []
