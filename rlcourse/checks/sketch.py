@@ -129,21 +129,22 @@ class Sketch:
         where: list[list[Edit]] = [[] for _ in self.statements]
         for edit in options:
             where[min(edit.touched)].append(edit)
+        later = [sum(map(len, where[k + 1 :])) for k in range(len(where))]
         found: list[tuple[tuple[Edit, ...], Any]] = []
 
         def walk(k: int, state: dict, made: tuple[Edit, ...]) -> None:
             if k == len(self.statements):
                 found.append((made, state[RESULT]))
                 return
-            still = sum(map(len, where[k + 1 :]))
             for more in _subsets(where[k], size - len(made), made):
                 chosen = (*made, *more)
-                if size - len(chosen) <= still and steps.take():
+                if size - len(chosen) <= later[k] and steps.take():
                     after = self._step(k, state, arguments, chosen)
                     if after is not None:
                         walk(k + 1, after, chosen)
 
-        walk(0, {**self.fn.__globals__, **self.helpers}, ())
+        with torch.no_grad():
+            walk(0, {**self.fn.__globals__, **self.helpers}, ())
         return found
 
     def _step(self, k: int, state: dict, arguments: dict, made: tuple[Edit, ...]) -> dict | None:
@@ -153,10 +154,9 @@ class Sketch:
             self._codes[k, here] = self._code(k, here)
         after = dict(state)
         try:
-            with torch.no_grad():
-                exec(self._codes[k, here], after)
-                if k == 0:
-                    after |= after[self.fn.__name__](**arguments)
+            exec(self._codes[k, here], after)
+            if k == 0:
+                after |= after[self.fn.__name__](**arguments)
         except Exception:
             return None
         return after
