@@ -84,13 +84,19 @@ def prove(
     mutants: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Instead, check so many random changes of the right answers each; try 200."
+            min=1, help="Instead, check so many random changes of the right answers; try 200."
         ),
     ] = None,
     pairs: Annotated[
         bool,
-        typer.Option("--pairs", help="Instead, make two and three known mistakes at once."),
+        typer.Option(
+            "--pairs", help="Instead, or after the mutants, make two and three mistakes at once."
+        ),
     ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of the pairs, so many for each drawing; by default all."),
+    ] = None,
     equivalent: Annotated[
         bool, typer.Option("--equivalent", help="List the mutants that no case tells apart, too.")
     ] = False,
@@ -100,11 +106,12 @@ def prove(
     from rlcourse.checks import mutation, proof, proof_of_several
 
     chosen = [exercises.get(name) for name in names] if names else exercises.all()
+    holds = True
     if mutants:
-        holds = mutation.report(chosen, mutants, equivalent)
-    elif pairs:
-        holds = proof_of_several.report(chosen, range(seeds))
-    else:
+        holds = mutation.report(chosen, mutants, equivalent, range(seeds))
+    if pairs:
+        holds = proof_of_several.report(chosen, range(seeds), sample) and holds
+    if not (mutants or pairs):
         holds = proof.report(chosen, range(seeds))
     raise typer.Exit(0 if holds else 1)
 

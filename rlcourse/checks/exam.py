@@ -20,7 +20,7 @@ from rlcourse.checks.several import Runs
 from rlcourse.checks.specs import Spec
 
 PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
-KEPT = 3  # cases for which all ways to make several mistakes are remembered
+KEPT = 3  # cases for which all ways to make several mistakes are remembered, unless told
 OTHER_SEED = 271  # of cases that nobody is asked
 ALMOST_CREDIT = 0.8  # at least, for one that is right on all but cases at the edge
 
@@ -42,6 +42,7 @@ class Exam:
     def __init__(self, exercise: Exercise, seed: int | None = None, hidden: bool = False):
         self.exercise = exercise
         self.hidden = hidden
+        self.kept = KEPT
         with one_thread():
             self.cases = exercise.draw_cases(seed, hidden)
         self._of_mistake: dict[tuple[str, int, bool], Outcome] = {}
@@ -67,7 +68,7 @@ class Exam:
         Nearly all answers ask for the same case; of the others, thousands of results go again.
         """
         if i not in self._runs:
-            if len(self._runs) == KEPT:
+            if len(self._runs) == self.kept:
                 del self._runs[next(iter(self._runs))]
             self._runs[i] = Runs(self.exercise, self.cases[i])
         return self._runs[i]

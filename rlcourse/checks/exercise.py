@@ -42,6 +42,7 @@ Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and
 named as itself*, every alternative passes and the stub fails, on fresh seeds; with ``--pairs``
 whether two and three at once are named rightly or not at all; and with
 ``--mutants 200`` whether random changes of the right answers are rejected, none named falsely.
+The last two can be asked for together; ``--sample 20`` tries so many of the pairs.
 
 Rules of thumb:
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
+Change = tuple[int, ast.AST]  # the number of a node of a tree, and what comes in its place
 
 LOOPS = 20_000  # rounds of all loops of one call
 
@@ -72,14 +73,15 @@ def mutants(fn: Callable, count: int, seed: int = 0) -> Iterator[Mutant]:
     tree = source_tree(fn)
     if tree is None:
         return
-    chance, seen = random.Random(seed), {ast.unparse(tree)}
+    before = ast.unparse(tree)
+    chance, seen = random.Random(seed), {before}
     singles = list(_changes(tree))
     chance.shuffle(singles)
     for number in range(20 * count):
         if number < len(singles):
-            changed = singles[number]
-        elif singles and (again := list(_changes(chance.choice(singles)))):
-            changed = chance.choice(again)
+            changed = _made(tree, singles[number])
+        elif singles and (again := list(_changes(once := _made(tree, chance.choice(singles))))):
+            changed = _made(once, chance.choice(again))
         else:
             return
         text = ast.unparse(changed)
@@ -88,7 +90,7 @@ def mutants(fn: Callable, count: int, seed: int = 0) -> Iterator[Mutant]:
         seen.add(text)
         if function := compiled(changed, fn):
             count -= 1
-            yield Mutant(function, _diff(ast.unparse(tree), text))
+            yield Mutant(function, _diff(before, text))
         if not count:
             return
 
@@ -178,19 +180,18 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
-def _changes(tree: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
-    """Every tree that differs from this one in one place."""
+def _changes(tree: ast.FunctionDef) -> Iterator[Change]:
+    """Every way to change the tree in one place."""
     names = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} & _own_names(tree))
     for place, node in enumerate(ast.walk(tree)):
         if isinstance(node, ast.expr):
-            for changed in _changed_expressions(node, names):
-                yield _replaced(tree, place, changed)
+            yield from ((place, changed) for changed in _changed_expressions(node, names))
         elif isinstance(node, ast.stmt) and node is not tree:
-            yield from (_replaced(tree, place, changed) for changed in _changed_statements(node))
+            yield from ((place, changed) for changed in _changed_statements(node))
         elif isinstance(node, ast.arguments):
             for i, default in enumerate(node.defaults):
                 for changed in _changed_expressions(default, []):
-                    yield _replaced(tree, place, _with(node, "defaults", i, changed))
+                    yield place, _with(node, "defaults", i, changed)
 
 
 def _own_names(tree: ast.FunctionDef) -> set[str]:
@@ -202,8 +203,9 @@ def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _replaced(tree: ast.FunctionDef, place: int, new: ast.AST) -> ast.FunctionDef:
-    """A copy of the tree with another node in the place of that number."""
+def _made(tree: ast.FunctionDef, change: Change) -> ast.FunctionDef:
+    """A copy of the tree with the change made."""
+    place, new = change
     tree = copy.deepcopy(tree)
     target = list(ast.walk(tree))[place]
     for parent in ast.walk(tree):

@@ -1,8 +1,8 @@
 """Proof that mistakes made together are named rightly: ``rlcourse prove --pairs [NAME …]``.
 
-Declared mistakes are made two at a time, every pair that can be, and three at a time, a sample, and
-each is checked like a student's function. A name must be theirs, or that of something which gives
-the same numbers on cases that the check has not seen.
+Declared mistakes are made two at a time, every pair that can be or a sample, and three at a time,
+always a sample, and each is checked like a student's function. A name must be theirs, or that of
+something which gives the same numbers on cases that the check has not seen.
 """
 
 import random
@@ -71,24 +71,34 @@ def judge_several(exam: Exam, parts: tuple[Mistake, ...]) -> tuple[str, str]:
 COLUMNS = "{:<30}{:>8}{:>7}{:>12}{:>9}{:>9}{:>7}{:>9}"
 
 
-def report(exercises: Iterable[Exercise], seeds: Iterable[int]) -> bool:
-    """Print a line per exercise whose mistakes are edits, and every wrong name."""
+def report(exercises: Iterable[Exercise], seeds: Iterable[int], pairs: int | None = None) -> bool:
+    """Print a line per exercise whose mistakes are edits, every wrong name, and the sums.
+
+    `pairs` is how many of them to try for each drawing of an exercise's cases; None is all.
+    """
     print(COLUMNS.format("", "at once", NAMED, EQUIVALENT, CANCEL, UNNAMED, WRONG, "rightly"))
-    holds = True
+    sums: dict[int, Counter[str]] = {2: Counter(), 3: Counter()}
     for exercise in exercises:
         if not edited(exercise):
             continue
-        for size, sample in ((2, None), (3, TRIPLES)):
+        for size, sample in ((2, pairs), (3, TRIPLES if pairs is None else min(pairs, TRIPLES))):
             found = list(prove_several(exercise, size, seeds, sample))
             count = Counter(verdict.kind for verdict in found)
-            wrong_at_all = len(found) - count[CANCEL]
-            share = (count[NAMED] + count[EQUIVALENT]) / wrong_at_all if wrong_at_all else 1.0
-            kinds = [count[kind] for kind in (NAMED, EQUIVALENT, CANCEL, UNNAMED, WRONG)]
-            print(COLUMNS.format(exercise.name, size, *kinds, f"{share:.1%}"), flush=True)
-            holds = holds and not count[WRONG]
+            sums[size] += count
+            _print_line(exercise.name, size, count)
             for verdict in found:
                 if verdict.kind == WRONG:
                     names = " + ".join(part.name for part in verdict.parts)
                     place = f"seed {verdict.seed}{', hidden' if verdict.hidden else ''}"
                     print(f"    {names} ({place}): {verdict.said}")
-    return holds
+    for size, count in sums.items():
+        _print_line("all together", size, count)
+    return not any(count[WRONG] for count in sums.values())
+
+
+def _print_line(name: str, size: int, count: Counter[str]) -> None:
+    rightly = count[NAMED] + count[EQUIVALENT]
+    judged = rightly + count[UNNAMED] + count[WRONG]  # what cancels is right
+    kinds = [count[kind] for kind in (NAMED, EQUIVALENT, CANCEL, UNNAMED, WRONG)]
+    share = f"{rightly / judged:.1%}" if judged else ""
+    print(COLUMNS.format(name, size, *kinds, share), flush=True)

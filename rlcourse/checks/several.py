@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -21,7 +21,7 @@ from rlcourse.checks.show import size_of
 from rlcourse.checks.sketch import Edit, Sketch, Steps
 
 MOST = 3  # mistakes at once
-STEPS = 20_000  # statements run for one check: the same number on every machine
+STEPS = 12_000  # statements run for one check: the same number on every machine
 FITTING = 100  # ways that fit the first case and are held against all of them
 LARGE = 2_000  # numbers in a case beyond which each call takes longer
 
@@ -65,50 +65,62 @@ def ways(exercise: Exercise, size: int) -> Iterator[tuple[Mistake, ...]]:
                 yield chosen
 
 
+class Way(NamedTuple):
+    """Several mistakes made at once, and what they give on one case."""
+
+    parts: tuple[Mistake, ...]
+    value: Any
+    typical: float | None  # of its numbers: where they differ, there is no need to compare
+    loosest: float | None  # of the tolerances of the parts
+
+
 class Runs:
     """The results of all ways to make several mistakes, on one case of an exam."""
 
     def __init__(self, exercise: Exercise, case):
         self.exercise, self.case = exercise, case
         self.steps = Steps(STEPS)
-        self._by_size: dict[int, list[tuple[tuple[Mistake, ...], Any]]] = {}
+        self._by_size: dict[int, list[Way]] = {}
 
-    def results(self, size: int) -> list[tuple[tuple[Mistake, ...], Any]]:
+    def results(self, size: int) -> list[Way]:
         if size not in self._by_size:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._by_size[size] = list(self._run(size))
         return self._by_size[size]
 
-    def _run(self, size: int) -> Iterator[tuple[tuple[Mistake, ...], Any]]:
+    def _run(self, size: int) -> Iterator[Way]:
         for sketch, mistakes in edited(self.exercise).items():
             of = {edit_of(m): (i, m) for i, m in enumerate(mistakes)}
             for edits, result in sketch.run(self.case.arguments, list(of), size, self.steps):
                 parts = sorted((of[edit] for edit in edits), key=lambda pair: pair[0])
-                yield tuple(mistake for _, mistake in parts), as_data(result)
+                data, mistakes_made = as_data(result), tuple(mistake for _, mistake in parts)
+                loosest = max((m.atol for m in mistakes_made if m.atol is not None), default=None)
+                yield Way(mistakes_made, data, _typical(data), loosest)
 
     def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
         """The ways whose result is this one, save what follows from the rest of it."""
         rule = Tolerance.of(self.case)
-        number = _first_number(value)
+        number = _typical(value)
         return [
-            parts
-            for parts, theirs in self.results(size)
-            if not (_is_far(_first_number(theirs), number) and all(p.atol is None for p in parts))
-            and not self._differences(theirs, value, parts, rule, derived)
+            way.parts
+            for way in self.results(size)
+            if not (way.loosest is None and _is_far(way.typical, number))
+            and not self._differences(way, value, rule, derived)
         ]
 
-    def _differences(self, theirs, value, parts, rule, derived) -> list:
-        loosest = max((p.atol for p in parts if p.atol is not None), default=None)
-        if loosest is not None:
-            rule = Tolerance.of(replace(self.case, atol=loosest))
-        found = compare_values(theirs, value, rule, "")
+    def _differences(self, way: Way, value, rule, derived) -> list:
+        if way.loosest is not None:
+            rule = Tolerance.of(replace(self.case, atol=way.loosest))
+        found = compare_values(way.value, value, rule, "")
         return [d for d in found if d.kind not in BESIDES and d.name not in derived]
 
 
-def _first_number(value: Any) -> float | None:
+def _typical(value: Any) -> float | None:
     first = value[0] if isinstance(value, tuple) and value else value
-    return float(first) if isinstance(first, Tensor) and first.numel() == 1 else None
+    if not (isinstance(first, Tensor) and first.numel()):
+        return None
+    return float(first if first.numel() == 1 else first.double().mean())
 
 
 def _is_far(one: float | None, other: float | None) -> bool:

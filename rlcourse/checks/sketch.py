@@ -129,21 +129,26 @@ class Sketch:
         where: list[list[Edit]] = [[] for _ in self.statements]
         for edit in options:
             where[min(edit.touched)].append(edit)
+        excluded = {
+            edit: frozenset(other for other in options if not edit.goes_with(other))
+            for edit in options
+        }
+        later = [sum(map(len, where[k + 1 :])) for k in range(len(where))]
         found: list[tuple[tuple[Edit, ...], Any]] = []
 
         def walk(k: int, state: dict, made: tuple[Edit, ...]) -> None:
             if k == len(self.statements):
                 found.append((made, state[RESULT]))
                 return
-            still = sum(map(len, where[k + 1 :]))
-            for more in _subsets(where[k], size - len(made), made):
+            for more in _subsets(where[k], size - len(made), made, excluded):
                 chosen = (*made, *more)
-                if size - len(chosen) <= still and steps.take():
+                if size - len(chosen) <= later[k] and steps.take():
                     after = self._step(k, state, arguments, chosen)
                     if after is not None:
                         walk(k + 1, after, chosen)
 
-        walk(0, {**self.fn.__globals__, **self.helpers}, ())
+        with torch.no_grad():
+            walk(0, {**self.fn.__globals__, **self.helpers}, ())
         return found
 
     def _step(self, k: int, state: dict, arguments: dict, made: tuple[Edit, ...]) -> dict | None:
@@ -153,10 +158,9 @@ class Sketch:
             self._codes[k, here] = self._code(k, here)
         after = dict(state)
         try:
-            with torch.no_grad():
-                exec(self._codes[k, here], after)
-                if k == 0:
-                    after |= after[self.fn.__name__](**arguments)
+            exec(self._codes[k, here], after)
+            if k == 0:
+                after |= after[self.fn.__name__](**arguments)
         except Exception:
             return None
         return after
@@ -187,11 +191,16 @@ class Sketch:
         return "".join([*parts, self.source[at:end]])
 
 
-def _subsets(options: list[Edit], most: int, made: tuple[Edit, ...]) -> Iterator[tuple[Edit, ...]]:
+def _subsets(
+    options: list[Edit],
+    most: int,
+    made: tuple[Edit, ...],
+    excluded: dict[Edit, frozenset[Edit]],
+) -> Iterator[tuple[Edit, ...]]:
     """Ways to choose up to `most` that go with one another and with what is made already."""
     yield ()
     if most:
         for i, edit in enumerate(options):
-            if all(edit.goes_with(other) for other in made):
-                for more in _subsets(options[i + 1 :], most - 1, (*made, edit)):
+            if excluded[edit].isdisjoint(made):
+                for more in _subsets(options[i + 1 :], most - 1, (*made, edit), excluded):
                     yield edit, *more

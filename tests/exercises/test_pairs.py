@@ -7,7 +7,7 @@ import torch
 
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam
-from rlcourse.checks.proof_of_several import CANCEL, UNNAMED, WRONG, prove_several
+from rlcourse.checks.proof_of_several import CANCEL, UNNAMED, WRONG, prove_several, report
 from rlcourse.checks.several import STEPS, edited, together
 from rlcourse.checks.sketch import Sketch, Steps
 from rlcourse.exercises import all as every
@@ -38,6 +38,15 @@ def test_a_sample_of_pairs_and_triples_is_named_rightly_or_not_at_all():
     count = Counter(verdict.kind for verdict in found)
     # Of all pairs and triples of a sample more than 95 % are named.
     assert count[UNNAMED] <= 0.15 * (len(found) - count[CANCEL])
+
+
+def test_the_table_has_a_line_for_two_and_for_three_and_ends_with_the_sums(capsys):
+    assert report([get("implicit_rewards"), get("mean_reward")], [0], pairs=2)
+    _, *lines = capsys.readouterr().out.splitlines()
+    counts = [line.split()[-7:-1] for line in lines]
+    assert [line.split()[0] for line in lines] == ["implicit_rewards"] * 2 + ["all"] * 2
+    assert counts[:2] == counts[2:]
+    assert [sum(map(int, count[1:])) for count in counts] == [4] * 4
 
 
 def test_what_is_wrong_is_listed_with_advice_and_so_is_what_is_right():

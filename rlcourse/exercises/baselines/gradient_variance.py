@@ -10,8 +10,6 @@ from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
 
-# gradient_variance
-
 
 def _variance_cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, gradients: Tensor) -> Case:

@@ -1,6 +1,7 @@
 """Advantages against the mean of the group."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -82,6 +83,7 @@ def spread(groups, correction):
 
 
 _edit = Sketch(line_by_line, spread).edit
+_baseline = partial(_edit, "the baseline: of what", "groups.mean(1, keepdim=True)")
 
 
 EXERCISE = Exercise(
@@ -95,7 +97,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the reward minus the mean of the whole batch",
-            _edit("the baseline: of what", "groups.mean(1, keepdim=True)", "rewards.mean()"),
+            _baseline("rewards.mean()"),
             "Each question has its own difficulty: against the batch's mean an easy question is "
             "applauded and a hard one scolded, whatever was answered.",
         ),
@@ -160,21 +162,13 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the leave-one-out advantage",
-            _edit(
-                "the baseline: of what",
-                "groups.mean(1, keepdim=True)",
-                "(groups.sum(1, keepdim=True) - groups) / max(group_size - 1, 1)",
-            ),
+            _baseline("(groups.sum(1, keepdim=True) - groups) / max(group_size - 1, 1)"),
             "This mean is that of the *whole* group, the completion itself included; leaving it "
             "out is the next exercise.",
         ),
         Mistake(
             "the reward minus the sum of its group",
-            _edit(
-                "the baseline: of what",
-                "groups.mean(1, keepdim=True)",
-                "groups.sum(1, keepdim=True)",
-            ),
+            _baseline("groups.sum(1, keepdim=True)"),
             "What a completion must beat is its group's average reward: divide the sum by G.",
         ),
         Mistake(
@@ -189,20 +183,12 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the reward minus the group's share of positive rewards",
-            _edit(
-                "the baseline: of what",
-                "groups.mean(1, keepdim=True)",
-                "(groups > 0).to(groups.dtype).mean(1, keepdim=True)",
-            ),
+            _baseline("(groups > 0).to(groups.dtype).mean(1, keepdim=True)"),
             "That is the mean only where rewards are 0 and 1; use the rewards themselves.",
         ),
         Mistake(
             "the reward minus the group's median",
-            _edit(
-                "the baseline: of what",
-                "groups.mean(1, keepdim=True)",
-                "groups.median(1, keepdim=True).values",
-            ),
+            _baseline("groups.median(1, keepdim=True).values"),
             "With 15 of 16 right the median is 1, and the fifteen would get nothing: the baseline "
             "is the mean.",
         ),

@@ -1,5 +1,7 @@
 """Advantages against the mean of the others of the group."""
 
+from functools import partial
+
 import torch
 
 from rlcourse.algorithms.baselines import group_mean_advantages, leave_one_out_advantages
@@ -50,6 +52,7 @@ def best_of_others(groups):
 
 
 _edit = Sketch(line_by_line, best_of_others, spread).edit
+_baseline = partial(_edit, "the baseline: of what", "others / max(group_size - 1, 1)")
 
 
 EXERCISE = Exercise(
@@ -63,11 +66,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the group-mean advantage, whose baseline contains the completion itself",
-            _edit(
-                "the baseline: of what",
-                "others / max(group_size - 1, 1)",
-                "groups.mean(1, keepdim=True)",
-            ),
+            _baseline("groups.mean(1, keepdim=True)"),
             "A baseline must not depend on the completion it judges: take its own reward out of "
             "the mean.",
         ),
@@ -176,19 +175,13 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the reward minus that of one neighbour",
-            _edit(
-                "the baseline: of what",
-                "others / max(group_size - 1, 1)",
-                "groups.roll(-1, dims=1) * (group_size > 1)",
-            ),
+            _baseline("groups.roll(-1, dims=1) * (group_size > 1)"),
             "One other completion is a fair baseline and a very noisy one: take the mean of all "
             "G − 1.",
         ),
         Mistake(
             "the reward minus the best of the others",
-            _edit(
-                "the baseline: of what", "others / max(group_size - 1, 1)", "best_of_others(groups)"
-            ),
+            _baseline("best_of_others(groups)"),
             "The baseline is what the question earns on average, not at best.",
         ),
         Mistake(

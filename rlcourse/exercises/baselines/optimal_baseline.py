@@ -9,8 +9,7 @@ from rlcourse.algorithms.baselines import optimal_baseline
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
-
-# optimal_baseline
+from rlcourse.checks.sketch import Sketch
 
 
 def _optimal_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -37,14 +36,6 @@ def _optimal_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("float32", draw.rewards(n).float(), norms(n).float())
 
 
-def _ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
-    return torch.where(denominator == 0, torch.zeros_like(numerator), numerator / denominator)
-
-
-def _weighted_mean(rewards: Tensor, weights: Tensor) -> Tensor:
-    return _ratio((weights * rewards).sum(), weights.sum())
-
-
 def _best_by_dot(rewards, score_norms_squared):
     if not score_norms_squared.any():
         return torch.zeros_like(rewards[0])
@@ -64,6 +55,20 @@ def _best_by_least_squares(rewards, score_norms_squared):
     return torch.linalg.pinv(pull[:, None]).squeeze(0) @ (pull * rewards)
 
 
+def line_by_line(rewards, score_norms_squared):
+    weights = score_norms_squared
+    above = (weights * rewards).sum()
+    below = weights.sum()
+    return ratio(above, below)
+
+
+def ratio(above: Tensor, below: Tensor) -> Tensor:
+    return torch.where(below == 0, torch.zeros_like(above), above / below)
+
+
+_edit = Sketch(line_by_line, ratio).edit
+
+
 EXERCISE = Exercise(
     reference=optimal_baseline,
     lesson="03_baselines",
@@ -75,96 +80,87 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the mean reward, which ignores the scores",
-            lambda rewards, score_norms_squared: rewards.mean(),
+            _edit("the mean", "ratio(above, below)", "rewards.mean()"),
             "Samples with long scores make more of the noise, so the baseline must suit them "
             "best: weigh each reward by ‖∇ log π‖².",
         ),
         Mistake(
             "rewards weighted by the norms, not their squares",
-            lambda rewards, score_norms_squared: _weighted_mean(
-                rewards, score_norms_squared.sqrt()
-            ),
+            _edit("the weights", "= score_norms_squared", "= score_norms_squared.sqrt()"),
             "The argument holds squared norms already, and the variance is made of squares: no "
             "root.",
         ),
         Mistake(
             "rewards weighted by the squares of the squared norms",
-            lambda rewards, score_norms_squared: _weighted_mean(rewards, score_norms_squared**2),
+            _edit("the weights", "= score_norms_squared", "= score_norms_squared**2"),
             "The argument is squared already.",
         ),
         Mistake(
             "the mean of ‖∇ log π‖²R, not divided by that of ‖∇ log π‖²",
-            lambda rewards, score_norms_squared: (score_norms_squared * rewards).mean(),
+            _edit("the mean", "ratio(above, below)", "(weights * rewards).mean()"),
             "A baseline is in units of reward: the norms must cancel.",
         ),
         Mistake(
             "the sum of ‖∇ log π‖²R, divided by nothing",
-            lambda rewards, score_norms_squared: (score_norms_squared * rewards).sum(),
+            _edit("the mean", "ratio(above, below)", "above"),
             "A weighted mean is divided by the sum of its weights.",
         ),
         Mistake(
             "the weighted mean, divided by n once more",
-            lambda rewards, score_norms_squared: (
-                _weighted_mean(rewards, score_norms_squared) / len(rewards)
-            ),
+            _edit("the mean", "ratio(above, below)", "ratio(above, below) / len(rewards)"),
             "The weights already sum to 1 once they are divided by their sum: add up, do not "
             "average again.",
         ),
         Mistake(
             "rewards weighted by the inverse of the squared norms",
-            lambda rewards, score_norms_squared: _weighted_mean(
-                rewards, score_norms_squared.clamp(min=1e-12).reciprocal()
+            _edit(
+                "the weights",
+                "= score_norms_squared",
+                "= score_norms_squared.clamp(min=1e-12).reciprocal()",
             ),
             "That is how one averages noisy measurements. Here the strong pull counts *more*, "
             "since it is there that a bad baseline costs most.",
         ),
         Mistake(
             "rewards weighted by a softmax of the squared norms",
-            lambda rewards, score_norms_squared: rewards @ score_norms_squared.softmax(0),
+            _edit("the weights", "= score_norms_squared", "= score_norms_squared.softmax(0)"),
             "The weights are proportional to the squared norms; nothing is exponential here.",
         ),
         Mistake(
             "the difference from the mean reward alone, Cov(‖∇ log π‖², R) / E[‖∇ log π‖²]",
-            lambda rewards, score_norms_squared: (
-                _weighted_mean(rewards, score_norms_squared)
-                - rewards.mean() * bool(score_norms_squared.any())
+            _edit(
+                "the mean",
+                "ratio(above, below)",
+                "ratio(above, below) - rewards.mean() * bool(weights.any())",
             ),
             "That is how far the best baseline lies from the mean reward: add the mean reward.",
         ),
         Mistake(
             "a mean over the rewarded samples only",
-            lambda rewards, score_norms_squared: _ratio(
-                (score_norms_squared * rewards).sum(), score_norms_squared[rewards > 0].sum()
-            ),
+            _edit("the samples", "= weights.sum()", "= weights[rewards > 0].sum()"),
             "Samples without reward have scores, too, and count below the line.",
         ),
         Mistake(
             "the ratio the other way round",
-            lambda rewards, score_norms_squared: _ratio(
-                score_norms_squared.sum(), (score_norms_squared * rewards).sum()
-            ),
+            _edit("the mean", "ratio(above, below)", "ratio(below, above)"),
             "The rewards stand above the line, the plain weights below.",
         ),
         Mistake(
             "0/0 where no sample pulls",
-            lambda rewards, score_norms_squared: (
-                (score_norms_squared * rewards).sum() / score_norms_squared.sum()
-            ),
+            _edit("no pull", "ratio(above, below)", "above / below"),
             "When every score is zero any baseline will do, but NaN will not: keep the "
             "denominator above zero.",
             telling=1,
         ),
         Mistake(
             "a sum divided by at least 1",
-            lambda rewards, score_norms_squared: (
-                (score_norms_squared * rewards).sum() / score_norms_squared.sum().clamp(min=1)
-            ),
+            _edit("no pull", "ratio(above, below)", "above / below.clamp(min=1)"),
             "Short scores are no reason for a small baseline: guard the division with a tiny "
             "number only.",
             telling=1,
         ),
     ),
-    alternatives=(_best_by_dot, _best_by_loop, _best_by_least_squares),
+    alternatives=(_best_by_dot, _best_by_loop, _best_by_least_squares, line_by_line),
     hints=(
         "The variance, as a function of b, is a parabola. Where is its derivative zero?",
         "E[‖s‖²(R − b)²] has derivative −2 E[‖s‖²(R − b)]. Set it to zero, solve for b, and put "

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -10,6 +11,7 @@ from rlcourse.algorithms.policies import masked_mean
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 WAYS = ("sequence", "token", "constant")
 
@@ -45,60 +47,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         yield replace(drawn, raises=True)
 
 
-def _with(sequence=None, token=None, constant=None):
-    """`aggregate` with one of its averages replaced."""
-    others = {"sequence": sequence, "token": token, "constant": constant}
-
-    def wrong(per_token, mask, how="sequence", max_tokens=None):
-        if other := others.get(how):
-            return other(per_token, mask, max_tokens)
-        return aggregate(per_token, mask, how, max_tokens)
-
-    return wrong
-
-
-def _sum(x, mask):
-    return x.masked_fill(~mask.bool(), 0).sum()
-
-
-def _nonempty(x, mask, limit):
-    rows = masked_mean(x, mask, dim=1)
-    return rows.sum() / _rows_with_tokens(mask)
-
-
-def _rows_with_tokens(mask):
-    return mask.bool().any(1).sum().clamp(min=1)
-
-
-def _longest_for_max_tokens(per_token, mask, how="sequence", max_tokens=None):
-    if how == "constant" and max_tokens is None:
-        max_tokens = per_token.shape[1]
-    return aggregate(per_token, mask, how, max_tokens)
-
-
-def _one_of_them_otherwise(per_token, mask, how="sequence", max_tokens=None):
-    return aggregate(per_token, mask, how if how in WAYS else "token", max_tokens)
-
-
-def _always(which):
-    return lambda per_token, mask, how="sequence", max_tokens=None: aggregate(
-        per_token, mask, which
-    )
-
-
-def _exchanged(per_token, mask, how="sequence", max_tokens=None):
-    other = {"sequence": "token", "token": "sequence", "constant": "constant"}.get(how, how)
-    return aggregate(per_token, mask, other, max_tokens)
-
-
-def _constant_by_default(per_token, mask, how="token", max_tokens=None):
-    return aggregate(per_token, mask, how, max_tokens)
-
-
-def _padding_counted(per_token, mask, how="sequence", max_tokens=None):
-    return aggregate(per_token, torch.ones_like(mask), how, max_tokens)
-
-
 def by_loop(per_token, mask, how="sequence", max_tokens=None):
     total, count, rows = per_token.new_zeros(()), 0, []
     for row, real in zip(per_token, mask, strict=True):
@@ -128,6 +76,33 @@ def by_weights(per_token, mask, how="sequence", max_tokens=None):
     return torch.einsum("nt,nt->", per_token, real / divisor)
 
 
+def line_by_line(per_token, mask, how="sequence", max_tokens=None):
+    kept = mask.bool()
+    x = per_token * kept
+    count = kept.sum(1)
+    if how == "sequence":
+        average = (x.sum(1) / count.clamp(min=1)).mean()
+    elif how == "token":
+        average = x.sum() / count.sum().clamp(min=1)
+    elif how == "constant":
+        average = x.sum() / (len(x) * given(max_tokens))
+    else:
+        raise ValueError(f"unknown: {how}")
+    return average
+
+
+def given(max_tokens):
+    if max_tokens is None:
+        raise ValueError("no max_tokens")
+    return max_tokens
+
+
+_edit = Sketch(line_by_line, given, masked_mean).edit
+_ROWS, _MEAN_OF_ROWS = "(x.sum(1) / count.clamp(min=1))", "(x.sum(1) / count.clamp(min=1)).mean()"
+_TOKENS, _LIMIT = "x.sum() / count.sum().clamp(min=1)", "(len(x) * given(max_tokens))"
+_over_rows = partial(_edit, "“sequence”: over rows", "count.clamp(min=1)).mean()")
+
+
 EXERCISE = Exercise(
     reference=aggregate,
     lesson="07_beyond_grpo",
@@ -140,79 +115,87 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a mean over the completions that are not empty, for “sequence”",
-            _with(sequence=_nonempty),
+            _over_rows("count.clamp(min=1)).sum() / kept.any(1).sum().clamp(min=1)"),
             "An empty completion counts as 0, and it counts: divide by N.",
             telling=1,
         ),
         Mistake(
             "a mean in which empty rows are 0/0, for “sequence”",
-            _with(sequence=lambda x, m, limit: ((x * m).sum(1) / m.sum(1)).mean()),
+            _edit("“sequence”: empty rows", "/ count.clamp(min=1)", "/ count"),
             "One NaN spoils the batch: `masked_mean` gives 0 for an empty row.",
             telling=2,
         ),
         Mistake(
             "sums of rows in place of their means, for “sequence”",
-            _with(sequence=lambda x, m, limit: (x * m).sum(1).mean()),
+            _edit("“sequence”: within rows", _ROWS, "x.sum(1)"),
             "GRPO divides each completion's sum by its own length.",
         ),
         Mistake(
             "a sum over the row means, for “sequence”",
-            _with(sequence=lambda x, m, limit: masked_mean(x, m, dim=1).sum()),
+            _over_rows("count.clamp(min=1)).sum()"),
             "Then twice the batch would mean twice the step: take the mean over rows.",
         ),
         Mistake(
             "a division by T in place of each completion's length, for “sequence”",
-            _with(sequence=lambda x, m, limit: (x * m).mean()),
+            _edit("“sequence”: within rows", _ROWS, "x"),
             "T is the length of the batch's longest completion, padding included; GRPO divides "
             "each completion's sum by its own number of tokens.",
         ),
         Mistake(
             "a mean over all N·T positions, for “token”",
-            _with(token=lambda x, m, limit: (x * m).mean()),
+            _edit("“token”", _TOKENS, "x.mean()"),
             "Divide by the number of *real* tokens.",
         ),
         Mistake(
             "a division by N, for “token”",
-            _with(token=lambda x, m, limit: _sum(x, m) / len(x)),
+            _edit("“token”", _TOKENS, "x.sum() / len(x)"),
             "DAPO divides by the number of real tokens in the batch, not of completions.",
         ),
         Mistake(
             "a division by the batch's longest T, for “constant”",
-            _with(constant=lambda x, m, limit: _sum(x, m) / x.numel()),
+            _edit("“constant”", _LIMIT, "x.numel()"),
             "T depends on which completion happens to be longest; the constant is `max_tokens`.",
         ),
         Mistake(
             "a division by the number of completions that are not empty, for “constant”",
-            _with(constant=lambda x, m, limit: _sum(x, m) / (_rows_with_tokens(m) * limit)),
+            _edit("“constant”", _LIMIT, "(kept.any(1).sum().clamp(min=1) * max_tokens)"),
             "An empty completion adds 0, and it counts: N is the number of rows.",
             telling=2,
         ),
         Mistake(
             "a division by max_tokens alone, for “constant”",
-            _with(constant=lambda x, m, limit: _sum(x, m) / limit),
+            _edit("“constant”", _LIMIT, "max_tokens"),
             "The mean over completions is still there: divide by N · max_tokens.",
         ),
         Mistake(
             "a division by N alone, for “constant”",
-            _with(constant=lambda x, m, limit: _sum(x, m) / len(x)),
+            _edit("“constant”", _LIMIT, "len(x)"),
             "That is REINFORCE's average; Dr. GRPO's constant is N · max_tokens.",
         ),
         Mistake(
             "each row's mean over max_tokens, for “constant”",
-            _with(constant=lambda x, m, limit: masked_mean(x, m, dim=1).mean() / limit),
+            _edit(
+                "“constant”",
+                "x.sum() / (len(x) * given(max_tokens))",
+                "masked_mean(x, kept, dim=1).mean() / max_tokens",
+            ),
             "Dividing by the row's length is the very thing that this average avoids.",
         ),
         Mistake(
             "T in place of `max_tokens` where none is given, for “constant”",
-            _longest_for_max_tokens,
+            _edit("no limit", "given(max_tokens)", "(max_tokens or x.shape[1])"),
             "T is no constant: without `max_tokens` there is nothing to divide by, and the "
             "function says so (ValueError).",
             telling=1,
         ),
         Mistake(
             "an average where ValueError is asked for, both times",
-            lambda per_token, mask, how="sequence", max_tokens=None: _one_of_them_otherwise(
-                per_token, mask, how, max_tokens or per_token.shape[1]
+            _edit(
+                "another `how`",
+                "given(max_tokens)",
+                "(max_tokens or x.shape[1])",
+                'raise ValueError(f"unknown: {how}")',
+                "average = x.sum() / count.sum().clamp(min=1)",
             ),
             "Another `how`, or “constant” without `max_tokens`, is a slip of the caller: say so, "
             "or a run trains on another loss in silence.",
@@ -220,51 +203,65 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "an average for a `how` that is none of the three",
-            _one_of_them_otherwise,
+            _edit(
+                "another `how`",
+                'raise ValueError(f"unknown: {how}")',
+                "average = x.sum() / count.sum().clamp(min=1)",
+            ),
             "A name that is misspelled must not train something else in silence: ValueError.",
             telling=1,
         ),
         Mistake(
             "padding that takes part",
-            _padding_counted,
+            _edit("the padding", "mask.bool()", "torch.ones_like(mask.bool())"),
             "Only entries with mask 1 are tokens; the rest neither adds nor counts.",
         ),
         Mistake(
             "“sequence” and “token” exchanged",
-            _exchanged,
+            _edit(
+                "which is which",
+                'how == "sequence"',
+                'how == "token"',
+                'how == "token"',
+                'how == "sequence"',
+            ),
             "“sequence” averages within each completion first; “token” treats all tokens of the "
             "batch alike.",
         ),
         Mistake(
             "the mean of row means, whatever `how` says",
-            _always("sequence"),
+            _edit("which is which", 'how == "sequence"', "True"),
             "Three averages, three branches: read `how`.",
         ),
         Mistake(
             "the mean over all tokens, whatever `how` says",
-            _always("token"),
+            _edit("which is which", 'how == "sequence"', "False", 'how == "token"', "True"),
             "Three averages, three branches: read `how`.",
         ),
         Mistake(
             "the mean over all N·T positions, whatever `how` says",
-            lambda per_token, mask, how="sequence", max_tokens=None: (per_token * mask).mean(),
+            _edit(
+                "which is which",
+                'how == "sequence"',
+                "True",
+                _MEAN_OF_ROWS,
+                "(per_token * mask).mean()",
+            ),
             "That counts padding as tokens, and it is none of the three: read `how`.",
         ),
         Mistake(
             "“token” as the default",
-            _constant_by_default,
+            _edit("the default", 'how="sequence"', 'how="token"'),
             "Where `how` is not given it is “sequence”, as in the signature.",
             telling=1,
         ),
         Mistake(
             "an average without gradient",
-            lambda per_token, mask, how="sequence", max_tokens=None: aggregate(
-                per_token.detach(), mask, how, max_tokens
-            ),
+            _edit("the gradient", "per_token *", "per_token.detach() *"),
             "Losses go through this function: `per_token` keeps its graph.",
         ),
     ),
-    alternatives=(by_loop, by_weights),
+    alternatives=(by_loop, by_weights, line_by_line),
     hints=(
         "All three add up the same real tokens. They differ in what they divide by.",
         "`masked_mean(x, mask, dim=1)` gives a mean per row, `masked_mean(x, mask)` one over all "

@@ -9,7 +9,7 @@ from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
-from rlcourse.exercises.beyond_grpo.clipped_loss_mistakes import (
+from rlcourse.exercises.ppo.clipped_loss_mistakes import (
     batches,
     case_of,
     columns,
@@ -145,11 +145,6 @@ EXERCISE = Exercise(
             _edit("a batch without tokens", ".clamp(min=1)", ""),
             "Without any token the loss is 0: `masked_mean` knows.",
             telling=1,
-        ),
-        Mistake(
-            "advantages laid along the tokens",
-            _edit("the advantages: their shape", "a = a[:, None]", "a = a"),
-            "(N,) against (N, T) lines up with T: write `advantages[:, None]`.",
         ),
         *of_the_clip(_sketch),
     ),

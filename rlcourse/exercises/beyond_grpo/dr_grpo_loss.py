@@ -9,7 +9,7 @@ from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
-from rlcourse.exercises.beyond_grpo.clipped_loss_mistakes import (
+from rlcourse.exercises.ppo.clipped_loss_mistakes import (
     batches,
     case_of,
     columns,
@@ -146,11 +146,6 @@ EXERCISE = Exercise(
             _edit("the clip: its band", "1 - clip, 1 + clip", "0.8, 1.2"),
             "Use the argument `clip`, not its default.",
             telling=1,
-        ),
-        Mistake(
-            "advantages laid along the tokens",
-            _edit("the advantages: their shape", "a = a[:, None]", "a = a"),
-            "(N,) against (N, T) lines up with T: write `advantages[:, None]`.",
         ),
         Mistake(
             "log-probs in place of the ratio",

@@ -1,6 +1,7 @@
 """GSPO's loss: one ratio for a whole completion."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
@@ -10,7 +11,7 @@ from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
-from rlcourse.exercises.beyond_grpo.clipped_loss_mistakes import (
+from rlcourse.exercises.ppo.clipped_loss_mistakes import (
     batches,
     case_of,
     of_the_clip,
@@ -81,6 +82,7 @@ def line_by_line(logprobs, old_logprobs, advantages, mask, clip=0.2):
 _sketch = Sketch(line_by_line, masked_mean)
 _edit = _sketch.edit
 _LOG_RATIO = "((logprobs - old) * mask).sum(1) / mask.sum(1).clamp(min=1)"
+_over_completions = partial(_edit, "the average over completions", "rows.mean()")
 
 
 EXERCISE = Exercise(
@@ -193,25 +195,17 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a sum over completions",
-            _edit("the average over completions", "rows.mean()", "rows.sum()"),
+            _over_completions("rows.sum()"),
             "As a sum, twice the batch would mean twice the step: take the mean.",
         ),
         Mistake(
             "a mean that weighs completions by their length",
-            _edit(
-                "the average over completions",
-                "rows.mean()",
-                "(rows * mask.sum(1)).sum() / mask.sum().clamp(min=1)",
-            ),
+            _over_completions("(rows * mask.sum(1)).sum() / mask.sum().clamp(min=1)"),
             "Every completion counts once, whatever its length.",
         ),
         Mistake(
             "a mean over the completions that are not empty",
-            _edit(
-                "the average over completions",
-                "rows.mean()",
-                "rows.sum() / mask.bool().any(1).sum().clamp(min=1)",
-            ),
+            _over_completions("rows.sum() / mask.bool().any(1).sum().clamp(min=1)"),
             "An empty completion adds 0 and is counted all the same.",
             telling=1,
         ),

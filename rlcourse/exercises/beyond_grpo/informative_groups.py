@@ -19,9 +19,6 @@ def columns(rewards, group_size):
     return rewards.reshape(group_size, -1).T
 
 
-# informative_groups
-
-
 def _group_cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label, rewards, group_size) -> Case:
         return Case(label, {"rewards": rewards, "group_size": group_size})

@@ -1,6 +1,7 @@
 """Advantages that say only which way."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
@@ -9,9 +10,8 @@ from rlcourse.algorithms.grpo import group_normalized_advantages
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.exercises.beyond_grpo.informative_groups import as_rows, columns
-
-# sign_advantages
+from rlcourse.checks.sketch import Sketch
+from rlcourse.exercises.beyond_grpo.informative_groups import as_rows
 
 
 def _sign_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -43,27 +43,6 @@ def _deviation(rewards, group_size):
     return shifted - shifted.mean(1, keepdim=True)
 
 
-def _signs(advantages, margin):
-    return advantages.sign() * (advantages.abs() > margin)
-
-
-def _median(rewards, group_size, margin=0.0):
-    groups = as_rows(rewards, group_size)
-    return _signs(groups - groups.median(1, keepdim=True).values, margin).flatten()
-
-
-def _soft(rewards, group_size, margin=0.0):
-    deviation = _deviation(rewards, group_size)
-    return (deviation.sign() * (deviation.abs() - margin).clamp(min=0)).flatten()
-
-
-def _clamped(rewards, group_size, margin=0.0):
-    return (
-        sign_advantages(rewards, group_size, margin)
-        * _deviation(rewards, group_size).abs().flatten()
-    ).clamp(-1, 1)
-
-
 def signs_by_loop(rewards, group_size, margin=0.0):
     result = torch.zeros_like(rewards)
     for start in range(0, len(rewards), group_size):
@@ -80,6 +59,20 @@ def signs_by_where(rewards, group_size, margin=0.0):
     return torch.where(above, 1.0, torch.where(below, -1.0, 0.0)).to(rewards.dtype)
 
 
+def line_by_line(rewards, group_size, margin=0.0):
+    groups = rewards.reshape(-1, group_size)
+    shifted = groups - groups[:, :1]
+    deviation = shifted - shifted.mean(1, keepdim=True)
+    beyond = deviation.abs() > margin
+    signs = deviation.sign() * beyond
+    return signs.flatten()
+
+
+_edit = Sketch(line_by_line, group_normalized_advantages).edit
+_DEVIATION, _SIGNS = "shifted - shifted.mean(1, keepdim=True)", "deviation.sign() * beyond"
+_between = partial(_edit, "what lies between", _SIGNS)
+
+
 EXERCISE = Exercise(
     reference=sign_advantages,
     lesson="07_beyond_grpo",
@@ -91,115 +84,102 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "signs against the mean of the whole batch",
-            lambda rewards, group_size, margin=0.0: _signs(rewards - rewards.mean(), margin),
+            _edit("the yardstick", _DEVIATION, "groups - groups.mean()"),
             "A question is compared with itself: the mean is the group's.",
         ),
         Mistake(
             "groups of every B-th row",
-            lambda rewards, group_size, margin=0.0: _signs(
-                columns(rewards, group_size) - columns(rewards, group_size).mean(1, keepdim=True),
-                margin,
-            ).T.flatten(),
+            _edit(
+                "the groups",
+                "rewards.reshape(-1, group_size)",
+                "rewards.reshape(group_size, -1).T",
+                _DEVIATION,
+                "groups - groups.mean(1, keepdim=True)",
+                "signs.flatten()",
+                "signs.T.flatten()",
+            ),
             "The completions of one prompt stand next to each other: `reshape(-1, group_size)`.",
         ),
         Mistake(
             "signs without a margin",
-            lambda rewards, group_size, margin=0.0: sign_advantages(rewards, group_size),
+            _edit("the margin", "> margin", "> 0"),
             "A reward within `margin` of its group's mean says nothing: 0.",
         ),
         Mistake(
             "signs in which a reward exactly at the margin counts",
-            lambda rewards, group_size, margin=0.0: (
-                _deviation(rewards, group_size).sign()
-                * (_deviation(rewards, group_size).abs() >= margin)
-            ).flatten(),
+            _edit("the margin", "> margin", ">= margin"),
             "*Within* the margin includes its edge: a reward must be farther away than `margin`.",
             telling=1,
         ),
         Mistake(
             "−1 for everything that is not above the mean",
-            lambda rewards, group_size, margin=0.0: (
-                torch.where(_deviation(rewards, group_size) > margin, 1.0, -1.0)
-                .to(rewards.dtype)
-                .flatten()
-            ),
+            _between("torch.where(deviation > margin, 1.0, -1.0).to(rewards.dtype)"),
             "There is a third value: 0 for a reward at the mean, or in a group that agrees.",
         ),
         Mistake(
             "signs of a rounding error",
-            lambda rewards, group_size, margin=0.0: _signs(
-                as_rows(rewards, group_size) - as_rows(rewards, group_size).mean(1, keepdim=True),
-                margin,
-            ).flatten(),
+            _edit("the yardstick", _DEVIATION, "groups - groups.mean(1, keepdim=True)"),
             "Seven rewards of 0.01 have a mean that is not quite 0.01, and the sign makes a ±1 of "
             "the difference: `group_mean_advantages` subtracts the group's first reward before.",
             telling=1,
         ),
         Mistake(
             "the signs of the rewards",
-            lambda rewards, group_size, margin=0.0: _signs(rewards, margin),
+            _edit("the yardstick", _DEVIATION, "groups"),
             "What counts is better or worse than the group's mean.",
         ),
         Mistake(
             "signs against the group's median",
-            _median,
+            _edit("the yardstick", _DEVIATION, "groups - groups.median(1, keepdim=True).values"),
             "The yardstick is the mean, as in the other advantages.",
         ),
         Mistake(
             "advantages shrunk by the margin",
-            _soft,
+            _edit("the size", _SIGNS, "deviation.sign() * (deviation.abs() - margin).clamp(min=0)"),
             "Only the sign is kept: +1, 0 or −1.",
         ),
         Mistake(
             "signs of the advantage minus the margin",
-            lambda rewards, group_size, margin=0.0: (
-                (_deviation(rewards, group_size) - margin).sign().flatten()
-            ),
+            _between("(deviation - margin).sign()"),
             "Then everything that is not above the margin is −1: there are two edges, +margin and "
             "−margin, and 0 lies between them.",
         ),
         Mistake(
             "advantages that keep their size outside the margin",
-            lambda rewards, group_size, margin=0.0: (
-                _deviation(rewards, group_size) * (_deviation(rewards, group_size).abs() > margin)
-            ).flatten(),
+            _edit("the size", _SIGNS, "deviation * beyond"),
             "Only the sign is kept: +1, 0 or −1.",
         ),
         Mistake(
             "advantages limited to ±1",
-            _clamped,
+            _edit("the size", _SIGNS, "(deviation * beyond).clamp(-1, 1)"),
             "A small advantage becomes ±1, too: only its sign is kept.",
         ),
         Mistake(
             "a margin measured in standard deviations",
-            lambda rewards, group_size, margin=0.0: _signs(
-                group_normalized_advantages(rewards, group_size, 1e-12), margin
+            _edit(
+                "the margin",
+                "deviation.abs() >",
+                "group_normalized_advantages(rewards, group_size, 1e-12).view_as(groups).abs() >",
             ),
             "The margin is in units of the reward.",
         ),
         Mistake(
             "signs turned around",
-            lambda rewards, group_size, margin=0.0: -sign_advantages(rewards, group_size, margin),
+            _edit("the sign", "return signs", "return -signs"),
             "Better than the mean is +1.",
         ),
         Mistake(
             "signs left in the shape (B, G)",
-            lambda rewards, group_size, margin=0.0: as_rows(
-                sign_advantages(rewards, group_size, margin), group_size
-            ),
+            _edit("the shape", ".flatten()", ""),
             "An advantage for each row: flatten to (N,).",
         ),
         Mistake(
             "+1 for everything that is not below the mean",
-            lambda rewards, group_size, margin=0.0: (
-                torch.where(_deviation(rewards, group_size) >= -margin, 1.0, -1.0)
-                .flatten()
-                .to(rewards.dtype)
-            ),
+            _between("torch.where(deviation >= -margin, 1.0, -1.0).to(rewards.dtype)"),
             "Within the margin there is nothing to praise: three answers, +1, 0 and −1.",
         ),
     ),
-    alternatives=(signs_by_loop, signs_by_where),
+    alternatives=(signs_by_loop, signs_by_where, line_by_line),
     hints=(
         "You have had the difference from the group's mean since lesson 03.",
         "`group_mean_advantages`, then its sign, then 0 wherever its absolute value is not larger "

@@ -1,5 +1,7 @@
 """Ways to get DPO's loss wrong."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 
@@ -39,8 +41,8 @@ _PER_PAIR = "-((1 - label_smoothing) * right + label_smoothing * flipped)"
 _MIX = "(1 - label_smoothing) * right + label_smoothing * flipped"
 _LOG = "F.logsigmoid(margin), F.logsigmoid(-margin)"
 _RETURNED = "loss, chosen.detach(), rejected.detach()"
-
-
+_margin = partial(_edit, "the margin", "margin = chosen - rejected")
+_returned = partial(_edit, "the returned rewards", _RETURNED)
 MISTAKES = (
     Mistake(
         "a loss and rewards without β",
@@ -55,16 +57,12 @@ MISTAKES = (
     ),
     Mistake(
         "the right rewards beside a loss without the reference",
-        _edit(
-            "the margin",
-            "margin = chosen - rejected",
-            "margin = beta * (chosen_logprobs - rejected_logprobs)",
-        ),
+        _margin("margin = beta * (chosen_logprobs - rejected_logprobs)"),
         "The margin in the sigmoid is that of the implicit rewards, reference included.",
     ),
     Mistake(
         "chosen and rejected swapped in the margin",
-        _edit("the margin", "margin = chosen - rejected", "margin = rejected - chosen"),
+        _margin("margin = rejected - chosen"),
         "The loss must fall when the chosen completion gains: chosen minus rejected, and the "
         "order that was given has weight 1 − ε, not ε.",
     ),
@@ -98,17 +96,15 @@ MISTAKES = (
     ),
     Mistake(
         "the right rewards beside a loss with the references exchanged",
-        _edit(
-            "the margin",
-            "margin = chosen - rejected",
-            "margin = beta * (chosen_logprobs - ref_rejected - rejected_logprobs + ref_chosen)",
+        _margin(
+            "margin = beta * (chosen_logprobs - ref_rejected - rejected_logprobs + ref_chosen)"
         ),
         "In the margin, too, the chosen text belongs to `ref_chosen` and the rejected one to "
         "`ref_rejected`.",
     ),
     Mistake(
         "the two rewards returned in exchanged places",
-        _edit("the returned rewards", _RETURNED, "loss, rejected.detach(), chosen.detach()"),
+        _returned("loss, rejected.detach(), chosen.detach()"),
         "The order is loss, chosen, rejected.",
     ),
     Mistake(
@@ -234,7 +230,7 @@ MISTAKES = (
     ),
     Mistake(
         "only the chosen completion",
-        _edit("the margin", "margin = chosen - rejected", "margin = chosen"),
+        _margin("margin = chosen"),
         "A preference says that one is better *than the other*: the margin needs both.",
     ),
     Mistake(
@@ -265,35 +261,23 @@ MISTAKES = (
     ),
     Mistake(
         "rewards that carry a graph",
-        _edit("the returned rewards", _RETURNED, "loss, chosen, rejected"),
+        _returned("loss, chosen, rejected"),
         "The rewards are returned to be looked at: detach them, or every log keeps the whole "
         "graph alive.",
     ),
     Mistake(
         "rewards without β",
-        _edit(
-            "the returned rewards",
-            _RETURNED,
-            "loss, (chosen / beta).detach(), (rejected / beta).detach()",
-        ),
+        _returned("loss, (chosen / beta).detach(), (rejected / beta).detach()"),
         "The implicit reward is β times the log-ratio.",
     ),
     Mistake(
         "log-probs returned as rewards",
-        _edit(
-            "the returned rewards",
-            _RETURNED,
-            "loss, chosen_logprobs.detach(), rejected_logprobs.detach()",
-        ),
+        _returned("loss, chosen_logprobs.detach(), rejected_logprobs.detach()"),
         "The implicit reward is β times the log-ratio to the reference.",
     ),
     Mistake(
         "one mean reward in place of each completion's",
-        _edit(
-            "the returned rewards",
-            _RETURNED,
-            "loss, chosen.detach().mean(), rejected.detach().mean()",
-        ),
+        _returned("loss, chosen.detach().mean(), rejected.detach().mean()"),
         "Return all n of them; whoever plots them can take the mean.",
     ),
     Mistake(

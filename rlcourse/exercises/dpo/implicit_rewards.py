@@ -9,6 +9,7 @@ from rlcourse.algorithms.dpo import implicit_rewards
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _implicit_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -26,6 +27,16 @@ def _implicit_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("float32", draw.logprobs(4).float(), draw.logprobs(4).float(), 0.2)
 
 
+def line_by_line(logprobs, ref_logprobs, beta):
+    ref = ref_logprobs.detach()
+    log_ratio = logprobs - ref
+    rewards = beta * log_ratio
+    return rewards
+
+
+_edit = Sketch(line_by_line).edit
+
+
 EXERCISE = Exercise(
     reference=implicit_rewards,
     lesson="09_dpo",
@@ -39,61 +50,59 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "rewards without β",
-            lambda logprobs, ref_logprobs, beta: logprobs - ref_logprobs.detach(),
+            _edit("β", "beta * log_ratio", "log_ratio"),
             "Solving π* ∝ πref exp(r/β) for r multiplies the log-ratio by β.",
         ),
         Mistake(
             "the log-ratio divided by β",
-            lambda logprobs, ref_logprobs, beta: (logprobs - ref_logprobs.detach()) / beta,
+            _edit("β", "beta * log_ratio", "log_ratio / beta"),
             "r/β = log(π/πref) + constant: the other side is multiplied by β.",
         ),
         Mistake(
             "β log π, without the reference",
-            lambda logprobs, ref_logprobs, beta: beta * logprobs,
+            _edit("the ratio", "logprobs - ref", "logprobs"),
             "A completion is not rewarded for being likely but for having become likelier than "
             "under πref.",
         ),
         Mistake(
             "the ratio upside down",
-            lambda logprobs, ref_logprobs, beta: beta * (ref_logprobs.detach() - logprobs),
+            _edit("the ratio", "logprobs - ref", "ref - logprobs"),
             "What the policy has made likelier must have a positive reward.",
         ),
         Mistake(
             "β times the ratio, not its logarithm",
-            lambda logprobs, ref_logprobs, beta: beta * (logprobs - ref_logprobs.detach()).exp(),
+            _edit("the logarithm", "beta * log_ratio", "beta * log_ratio.exp()"),
             "The reward stands in the exponent of π*, so it is a logarithm: leave out `exp`.",
         ),
         Mistake(
             "the quotient of two log-probs",
-            lambda logprobs, ref_logprobs, beta: beta * logprobs / ref_logprobs.detach(),
+            _edit("the ratio", "logprobs - ref", "logprobs / ref"),
             "The logarithm of a quotient is a difference of logarithms.",
         ),
         Mistake(
             "rewards through which gradient flows into the reference",
-            lambda logprobs, ref_logprobs, beta: beta * (logprobs - ref_logprobs),
+            _edit("the reference, a constant", ".detach()", ""),
             "The reference is frozen: use `ref_logprobs.detach()`.",
         ),
         Mistake(
             "rewards that no gradient leaves",
-            lambda logprobs, ref_logprobs, beta: beta * (logprobs - ref_logprobs).detach(),
+            _edit("the gradient", "return rewards", "return rewards.detach()"),
             "DPO trains the policy through its implicit reward: only the reference is constant.",
         ),
         Mistake(
             "rewards minus their mean over the batch",
-            lambda logprobs, ref_logprobs, beta: (
-                implicit_rewards(logprobs, ref_logprobs, beta)
-                - implicit_rewards(logprobs, ref_logprobs, beta).mean()
-            ),
+            _edit("the constant", "return rewards", "return rewards - rewards.mean()"),
             "The free constant belongs to the prompt and cancels in a pair; nothing has to be "
             "subtracted.",
         ),
         Mistake(
             "β on log π alone",
-            lambda logprobs, ref_logprobs, beta: beta * logprobs - ref_logprobs.detach(),
+            _edit("β", "beta * log_ratio", "beta * logprobs - ref"),
             "β multiplies the whole log-ratio: mind the brackets.",
         ),
     ),
     alternatives=(
+        line_by_line,
         lambda logprobs, ref_logprobs, beta: beta * logprobs - beta * ref_logprobs.detach(),
         lambda logprobs, ref_logprobs, beta: torch.stack(
             [beta * (a - b.item()) for a, b in zip(logprobs, ref_logprobs, strict=True)]

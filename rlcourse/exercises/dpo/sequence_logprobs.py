@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
 from rlcourse.algorithms.dpo import sequence_logprobs
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _sequence_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -21,15 +21,6 @@ def _sequence_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("900 tokens", {"logprobs": long, "mask": torch.ones(2, 900) > 0})
 
 
-def _kept(logprobs: Tensor, mask: Tensor) -> Tensor:
-    return logprobs * mask
-
-
-def _without_end(logprobs, mask):
-    lengths = mask.long().sum(1, keepdim=True)
-    return (_kept(logprobs, mask) * (torch.arange(mask.shape[1]) < lengths - 1)).sum(1)
-
-
 def _by_matmul(logprobs, mask):
     return (logprobs.unsqueeze(1) @ mask.to(logprobs.dtype).unsqueeze(2)).flatten()
 
@@ -37,6 +28,20 @@ def _by_matmul(logprobs, mask):
 def _by_loop(logprobs, mask):
     rows = [row[real.bool()].sum() for row, real in zip(logprobs, mask, strict=True)]
     return torch.stack(rows)
+
+
+def line_by_line(logprobs, mask):
+    real = mask.to(logprobs.dtype)
+    kept = logprobs * real
+    total = kept.sum(1)
+    return total
+
+
+def without_end(real):
+    return real * (torch.arange(real.shape[1]) < real.sum(1, keepdim=True) - 1)
+
+
+_edit = Sketch(line_by_line).edit
 
 
 EXERCISE = Exercise(
@@ -51,62 +56,60 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a mean over each completion's tokens",
-            lambda logprobs, mask: (
-                _kept(logprobs, mask).sum(1) / mask.sum(1).clamp(min=1).to(logprobs.dtype)
-            ),
+            _edit("the sum", "return total", "return total / real.sum(1).clamp(min=1)"),
             "Probabilities of tokens multiply, so their logarithms add: dividing by the length "
             "gives the log-prob of nothing.",
         ),
         Mistake(
             "a sum that counts what the mask leaves out",
-            lambda logprobs, mask: logprobs.sum(1),
+            _edit("the padding", "logprobs * real", "logprobs"),
             "Padding was never said. (The same slip on a whole sequence adds the prompt's tokens, "
             "which the policy did not choose.)",
         ),
         Mistake(
             "a mean over all T positions",
-            lambda logprobs, mask: _kept(logprobs, mask).mean(1),
+            _edit("the sum", "kept.sum(1)", "kept.mean(1)"),
             "Logarithms of a product add; T is a property of the batch, not of the completion.",
         ),
         Mistake(
             "one sum for the whole batch",
-            lambda logprobs, mask: _kept(logprobs, mask).sum(),
+            _edit("the dimension", "sum(1)", "sum()"),
             "Every completion has a log-prob of its own, (N,): sum over tokens only.",
         ),
         Mistake(
             "a sum over the rows in place of the tokens",
-            lambda logprobs, mask: _kept(logprobs, mask).sum(0),
+            _edit("the dimension", "sum(1)", "sum(0)"),
             "Dimension 0 is completions, dimension 1 tokens.",
         ),
         Mistake(
             "the completions' probabilities",
-            lambda logprobs, mask: _kept(logprobs, mask).sum(1).exp(),
+            _edit("the logarithm", "return total", "return total.exp()"),
             "The log-prob is asked for; the probability of a long completion is 0 in any float.",
         ),
         Mistake(
             "the logarithm of a product of probabilities, which underflows",
-            lambda logprobs, mask: _kept(logprobs, mask).exp().prod(1).log(),
+            _edit("the logarithm", "kept.sum(1)", "kept.exp().prod(1).log()"),
             "A product of hundreds of probabilities is 0 on a computer, and its logarithm −∞: add "
             "the logarithms.",
             telling=1,
         ),
         Mistake(
             "minus the log-prob",
-            lambda logprobs, mask: -_kept(logprobs, mask).sum(1),
+            _edit("the sign", "return total", "return -total"),
             "A log-prob is 0 or less; turning the sign gives the loss of SFT.",
         ),
         Mistake(
             "a sum without each completion's last token",
-            _without_end,
+            _edit("the last token", "logprobs * real", "logprobs * without_end(real)"),
             "The last real token is the EOS, and stopping is a decision with a probability, too.",
         ),
         Mistake(
             "sums that no gradient leaves",
-            lambda logprobs, mask: sequence_logprobs(logprobs, mask).detach(),
+            _edit("the gradient", "return total", "return total.detach()"),
             "The policy learns through these numbers: no detach, no item, no new tensor.",
         ),
     ),
-    alternatives=(_by_matmul, _by_loop, lambda logprobs, mask: _kept(logprobs, mask).sum(dim=-1)),
+    alternatives=(_by_matmul, _by_loop, line_by_line),
     hints=(
         "Do log-probs of tokens add, multiply or average?",
         "Make padding count 0, then sum over dimension 1.",

@@ -1,6 +1,7 @@
 """Rewards normalized within their group."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
@@ -69,6 +70,7 @@ def line_by_line(rewards, group_size, eps=1e-4):
 
 
 _edit = Sketch(line_by_line, leave_one_out_advantages).edit
+_divisor = partial(_edit, "the divisor", "(std + eps)")
 
 
 EXERCISE = Exercise(
@@ -158,7 +160,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a division by the variance",
-            _edit("the divisor", "(std + eps)", "(std.square() + eps)"),
+            _divisor("(std.square() + eps)"),
             "The variance has the unit of a squared reward: dividing by its root makes advantages "
             "free of the reward's unit.",
         ),
@@ -174,11 +176,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a division by the mean absolute deviation",
-            _edit(
-                "the divisor",
-                "(std + eps)",
-                "((groups - groups.mean(1, keepdim=True)).abs().mean(1, keepdim=True) + eps)",
-            ),
+            _divisor("((groups - groups.mean(1, keepdim=True)).abs().mean(1, keepdim=True) + eps)"),
             "The standard deviation is the root of the mean *squared* deviation.",
         ),
         Mistake(
@@ -222,11 +220,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "rewards scaled to the range of their group",
-            _edit(
-                "the divisor",
-                "(std + eps)",
-                "(groups.amax(1, keepdim=True) - groups.amin(1, keepdim=True) + eps)",
-            ),
+            _divisor("(groups.amax(1, keepdim=True) - groups.amin(1, keepdim=True) + eps)"),
             "The divisor is the standard deviation, not the largest reward minus the smallest.",
         ),
         Mistake(

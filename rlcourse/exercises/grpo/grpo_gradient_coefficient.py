@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.grpo import grpo_gradient_coefficient, grpo_loss
-from rlcourse.algorithms.importance_sampling import kl_estimates
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -47,10 +47,6 @@ def _column(advantages):
     return advantages[:, None] if advantages.dim() == 1 else advantages
 
 
-def _along_tokens(advantages, logprobs, ref_logprobs, beta):
-    return advantages + beta * torch.expm1(ref_logprobs - logprobs)
-
-
 def by_autograd(advantages, logprobs, ref_logprobs, beta):
     """The gradient of the loss itself, on policy."""
     leaf = logprobs.detach().clone().requires_grad_()
@@ -73,6 +69,18 @@ def by_loop(advantages, logprobs, ref_logprobs, beta):
     return result
 
 
+def line_by_line(advantages, logprobs, ref_logprobs, beta):
+    a = advantages
+    if a.dim() == 1:
+        a = a[:, None]
+    x = (ref_logprobs - logprobs).exp()
+    pull = beta * (x - 1)
+    return a + pull
+
+
+_edit = Sketch(line_by_line).edit
+
+
 EXERCISE = Exercise(
     reference=grpo_gradient_coefficient,
     lesson="06_grpo",
@@ -85,125 +93,94 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the ratio turned over: πθ/πref",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + beta * torch.expm1(logprobs - ref_logprobs)
-            ),
+            _edit("the ratio", "(ref_logprobs - logprobs)", "(logprobs - ref_logprobs)"),
             "A token that the policy has made rarer than the reference must be pulled up: the "
             "reference stands on top.",
         ),
         Mistake(
             "the log-ratio in place of the ratio minus 1",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + beta * (ref_logprobs - logprobs)
-            ),
+            _edit("the pull: its size", "beta * (x - 1)", "beta * x.log()"),
             "log x ≈ x − 1 near 1 only: the gradient of k3 holds the ratio itself (the log-ratio "
             "is k2's).",
         ),
         Mistake(
             "a coefficient without the −1",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + beta * (ref_logprobs - logprobs).exp()
-            ),
+            _edit("the pull: its size", "beta * (x - 1)", "beta * x"),
             "Where policy and reference agree there must be no pull: πref/πθ − 1 is 0 there.",
         ),
         Mistake(
             "a pull away from the reference",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) - beta * torch.expm1(ref_logprobs - logprobs)
-            ),
+            _edit("the pull: its sign", "a + pull", "a - pull"),
             "The penalty enters the objective with a minus, and its own derivative brings a "
             "second one.",
         ),
         Mistake(
             "the coefficient with its sign turned",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                -grpo_gradient_coefficient(advantages, logprobs, ref_logprobs, beta)
-            ),
+            _edit("the sign", "return a + pull", "return -(a + pull)"),
             "This multiplies ∇ log π in the gradient of the *objective*: a good completion gets a "
             "positive number.",
         ),
         Mistake(
             "the penalty itself: A − β·k3",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) - beta * kl_estimates(logprobs, ref_logprobs, "k3")
-            ),
+            _edit("the pull: its size", "beta * (x - 1)", "-beta * (x - 1 - x.log())"),
             "That is what the objective *is*; asked for is its derivative by log πθ, and that of "
             "−β·k3 is β(πref/πθ − 1).",
         ),
         Mistake(
             "A + βx − 1, with brackets missing",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + beta * (ref_logprobs - logprobs).exp() - 1
-            ),
+            _edit("the pull: its weight", "beta * (x - 1)", "beta * x - 1"),
             "β weighs the whole pull, x − 1: mind the brackets.",
         ),
         Mistake(
             "a coefficient divided by the number of tokens",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                grpo_gradient_coefficient(advantages, logprobs, ref_logprobs, beta)
-                / logprobs.shape[1]
-            ),
+            _edit("no average", "return a + pull", "return (a + pull) / logprobs.shape[1]"),
             "The average is not part of it: asked for is what multiplies ∇ log π of *one* token in "
             "its own objective.",
         ),
         Mistake(
             "a pull that β does not weigh",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + torch.expm1(ref_logprobs - logprobs)
-            ),
+            _edit("the pull: its weight", "beta * (x - 1)", "x - 1"),
             "The penalty has the weight β in the objective, and so has its gradient.",
         ),
         Mistake(
             "the advantage alone",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages).expand_as(logprobs).clone()
-            ),
+            _edit("the two terms", "a + pull", "a.expand_as(logprobs).clone()"),
             "That is the coefficient without a leash; k3 adds β(πref/πθ − 1).",
         ),
         Mistake(
             "the pull alone, without the advantage",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                beta * torch.expm1(ref_logprobs - logprobs)
-            ),
+            _edit("the two terms", "a + pull", "pull"),
             "The pull is what is added to the advantage.",
         ),
         Mistake(
             "advantages laid along the tokens",
-            _along_tokens,
+            _edit("the advantages: their shape", "a = a[:, None]", "a = a"),
             "(N,) against (N, T) lines up with T: write `advantages[:, None]`, so that every token "
             "of a row gets the row's advantage.",
         ),
         Mistake(
             "a difference of probabilities in place of their ratio",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + beta * (ref_logprobs.exp() - logprobs.exp())
-            ),
+            _edit("the ratio", "beta * (x - 1)", "beta * (ref_logprobs.exp() - logprobs.exp())"),
             "πref/πθ − 1 is that difference *divided by πθ*: relative, not absolute.",
         ),
         Mistake(
             "the ratio of the log-probs",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) + beta * (ref_logprobs / logprobs - 1)
-            ),
+            _edit("the ratio", "beta * (x - 1)", "beta * (ref_logprobs / logprobs - 1)"),
             "A ratio of probabilities is the exponential of a *difference* of log-probs.",
         ),
         Mistake(
             "the advantage multiplied by the pull",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                _column(advantages) * (1 + beta * torch.expm1(ref_logprobs - logprobs))
-            ),
+            _edit("the two terms", "a + pull", "a * (1 + pull)"),
             "Advantage and penalty are two terms of the objective: their gradients add.",
         ),
         Mistake(
             "β subtracted from the advantage, without the reference",
-            lambda advantages, logprobs, ref_logprobs, beta: (
-                (_column(advantages) - beta).expand_as(logprobs).clone()
-            ),
+            _edit("the pull: its size", "beta * (x - 1)", "-beta * torch.ones_like(x)"),
             "This is the gradient of k1 used as a loss: it does not depend on the reference at "
             "all.",
         ),
     ),
-    alternatives=(by_autograd, by_ratio, by_loop),
+    alternatives=(by_autograd, by_ratio, by_loop, line_by_line),
     hints=(
         "Differentiate the objective of one token by log πθ: the ratio term first, at "
         "πθ = πold, and then −β times k3.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -9,8 +10,8 @@ from torch import Tensor
 from rlcourse.algorithms.importance_sampling import importance_weights
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
-from rlcourse.checks.exercise import Exercise
-from rlcourse.exercises.importance_sampling.importance_weights_mistakes import MISTAKES, strict
+from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -56,7 +57,9 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield replace(unknown, raises=True)
 
 
-def _by_loop(logprobs, old_logprobs, mask, level="token"):
+def by_loop(logprobs, old_logprobs, mask, level="token"):
+    if level not in ("token", "sequence"):
+        raise ValueError(level)
     old, rows = old_logprobs.detach(), []
     for new_row, old_row, kept in zip(logprobs, old, mask, strict=True):
         kept = kept.bool()
@@ -69,7 +72,9 @@ def _by_loop(logprobs, old_logprobs, mask, level="token"):
     return torch.stack(rows)
 
 
-def _by_where(logprobs, old_logprobs, mask, level="token"):
+def by_where(logprobs, old_logprobs, mask, level="token"):
+    if level not in ("token", "sequence"):
+        raise ValueError(level)
     kept = mask > 0
     log_ratio = torch.where(kept, logprobs - old_logprobs.detach(), 0.0)
     ratio = torch.where(kept, log_ratio.exp(), 0.0)
@@ -77,6 +82,201 @@ def _by_where(logprobs, old_logprobs, mask, level="token"):
         return ratio
     product = torch.where(kept, ratio, 1.0).prod(dim=-1)  # ratios near 1 do not underflow
     return torch.where(kept.any(dim=-1), product, 0.0)
+
+
+def line_by_line(logprobs, old_logprobs, mask, level="token"):
+    if level not in ("token", "sequence"):
+        raise ValueError(level)
+    kept = mask.bool()
+    old = old_logprobs.detach()
+    log_ratio = (logprobs - old).masked_fill(~kept, 0)
+    if level == "sequence":
+        weights = log_ratio.sum(1).exp().masked_fill(~kept.any(1), 0)
+    else:
+        weights = log_ratio.exp().masked_fill(~kept, 0)
+    return weights
+
+
+def product(logprobs, kept):
+    """The probability of each completion, multiplied up."""
+    return logprobs.exp().masked_fill(~kept, 1).prod(1)
+
+
+_edit = Sketch(line_by_line, product).edit
+_OF_COMPLETION = "log_ratio.sum(1).exp()"
+_of_completion = partial(_edit, "a completion's weight", _OF_COMPLETION)
+
+
+def _by_token(bound):
+    return "(logprobs - old)", f"(logprobs - old).clamp(-{bound}, {bound})"
+
+
+def _by_completion(bound):
+    return _OF_COMPLETION, f"log_ratio.sum(1).clamp(-{bound}, {bound}).exp()"
+
+
+MISTAKES = (
+    Mistake(
+        "the ratio upside down, πold/πθ",
+        _edit("the ratio", "logprobs - old)", "old - logprobs)"),
+        "A sample that has become likelier must count more: the new policy stands above.",
+    ),
+    Mistake(
+        "weights that count padding",
+        _edit("the padding", "mask.bool()", "torch.ones_like(mask.bool())"),
+        "What stands after the end of a completion was never sampled: mask the log-ratio "
+        "before the exponential and the weight after it.",
+    ),
+    Mistake(
+        "a weight of 1 for padding and for empty completions",
+        _edit(
+            "the padding",
+            ".exp().masked_fill(~kept, 0)",
+            ".exp()",
+            ".masked_fill(~kept.any(1), 0)",
+            "",
+        ),
+        "e⁰ = 1: a masked log-ratio still gives a weight; set it to 0 after the exponential.",
+    ),
+    Mistake(
+        "a product of probabilities, which underflows",
+        _of_completion("(product(logprobs, kept) / product(old, kept))"),
+        "400 tokens of probability 0.05 multiply to 0, and 0/0 is not a number: sum log-ratios "
+        "and take the exponential once.",
+        telling=2,
+    ),
+    Mistake(
+        "quotients of probabilities, which underflow",
+        _edit("the ratio", "(logprobs - old)", "(logprobs.exp() / old.exp()).log()"),
+        "exp(−110) is 0 in float32 and 0/0 is not a number: subtract the log-probs first, then "
+        "take the exponential.",
+        telling=2,
+    ),
+    Mistake(
+        "an exponential of whatever padding holds, infinite times 0",
+        _edit(
+            "the padding",
+            "log_ratio.exp().masked_fill(~kept, 0)",
+            "unmasked",
+            "= log_ratio.sum(1).exp()",
+            "= 0 * unmasked.sum(1) + log_ratio.sum(1).exp()",
+            "old = old_logprobs.detach()",
+            "old = old_logprobs.detach()\n    unmasked = (logprobs - old).exp() * mask",
+        ),
+        "Padding may hold any number: where its exponential is infinite, ∞ · 0 is NaN. Set the "
+        "log-ratio to 0 there before the exponential, and the weight after it.",
+        telling=1,
+    ),
+    *(
+        Mistake(
+            f"weights whose log-ratio is held within ±{bound}{where}",
+            _edit("the size", *texts),
+            "Such a bound makes the weights wrong just where they are large, and beyond it no "
+            "gradient flows: these are the plain ratios.",
+            telling=1,
+        )
+        for bound in (3, 5, 10, 20, 30)
+        for where, texts in (
+            ("", (*_by_token(bound), *_by_completion(bound))),
+            (", token by token", _by_token(bound)),
+            (", by the completion", _by_completion(bound)),
+        )
+    ),
+    Mistake(
+        "weights through which gradient flows into the old log-probs",
+        _edit("the old log-probs", "old_logprobs.detach()", "old_logprobs"),
+        "The old policy is a fact of the past: use `old_logprobs.detach()`.",
+    ),
+    Mistake(
+        "token weights whatever `level` says",
+        _edit("the level", 'if level == "sequence"', "if False"),
+        'With level="sequence" a completion has one weight, (N,).',
+    ),
+    Mistake(
+        "completion weights whatever `level` says",
+        _edit("the level", 'if level == "sequence"', "if True"),
+        'With level="token" every token has its own weight, (N, T).',
+    ),
+    Mistake(
+        "completion weights where no level is given",
+        _edit("the default", 'level="token"', 'level="sequence"'),
+        'The default is level="token".',
+        telling=1,
+    ),
+    Mistake(
+        "weights for a level that does not exist, where a ValueError is asked for",
+        _edit("a level that does not exist", "raise ValueError(level)", "pass"),
+        'A slip such as level="tokens" would go unseen for a whole training run: raise a '
+        "ValueError.",
+        telling=1,
+    ),
+    Mistake(
+        "a lookup that raises KeyError for a level that does not exist",
+        _edit("a level that does not exist", "ValueError", "KeyError"),
+        "An argument with a wrong value is a ValueError, and its message should say which "
+        "values there are.",
+        telling=1,
+    ),
+    Mistake(
+        "the geometric mean of a completion's token ratios",
+        _of_completion("(log_ratio.sum(1) / kept.sum(1).clamp(min=1)).exp()"),
+        "The probability of a completion is a product, so its log-ratio is the *sum* over its "
+        "tokens. (The mean has its use in lesson 07, but it is no importance weight.)",
+    ),
+    Mistake(
+        "the exponential of the mean log-ratio over all positions, padding included",
+        _of_completion("log_ratio.mean(1).exp()"),
+        "The probability of a completion is a product, so its log-ratio is the *sum* over its "
+        "tokens, and no length enters.",
+    ),
+    Mistake(
+        "the mean of a completion's token ratios",
+        _of_completion("((log_ratio.exp() * kept).sum(1) / kept.sum(1).clamp(min=1))"),
+        "Ratios of independent choices multiply: sum the log-ratios, then exp.",
+    ),
+    Mistake(
+        "the sum of a completion's token ratios",
+        _of_completion("(log_ratio.exp() * kept).sum(1)"),
+        "The exponential comes after the sum: exp of a sum is a product, a sum of exps is not.",
+    ),
+    Mistake(
+        "a product that one padded token makes 0",
+        _of_completion("(log_ratio.exp() * kept).prod(1)"),
+        "Padding weighs 0 as a token, but in a product it must count as 1: sum the masked "
+        "log-ratios and take exp of the sum.",
+    ),
+    Mistake(
+        "the logarithm of the ratio",
+        _edit(
+            "the exponential",
+            ".exp().masked_fill(~kept, 0)",
+            "",
+            ".exp().masked_fill(~kept.any(1), 0)",
+            "",
+        ),
+        "A difference of log-probs is the log of the ratio: take exp.",
+    ),
+    Mistake(
+        "a ratio of log-probs",
+        _edit("the ratio", "(logprobs - old)", "(logprobs / old).log()"),
+        "The ratio of probabilities is exp of the *difference* of their logarithms.",
+    ),
+    Mistake(
+        "the ratio of the whole prefix at each token",
+        _edit("a token's weight", "log_ratio.exp()", "log_ratio.cumsum(1).exp()"),
+        "A token's weight is its own ratio; the product up to it is another estimator.",
+    ),
+    Mistake(
+        "weights cut off at 1.2",
+        _edit("the size", "return weights", "return weights.clamp(max=1.2)"),
+        "Clipping is PPO's idea and comes in lesson 05; these are the plain ratios.",
+    ),
+    Mistake(
+        "weights that no gradient leaves",
+        _edit("the gradient", "return weights", "return weights.detach()"),
+        "The ratio itself carries the gradient of the loss: only the old log-probs are detached.",
+    ),
+)
 
 
 EXERCISE = Exercise(
@@ -90,7 +290,7 @@ EXERCISE = Exercise(
     constants=("old_logprobs",),
     cases=_cases,
     mistakes=MISTAKES,
-    alternatives=(strict(_by_loop), strict(_by_where)),
+    alternatives=(by_loop, by_where, line_by_line),
     hints=(
         "A ratio of probabilities is exp of a difference of log-probs. What must padding weigh, "
         "and what does exp make of a masked 0?",

@@ -9,6 +9,7 @@ from rlcourse.algorithms.importance_sampling import kl_divergence
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -45,78 +46,10 @@ def _logs(logits_p, logits_q):
     return logits_p.log_softmax(-1), logits_q.log_softmax(-1)
 
 
-def _kl(logp: Tensor, logq: Tensor) -> Tensor:
-    p = logp.exp()
-    return (p * (logp - logq).masked_fill(p == 0, 0)).sum(-1)
-
-
-def _symmetric(logits_p, logits_q):
-    return (kl_divergence(logits_p, logits_q) + kl_divergence(logits_q, logits_p)) / 2
-
-
-def _zero_times_infinity(logits_p, logits_q):
-    logp, logq = _logs(logits_p, logits_q)
-    return (logp.exp() * (logp - logq)).sum(-1)
-
-
-def _log_of_softmax(logits_p, logits_q):
-    p, q = logits_p.softmax(-1), logits_q.softmax(-1)
-    return (p * (p.log() - q.log()).masked_fill(p == 0, 0)).sum(-1)
-
-
-def _log_of_softmax_unguarded(logits_p, logits_q):
-    p, q = logits_p.softmax(-1), logits_q.softmax(-1)
-    return (p * (p.log() - q.log())).sum(-1)
-
-
-def _raised(by):
-    """The logarithm of probabilities that were raised a little."""
-
-    def implementation(logits_p, logits_q):
-        p, q = logits_p.softmax(-1), logits_q.softmax(-1)
-        return (p * ((p + by).log() - (q + by).log())).sum(-1)
-
-    return implementation
-
-
-def _made_finite(logits_p, logits_q):
-    logp, logq = _logs(logits_p, logits_q)
-    return torch.nan_to_num(logp.exp() * (logp - logq)).sum(-1)
-
-
-def _raw_difference(logits_p, logits_q):
-    p = logits_p.softmax(-1)
-    return (p * (logits_p - logits_q).masked_fill(p == 0, 0)).sum(-1)
-
-
-def _constant_weights(logits_p, logits_q):
-    logp, logq = _logs(logits_p, logits_q)
-    p = logp.exp().detach()
-    return (p * (logp - logq).masked_fill(p == 0, 0)).sum(-1)
-
-
-def _weighted_by_logits(logits_p, logits_q):
-    return _kl(logits_p, logits_q)
-
-
-def _cross_entropy(logits_p, logits_q):
-    logp, logq = _logs(logits_p, logits_q)
-    return -(logp.exp() * logq.masked_fill(logp.exp() == 0, 0)).sum(-1)
-
-
-def _unweighted(logits_p, logits_q):
-    logp, logq = _logs(logits_p, logits_q)
-    return (logp - logq).sum(-1)
-
-
-def _mean_over_actions(logits_p, logits_q):
-    return kl_divergence(logits_p, logits_q) / logits_p.shape[-1]
-
-
 def _along_first(logits_p, logits_q):
     logits_p, logits_q = torch.broadcast_tensors(logits_p, logits_q)
     logp, logq = logits_p.log_softmax(0), logits_q.log_softmax(0)
-    return _kl(logp, logq)
+    return (logp.exp() * (logp - logq).masked_fill(logp.exp() == 0, 0)).sum(-1)
 
 
 def _by_loop(logits_p, logits_q):
@@ -139,6 +72,24 @@ def _by_torch(logits_p, logits_q):
     return terms.sum(-1)
 
 
+def line_by_line(logits_p, logits_q):
+    logp = logits_p.log_softmax(-1)
+    logq = logits_q.log_softmax(-1)
+    p = logp.exp()
+    difference = (logp - logq).masked_fill(p == 0, 0)
+    terms = p * difference
+    return terms.sum(-1)
+
+
+def raised(logits_p, logits_q, by):
+    """With the logarithm of probabilities that were raised a little."""
+    p, q = logits_p.softmax(-1), logits_q.softmax(-1)
+    return p * ((p + by).log() - (q + by).log())
+
+
+_edit = Sketch(line_by_line, raised).edit
+
+
 EXERCISE = Exercise(
     reference=kl_divergence,
     lesson="04_importance_sampling",
@@ -151,39 +102,65 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "KL(q‖p), the other direction",
-            lambda logits_p, logits_q: kl_divergence(logits_q, logits_p),
+            _edit(
+                "the direction",
+                "logits_p.log_softmax(-1)",
+                "logits_q.log_softmax(-1)",
+                "logits_q.log_softmax(-1)",
+                "logits_p.log_softmax(-1)",
+            ),
             "The first argument draws the samples, so it supplies the weights: Σ *p* (log p − "
             "log q).",
         ),
         Mistake(
             "logits that were never normalized",
-            _weighted_by_logits,
+            _edit(
+                "the logarithm",
+                "logits_p.log_softmax(-1)",
+                "logits_p",
+                "logits_q.log_softmax(-1)",
+                "logits_q",
+            ),
             "Logits are not log-probs until their logsumexp is subtracted: use `log_softmax`.",
         ),
         Mistake(
             "0 · log 0, which is NaN",
-            _zero_times_infinity,
+            _edit("where p is 0", ".masked_fill(p == 0, 0)", ""),
             "Where p is 0 the term is 0, whatever q is; 0 times infinity is not a number unless "
             "you take care of it.",
             telling=2,
         ),
         Mistake(
             "the logarithm of a softmax that has underflowed",
-            _log_of_softmax,
+            _edit(
+                "the logarithm",
+                "logits_p.log_softmax(-1)",
+                "logits_p.softmax(-1).log()",
+                "logits_q.log_softmax(-1)",
+                "logits_q.softmax(-1).log()",
+            ),
             "`softmax` rounds small probabilities to 0, and their logarithm is −∞: "
             "`log_softmax` never leaves log space.",
             telling=2,
         ),
         Mistake(
             "the logarithm of a softmax that has underflowed, times 0 besides",
-            _log_of_softmax_unguarded,
+            _edit(
+                "where p is 0",
+                "logits_p.log_softmax(-1)",
+                "logits_p.softmax(-1).log()",
+                "logits_q.log_softmax(-1)",
+                "logits_q.softmax(-1).log()",
+                ".masked_fill(p == 0, 0)",
+                "",
+            ),
             "`softmax` rounds small probabilities to 0, their logarithm is −∞, and 0 · ∞ is not a "
             "number: `log_softmax` never leaves log space, and the term where p is 0 is 0.",
         ),
         *(
             Mistake(
                 f"logarithms of probabilities that were kept from 0 by a constant of {by:g}",
-                _raised(by),
+                _edit("the logarithm", "p * difference", f"raised(logits_p, logits_q, {by})"),
                 "The constant decides what a small probability costs, however small it is: "
                 "`log_softmax` never leaves log space and needs none.",
                 telling=2,
@@ -193,64 +170,68 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "terms of which NaN and infinity were made numbers",
-            _made_finite,
+            _edit("where p is 0", "p * difference", "torch.nan_to_num(p * (logp - logq))"),
             "Where p is 0 the term is 0, but where only q is 0 the divergence *is* infinite: mask "
             "the first, leave the second.",
             telling=1,
         ),
         Mistake(
             "a difference of logits that were never normalized, weighted by p",
-            _raw_difference,
+            _edit("the logarithm", "(logp - logq)", "(logits_p - logits_q)"),
             "Logits are log-probs only up to a constant, another one for p than for q: use "
             "`log_softmax` for both.",
         ),
         Mistake(
             "weights p that carry no gradient",
-            _constant_weights,
+            _edit("the gradient", "logp.exp()", "logp.exp().detach()"),
             "The value is right, but p depends on `logits_p`, too: in the lesson's section 7 the "
             "gradient would come out as 0. Detach nothing.",
         ),
         Mistake(
             "a q that carries no gradient",
-            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q.detach()),
+            _edit("the gradient", "logits_q.log_softmax", "logits_q.detach().log_softmax"),
             "The value is right, but `logits_q` gets no gradient (as happens if the whole "
             "log p − log q is detached). What is held constant is the caller's choice: detach "
             "nothing.",
         ),
         Mistake(
             "a divergence that no gradient leaves",
-            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q).detach(),
+            _edit("the gradient", "terms.sum(-1)", "terms.sum(-1).detach()"),
             "It is a function of both logits and will be differentiated: no `torch.no_grad()`, no "
             "`detach()`.",
         ),
         Mistake(
             "the divergence with its sign turned",
-            lambda logits_p, logits_q: -kl_divergence(logits_p, logits_q),
+            _edit("the sign", "return terms", "return -terms"),
             "A KL divergence is never negative: log p − log q, not the other way.",
         ),
         Mistake(
             "the mean of both directions",
-            _symmetric,
+            _edit(
+                "the direction",
+                "terms.sum(-1)",
+                "(terms.sum(-1) + kl_divergence(logits_q, logits_p)) / 2",
+            ),
             "That is Jeffreys' symmetric divergence, halved; KL has a direction.",
         ),
         Mistake(
             "the divergence in bits",
-            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q) / torch.tensor(2.0).log(),
+            _edit("the unit", "terms.sum(-1)", "terms.sum(-1) / torch.tensor(2.0).log()"),
             "In this course information is in nats: natural logarithms.",
         ),
         Mistake(
             "the cross-entropy −Σ p log q",
-            _cross_entropy,
+            _edit("what is weighted", "p * difference", "-p * logq.masked_fill(p == 0, 0)"),
             "Subtract the entropy of p: what costs bits even with the right code is no divergence.",
         ),
         Mistake(
             "log p − log q, not weighted by p",
-            _unweighted,
+            _edit("what is weighted", "p * difference", "logp - logq"),
             "A divergence is an expectation: weigh each action by its probability under p.",
         ),
         Mistake(
             "the mean over actions in place of the sum",
-            _mean_over_actions,
+            _edit("the sum", "terms.sum(-1)", "terms.sum(-1) / logits_p.shape[-1]"),
             "The weights p sum to 1 already: there is nothing to divide by.",
         ),
         Mistake(
@@ -260,11 +241,11 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "one number for all rows",
-            lambda logits_p, logits_q: kl_divergence(logits_p, logits_q).sum(),
+            _edit("the sum", "terms.sum(-1)", "terms.sum()"),
             "Each row is a distribution of its own: sum over the last dimension only.",
         ),
     ),
-    alternatives=(_by_loop, _by_torch),
+    alternatives=(_by_loop, _by_torch, line_by_line),
     hints=(
         "Both arguments are logits. What turns them into log-probs without ever leaving log space?",
         "p times (log p − log q), summed over the last dimension. Where p is 0, log p is −∞: make "

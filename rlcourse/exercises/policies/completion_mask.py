@@ -8,6 +8,7 @@ from rlcourse.algorithms.policies import completion_mask
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _mask_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -30,47 +31,10 @@ def _mask_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("a larger batch", {"tokens": large, "eos_id": 4})
 
 
-def _without_eos(tokens, eos_id):
-    return (tokens == eos_id).cumsum(1) == 0
-
-
-def _until_last_eos(tokens, eos_id):
-    is_eos = tokens == eos_id
-    later = is_eos.flip(1).cumsum(1).flip(1) > 0
-    return later | ~is_eos.any(1, keepdim=True)
-
-
-def _empty_without_eos(tokens, eos_id):
-    return completion_mask(tokens, eos_id) & (tokens == eos_id).any(1, keepdim=True)
-
-
-def _by_argmax_only(tokens, eos_id):
-    first = (tokens == eos_id).int().argmax(1, keepdim=True)
-    return torch.arange(tokens.shape[1]) <= first
-
-
 def _by_first_in_batch(tokens, eos_id):
     columns = (tokens == eos_id).any(0)
     first = int(columns.int().argmax()) if columns.any() else tokens.shape[1]
     return (torch.arange(tokens.shape[1]) <= first).expand_as(tokens).clone()
-
-
-def _up_to_second(tokens, eos_id):
-    is_eos = (tokens == eos_id).long()
-    return is_eos.cumsum(1) - is_eos <= 1
-
-
-def _before_second(tokens, eos_id):
-    return (tokens == eos_id).cumsum(1) <= 1
-
-
-def _all_eos(tokens, eos_id):
-    is_eos = tokens == eos_id
-    return completion_mask(tokens, eos_id) | is_eos
-
-
-def _down_the_rows(tokens, eos_id):
-    return completion_mask(tokens.T, eos_id).T
 
 
 def _by_search(tokens, eos_id):
@@ -92,6 +56,17 @@ def _by_cumprod(tokens, eos_id):
     return torch.cat([torch.ones_like(open_[:, :1]), open_[:, :-1]], dim=1).bool()
 
 
+def line_by_line(tokens, eos_id):
+    is_eos = (tokens == eos_id).long()
+    seen = is_eos.cumsum(1)
+    before = seen - is_eos
+    mask = before == 0
+    return mask
+
+
+_edit = Sketch(line_by_line).edit
+
+
 EXERCISE = Exercise(
     reference=completion_mask,
     lesson="01_policies",
@@ -103,40 +78,48 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a mask without the EOS itself",
-            _without_eos,
+            _edit("the EOS itself", "before == 0", "seen == 0"),
             "To stop is an action, the last one: a policy that is never taught its EOS never "
             "learns to end.",
         ),
         Mistake(
             "a mask of ones, whatever the tokens",
-            lambda tokens, eos_id: torch.ones_like(tokens).bool(),
+            _edit("where it ends", "before == 0", "torch.ones_like(tokens).bool()"),
             "What stands after the first EOS was never said.",
         ),
         Mistake(
             "a mask up to the last EOS of the row",
-            _until_last_eos,
+            _edit(
+                "where it ends",
+                "before == 0",
+                "(is_eos.flip(1).cumsum(1).flip(1) > 0) | (seen[:, -1:] == 0)",
+            ),
             "The first EOS ends the completion; another one after it is padding, or noise.",
         ),
         Mistake(
             "a mask that is empty where a row has no EOS",
-            _empty_without_eos,
+            _edit("rows without EOS", "before == 0", "(before == 0) & (seen[:, -1:] > 0)"),
             "Such a row was cut off at the token limit: every token of it was chosen and counts.",
         ),
         Mistake(
             "a mask by argmax, which is 0 where there is no EOS",
-            _by_argmax_only,
+            _edit(
+                "rows without EOS",
+                "before == 0",
+                "torch.arange(tokens.shape[1]) <= is_eos.argmax(1, keepdim=True)",
+            ),
             "argmax of all zeros is 0, so a row without EOS keeps its first token only: treat "
             "that row separately.",
         ),
         Mistake(
             "padding inferred from the token id: every EOS is taken for padding",
-            lambda tokens, eos_id: tokens != eos_id,
+            _edit("where it ends", "before == 0", "tokens != eos_id"),
             "Many models pad with EOS, and then the id cannot tell an ending from padding: the "
             "place can, the first EOS is real.",
         ),
         Mistake(
             "a mask of the EOS tokens alone",
-            lambda tokens, eos_id: tokens == eos_id,
+            _edit("where it ends", "before == 0", "is_eos.bool()"),
             "These are the ends; the mask is everything up to the first of them.",
         ),
         Mistake(
@@ -146,47 +129,47 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a count that runs down the rows in place of along the tokens",
-            _down_the_rows,
+            _edit("the dimension", "cumsum(1)", "cumsum(0)"),
             "Time runs along dim 1; another row's EOS ends nothing here.",
         ),
         Mistake(
             "a count that runs down the rows and leaves the EOS out",
-            lambda tokens, eos_id: (tokens == eos_id).cumsum(0) == 0,
+            _edit("the dimension", "cumsum(1)", "cumsum(0)", "before == 0", "seen == 0"),
             "Time runs along dim 1; and the EOS itself belongs to the completion.",
         ),
         Mistake(
             "numbers in place of True and False",
-            lambda tokens, eos_id: completion_mask(tokens, eos_id).long(),
+            _edit("the dtype", "return mask", "return mask.long()"),
             "A mask is bool: end with a comparison, such as `eos_before == 0`.",
         ),
         Mistake(
             "a mask of 0.0 and 1.0",
-            lambda tokens, eos_id: completion_mask(tokens, eos_id).float(),
+            _edit("the dtype", "return mask", "return mask.float()"),
             "A mask is bool: end with a comparison, such as `eos_before == 0`.",
         ),
         Mistake(
             "a mask that ends before the second EOS in place of after the first",
-            _before_second,
+            _edit("the EOS itself", "before == 0", "seen <= 1"),
             "The count is 1 on the first EOS and stays 1 on everything up to the next: a token "
             "is real if no EOS stands *before* it.",
         ),
         Mistake(
             "a mask up to the second EOS",
-            _up_to_second,
+            _edit("where it ends", "before == 0", "before <= 1"),
             "A token is real if *no* EOS stands before it.",
         ),
         Mistake(
             "a mask in which later EOS tokens count again",
-            _all_eos,
+            _edit("where it ends", "before == 0", "(before == 0) | is_eos.bool()"),
             "Only the first EOS is an action; those after it are padding.",
         ),
         Mistake(
             "the mask turned around: True on padding",
-            lambda tokens, eos_id: ~completion_mask(tokens, eos_id),
+            _edit("the sense", "return mask", "return ~mask"),
             "The mask is True on the tokens that count.",
         ),
     ),
-    alternatives=(_by_search, _by_argmax, _by_cumprod),
+    alternatives=(_by_search, _by_argmax, _by_cumprod, line_by_line),
     hints=(
         "For a single token: how can you tell from the tokens *before* it whether it is real?",
         "A token is real if no EOS stands before it. `cumsum` of (tokens == eos_id) counts how "

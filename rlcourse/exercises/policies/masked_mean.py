@@ -8,17 +8,11 @@ from rlcourse.algorithms.policies import masked_mean
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 WORKED = tensor([[-0.5, -1.5], [-4.0, -9.0]])
-
-
 WORKED_MASK = torch.tensor([[True, True], [True, False]])
-
-
 WITH_ZERO = tensor([[0.0, -2.0], [-4.0, -9.0]])  # a token that was certain
-
-
-# masked_mean
 
 
 def _mean_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -35,81 +29,6 @@ def _mean_cases(draw: CaseSampler) -> Iterator[Case]:
     zeros = draw.integers(rows, tokens, high=2).double()
     yield Case("values of 0 and 1", {"x": zeros, "mask": draw.mask(rows, tokens)})
     yield Case("a mask with holes, dim −1", {"x": draw.normal(2, 3), "mask": holes, "dim": -1})
-
-
-def _sum(x, mask, dim=None):
-    return (x * mask).sum() if dim is None else (x * mask).sum(dim)
-
-
-def _mean_with_padding(x, mask, dim=None):
-    return (x * mask).mean() if dim is None else (x * mask).mean(dim)
-
-
-def _mean_of_everything(x, mask, dim=None):
-    return x.mean() if dim is None else x.mean(dim)
-
-
-def _mean_nan(x, mask, dim=None):
-    return _sum(x, mask, dim) / (mask.sum() if dim is None else mask.sum(dim))
-
-
-def _mean_of_rows(x, mask, dim=None):
-    means = masked_mean(x, mask, 1)
-    return means.mean() if dim is None else masked_mean(x, mask, dim)
-
-
-def _mean_ignores_dim(x, mask, dim=None):
-    return masked_mean(x, mask)
-
-
-def _mean_always_rows(x, mask, dim=None):
-    return masked_mean(x, mask, dim=1)
-
-
-def _mean_total_count(x, mask, dim=None):
-    return _sum(x, mask, dim) / mask.sum().clamp(min=1)
-
-
-def _mean_keepdim(x, mask, dim=None):
-    mean = masked_mean(x, mask, dim)
-    return mean if dim is None else mean.unsqueeze(dim)
-
-
-def _mean_rows_count(x, mask, dim=None):
-    return _sum(x, mask, dim) / len(x)
-
-
-def _mean_bool_only(x, mask, dim=None):
-    return masked_mean(x.masked_fill(~mask, 0), mask, dim)
-
-
-def _mean_selected(x, mask, dim=None):
-    return x[mask.bool()].mean()
-
-
-def _mean_selected_bool(x, mask, dim=None):
-    return x[mask].mean()
-
-
-def _mean_repaired(x, mask, dim=None):
-    return torch.nan_to_num(_mean_nan(x, mask, dim))
-
-
-def _mean_big_epsilon(x, mask, dim=None):
-    return _sum(x, mask, dim) / ((mask.sum() if dim is None else mask.sum(dim)) + 1)
-
-
-def _mean_counts_values(x, mask, dim=None):
-    values = x * mask
-    return _sum(x, mask, dim) / (values != 0).sum(dim=dim).clamp(min=1)
-
-
-def _mean_sum_of_all(x, mask, dim=None):
-    return x.sum(dim=dim) / mask.sum(dim=dim).clamp(min=1)
-
-
-def _mean_if_dim(x, mask, dim=None):
-    return masked_mean(x, mask, dim or None)
 
 
 def _mean_by_where(x, mask, dim=None):
@@ -131,7 +50,20 @@ def _mean_by_loop(x, mask, dim=None):
 def _mean_by_weights(x, mask, dim=None):
     weights = mask.to(x.dtype)
     count = weights.sum() if dim is None else weights.sum(dim, keepdim=True)
-    return _sum(x, weights / torch.where(count > 0, count, torch.ones_like(count)), dim)
+    weights = weights / torch.where(count > 0, count, torch.ones_like(count))
+    return (x * weights).sum(dim)
+
+
+def line_by_line(x, mask, dim=None):
+    real = mask.to(x.dtype)
+    total = (x * real).sum(dim)
+    count = real.sum(dim)
+    mean = total / count.clamp(min=1)
+    return mean
+
+
+_edit = Sketch(line_by_line).edit
+_MEAN = "total / count.clamp(min=1)"
 
 
 EXERCISE = Exercise(
@@ -146,99 +78,117 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a sum over real tokens, divided by all positions",
-            _mean_with_padding,
+            _edit("the average", _MEAN, "(x * real).mean(dim)"),
             "Padding is no token: divide by how many entries of the mask are 1, `mask.sum()`.",
         ),
         Mistake(
             "a mean over padding as well",
-            _mean_of_everything,
+            _edit("the average", _MEAN, "x.mean(dim)"),
             "The mask says which entries are tokens; here it is never used.",
         ),
         Mistake(
             "a mean that is NaN where no token is real",
-            _mean_nan,
+            _edit("no real token", "count.clamp(min=1)", "count"),
             "An empty row has a sum of 0 and a count of 0: keep the count at 1 at least, "
             "`.clamp(min=1)`, and the mean is 0.",
         ),
         Mistake(
             "a sum divided by how many values are not 0",
-            _mean_counts_values,
+            _edit("the count", "real.sum(dim)", "(x * real != 0).sum(dim)"),
             "A real token may well have the value 0: a log-prob of 0 is certainty. Count the ones "
             "of the mask.",
             telling=2,
         ),
         Mistake(
             "a sum over padding as well, divided by the number of real tokens",
-            _mean_sum_of_all,
+            _edit("the padding", "(x * real)", "x"),
             "What stands on padding must not be added: `(x * mask).sum()`.",
         ),
         Mistake(
             "a mean over everything for `dim=0`, which `if dim` takes for none",
-            _mean_if_dim,
+            _edit("dim 0", "real = mask", "dim = dim or None\n    real = mask"),
             "0 is false in Python, and a dimension all the same: ask `dim is None`.",
             telling=1,
         ),
         Mistake(
             "the mean of the rows' means",
-            _mean_of_rows,
+            _edit(
+                "the dimension",
+                "return mean",
+                "return masked_mean(x, mask, 1).mean() if dim is None else mean",
+            ),
             "With dim=None every token weighs the same; a mean of means gives the tokens of a "
             "short row more weight than those of a long one.",
         ),
         Mistake(
             "`x[mask].mean()`, which knows no `dim` and is NaN where no token is real",
-            _mean_selected,
+            _edit("the average", _MEAN, "x[mask.bool()].mean()"),
             "Selecting flattens x, so there are no rows left to average along; sum, count and "
             "divide in their place.",
         ),
         Mistake(
             "`x[mask].mean()`, which knows no `dim`, no float mask and no empty one",
-            _mean_selected_bool,
+            _edit("the average", _MEAN, "x[mask].mean()"),
             "Selecting flattens x and wants a bool mask; sum, count and divide in its place.",
         ),
         Mistake(
             "a 0/0 that is turned into 0 afterwards",
-            _mean_repaired,
+            _edit("no real token", _MEAN, "torch.nan_to_num(total / count)"),
             "The value is mended and the gradient is still NaN, which one step later is in every "
             "weight: keep the count at 1 at least.",
         ),
         Mistake(
             "one mean over everything, whatever `dim` is",
-            _mean_ignores_dim,
+            _edit(
+                "the dimension",
+                "(x * real).sum(dim)",
+                "(x * real).sum()",
+                "real.sum(dim)",
+                "real.sum()",
+            ),
             "With a `dim`, both sums run over that dimension only.",
         ),
         Mistake(
             "a mean per row, also where `dim` is None or 0",
-            _mean_always_rows,
+            _edit(
+                "the dimension",
+                "(x * real).sum(dim)",
+                "(x * real).sum(1)",
+                "real.sum(dim)",
+                "real.sum(1)",
+            ),
             "`dim` says which dimension disappears; None means all of them.",
         ),
         Mistake(
             "sums along `dim`, divided by the count of the whole mask",
-            _mean_total_count,
+            _edit("the count", "real.sum(dim)", "real.sum()"),
             "Each row has its own number of real tokens: sum the mask along `dim`, too.",
         ),
         Mistake(
             "a mean that keeps the dimension it was taken over",
-            _mean_keepdim,
+            _edit(
+                "the shape", "return mean", "return mean if dim is None else mean.unsqueeze(dim)"
+            ),
             "The dimension disappears, as in torch's own `mean`.",
         ),
         Mistake(
             "a sum over real tokens, divided by the number of rows",
-            _mean_rows_count,
+            _edit("the average", "count.clamp(min=1)", "len(x)"),
             "That is a mean over completions of their sums; asked is a mean over tokens.",
         ),
         Mistake(
             "a mean that takes a bool mask only",
-            _mean_bool_only,
+            _edit("the kind of mask", "(x * real)", "x.masked_fill(~mask, 0)"),
             "`~` works on bool masks; masks may be float as well: `mask.bool()` first.",
             telling=2,
         ),
         Mistake(
             "a sum divided by the count plus 1",
-            _mean_big_epsilon,
+            _edit("no real token", "count.clamp(min=1)", "(count + 1)"),
             "Adding 1 avoids the division by 0, but changes every other mean: use clamp.",
         ),
     ),
-    alternatives=(_mean_by_where, _mean_by_loop, _mean_by_weights),
+    alternatives=(_mean_by_where, _mean_by_loop, _mean_by_weights, line_by_line),
     hints=(
         "A mean is a sum divided by a count. Which of the two does padding spoil?",
         "Set padding to 0 and sum; sum the mask to count; the count must be at least 1.",

@@ -1,6 +1,7 @@
 """What each token of a completion can still earn."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -89,6 +90,7 @@ def last_reward(rewards, mask):
 
 
 _edit = Sketch(line_by_line, last_reward, discounts).edit
+_counted = partial(_edit, "the rewards that count", "torch.stack(columns, 1)")
 
 
 EXERCISE = Exercise(
@@ -102,11 +104,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the total return at every token",
-            _edit(
-                "the rewards that count",
-                "torch.stack(columns, 1)",
-                "torch.stack(columns, 1)[:, :1] * torch.ones_like(r)",
-            ),
+            _counted("torch.stack(columns, 1)[:, :1] * torch.ones_like(r)"),
             "A token cannot change what was earned before it: only rewards from its own place "
             "onward count.",
         ),
@@ -184,9 +182,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the rewards after the token, without its own",
-            _edit(
-                "the rewards that count", "torch.stack(columns, 1)", "torch.stack(columns, 1) - r"
-            ),
+            _counted("torch.stack(columns, 1) - r"),
             "A token's own reward is the first thing that it earned: G_t = r_t + γ G_{t+1}.",
         ),
         Mistake(
@@ -241,11 +237,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the token's own reward and the next one only",
-            _edit(
-                "the rewards that count",
-                "torch.stack(columns, 1)",
-                "r + gamma * torch.cat([r[:, 1:], 0 * r[:, :1]], 1)",
-            ),
+            _counted("r + gamma * torch.cat([r[:, 1:], 0 * r[:, :1]], 1)"),
             "Add the next *return*, not the next reward: G_t = r_t + γ G_{t+1}.",
         ),
         Mistake(

@@ -1,6 +1,5 @@
 """The entropy of the distributions that tokens come from."""
 
-import math
 from collections.abc import Iterator
 
 import torch
@@ -10,8 +9,7 @@ from rlcourse.algorithms.policies import token_entropy
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
-
-# token_entropy
+from rlcourse.checks.sketch import Sketch
 
 
 def _entropy_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -28,20 +26,6 @@ def _entropy_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("float32", {"logits": draw.normal(2, 3, 4).float()})
 
 
-def _entropy_naive(logits):
-    probs = logits.softmax(-1)
-    return -(probs * probs.log()).sum(-1)
-
-
-def _entropy_epsilon(logits):
-    probs = logits.softmax(-1)
-    return -(probs * (probs + 1e-8).log()).sum(-1)
-
-
-def _entropy_other_axis(logits):
-    return -(logits.softmax(1) * logits.log_softmax(1)).sum(-1)
-
-
 def _entropy_by_logsumexp(logits):
     """H = log Z − E[z]."""
     return logits.logsumexp(-1) - (logits.softmax(-1) * logits).sum(-1)
@@ -56,6 +40,16 @@ def _entropy_by_distribution(logits):
     return torch.distributions.Categorical(logits=logits, validate_args=False).entropy()
 
 
+def line_by_line(logits):
+    logprobs = logits.log_softmax(-1)
+    terms = logprobs.exp() * logprobs
+    entropy = -terms.sum(-1)
+    return entropy
+
+
+_edit = Sketch(line_by_line).edit
+
+
 EXERCISE = Exercise(
     reference=token_entropy,
     lesson="01_policies",
@@ -68,69 +62,78 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "log of a softmax that has underflowed: 0 · log 0 is NaN",
-            _entropy_naive,
+            _edit("the logarithm", "logits.log_softmax(-1)", "logits.softmax(-1).log()"),
             "A token of probability 0 contributes 0, but 0 times −∞ is NaN: take the logarithm "
             "with `log_softmax`.",
             telling=1,
         ),
         Mistake(
             "a logarithm with a small number added",
-            _entropy_epsilon,
+            _edit(
+                "the logarithm",
+                "logprobs.exp() * logprobs",
+                "logits.softmax(-1) * (logits.softmax(-1) + 1e-8).log()",
+            ),
             "log(p + ε) hides the NaN and bends the answer: `log_softmax` is exact.",
             telling=1,
         ),
         Mistake(
             "an entropy in bits",
-            lambda logits: token_entropy(logits) / math.log(2),
+            _edit("the unit", "return entropy", "return entropy / torch.tensor(2.0).log()"),
             "Nats use the natural logarithm, as all log-probs here do.",
         ),
         Mistake(
             "the mean of log π under π, a negative number",
-            lambda logits: -token_entropy(logits),
+            _edit("the sign", "-terms", "terms"),
             "Entropy is minus that: 0 for a certain choice, positive for any other.",
         ),
         Mistake(
             "a mean over the vocabulary in place of the sum",
-            lambda logits: token_entropy(logits) / logits.shape[-1],
+            _edit("the sum", "terms.sum(-1)", "terms.mean(-1)"),
             "The probabilities are the weights of this average already: add the terms up.",
         ),
         Mistake(
             "an average that is not weighted by π",
-            lambda logits: -logits.log_softmax(-1).mean(-1),
+            _edit("the weights", "terms.sum(-1)", "logprobs.mean(-1)"),
             "Surprise counts as often as it happens: weight −log π by π.",
         ),
         Mistake(
             "a sum that is not weighted by π",
-            lambda logits: -logits.log_softmax(-1).sum(-1),
+            _edit("the weights", "logprobs.exp() * logprobs", "logprobs"),
             "Surprise counts as often as it happens: weight −log π by π.",
         ),
         Mistake(
             "a softmax over the places in place of the vocabulary",
-            _entropy_other_axis,
+            _edit("the softmax", "log_softmax(-1)", "log_softmax(1)"),
             "At every place there is one distribution over V tokens: the last dimension.",
         ),
         Mistake(
             "logits where log-probs belong",
-            lambda logits: -(logits.softmax(-1) * logits).sum(-1),
+            _edit("the logarithm", "logprobs.exp() * logprobs", "logprobs.exp() * logits"),
             "Logits are defined up to a constant, and the entropy must not depend on it.",
         ),
         Mistake(
             "perplexity, e to the entropy",
-            lambda logits: token_entropy(logits).exp(),
+            _edit("the unit", "return entropy", "return entropy.exp()"),
             "That is the number of equally likely tokens with this entropy; asked are nats.",
         ),
         Mistake(
             "a sum over the places as well",
-            lambda logits: token_entropy(logits).sum(-1),
+            _edit("the shape", "return entropy", "return entropy.sum(-1)"),
             "One number per place, (N, L).",
         ),
         Mistake(
             "an entropy that no gradient leaves",
-            lambda logits: token_entropy(logits.detach()),
+            _edit("the gradient", "return entropy", "return entropy.detach()"),
             "An entropy bonus in a loss has to reach the logits.",
         ),
     ),
-    alternatives=(_entropy_by_logsumexp, _entropy_by_einsum, _entropy_by_distribution),
+    alternatives=(
+        _entropy_by_logsumexp,
+        _entropy_by_einsum,
+        _entropy_by_distribution,
+        line_by_line,
+    ),
     hints=(
         "The entropy is the expected surprise −log π of the token that will be drawn.",
         "log_softmax gives log π; its exponential gives π. Multiply, sum over the vocabulary, "

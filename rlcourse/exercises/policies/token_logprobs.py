@@ -9,8 +9,7 @@ from rlcourse.algorithms.policies import token_logprobs
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
-
-# token_logprobs
+from rlcourse.checks.sketch import Sketch
 
 
 def _score_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -37,38 +36,6 @@ def _score_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("float32", {"logits": small, "tokens": draw.integers(2, 3, high=4)})
 
 
-def _gathered(scores, tokens):
-    return scores.gather(-1, tokens[:, 1:, None]).squeeze(-1)
-
-
-def _no_shift(logits, tokens, temperature=1.0):
-    return _gathered((logits[:, 1:] / temperature).log_softmax(-1), tokens)
-
-
-def _no_shift_all(logits, tokens, temperature=1.0):
-    scores = (logits / temperature).log_softmax(-1)
-    return scores.gather(-1, tokens[..., None]).squeeze(-1)
-
-
-def _backwards(logits, tokens, temperature=1.0):
-    scores = (logits[:, 1:] / temperature).log_softmax(-1)
-    return scores.gather(-1, tokens[:, :-1, None]).squeeze(-1)
-
-
-def _rolled(logits, tokens, temperature=1.0):
-    scores = (logits / temperature).log_softmax(-1)
-    return scores.gather(-1, tokens.roll(-1, 1)[..., None]).squeeze(-1)
-
-
-def _first_tokens(logits, tokens, temperature=1.0):
-    scores = (logits[:, :-1] / temperature).log_softmax(-1)
-    return scores.gather(-1, tokens[:, :-1, None]).squeeze(-1)
-
-
-def _with_epsilon(logits, tokens, temperature=1.0):
-    return (_gathered((logits[:, :-1] / temperature).softmax(-1), tokens) + 1e-8).log()
-
-
 def _score_by_loop(logits, tokens, temperature=1.0):
     rows = []
     for row_logits, row in zip(logits, tokens, strict=True):
@@ -92,6 +59,16 @@ def _score_by_one_hot(logits, tokens, temperature=1.0):
     return torch.einsum("nlv,nlv->nl", scores[:, :-1], chosen[:, 1:])
 
 
+def line_by_line(logits, tokens, temperature=1.0):
+    scores = (logits[:, :-1] / temperature).log_softmax(-1)
+    index = tokens[:, 1:, None]
+    picked = scores.gather(-1, index).squeeze(-1)
+    return picked
+
+
+_edit = Sketch(line_by_line).edit
+
+
 EXERCISE = Exercise(
     reference=token_logprobs,
     lesson="01_policies",
@@ -104,121 +81,127 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "scores by the logits at the token's own place",
-            _no_shift,
+            _edit("the shift", "logits[:, :-1]", "logits[:, 1:]"),
             "The logits at place t are computed from tokens 0 … t and predict token t+1: at its "
             "own place the model has already seen the token.",
         ),
         Mistake(
             "scores of all L tokens by the logits at their own place",
-            _no_shift_all,
+            _edit(
+                "the shift", "logits[:, :-1]", "logits", "tokens[:, 1:, None]", "tokens[..., None]"
+            ),
             "The logits at place t predict token t+1, so the first token has no score and the "
             "last logits score nothing: (N, L−1).",
         ),
         Mistake(
             "a shift the wrong way, the next place's logits for each token",
-            _backwards,
+            _edit(
+                "the shift",
+                "logits[:, :-1]",
+                "logits[:, 1:]",
+                "tokens[:, 1:, None]",
+                "tokens[:, :-1, None]",
+            ),
             "The logits at place t score the token *after* it: logits[:, :-1] with tokens[:, 1:].",
         ),
         Mistake(
             "one score too many: `roll` brings the first token to the end",
-            _rolled,
+            _edit(
+                "the shift",
+                "logits[:, :-1]",
+                "logits",
+                "tokens[:, 1:, None]",
+                "tokens.roll(-1, 1)[..., None]",
+            ),
             "The last logits predict a token that is not there; leave them out: (N, L−1).",
         ),
         Mistake(
             "the right logits with the tokens that they have already read",
-            _first_tokens,
+            _edit("the shift", "tokens[:, 1:, None]", "tokens[:, :-1, None]"),
             "logits[:, :-1] are right, but what they predict is tokens[:, 1:].",
         ),
         Mistake(
             "scores that ignore the temperature",
-            lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens),
+            _edit("the temperature", " / temperature", ""),
             "The temperature is part of the policy: what was sampled at it is scored at it.",
             telling=2,
         ),
         Mistake(
             "logits multiplied by the temperature",
-            lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens, 1 / temperature),
+            _edit("the temperature", "/ temperature", "* temperature"),
             "The temperature divides the logits, here as in sampling.",
             telling=2,
         ),
         Mistake(
             "log-probs divided by the temperature after the softmax",
-            lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens) / temperature,
+            _edit(
+                "the temperature",
+                " / temperature",
+                "",
+                "return picked",
+                "return picked / temperature",
+            ),
             "Those probabilities no longer sum to 1: divide the logits, then normalize.",
             telling=2,
         ),
         Mistake(
             "the logarithm of a softmax that has underflowed",
-            lambda logits, tokens, temperature=1.0: _gathered(
-                (logits[:, :-1] / temperature).softmax(-1).log(), tokens
-            ),
+            _edit("the logarithm", "log_softmax(-1)", "softmax(-1).log()"),
             "A probability below 1e-308 is stored as 0, and log 0 is −∞: `log_softmax` never "
             "leaves the logarithm.",
             telling=1,
         ),
         Mistake(
             "a logarithm with a small number added",
-            _with_epsilon,
+            _edit("the logarithm", "log_softmax(-1)", "softmax(-1).add(1e-8).log()"),
             "log(p + ε) hides the −∞ and takes the gradient of unlikely tokens away: "
             "`log_softmax` is exact.",
             telling=2,
         ),
         Mistake(
             "the right scores with a dimension too many",
-            lambda logits, tokens, temperature=1.0: token_logprobs(
-                logits, tokens, temperature
-            ).unsqueeze(-1),
+            _edit("the shape", ".squeeze(-1)", ""),
             "`gather` keeps the dimension that it picked from: `squeeze(-1)` drops it.",
         ),
         Mistake(
             "a softmax over the places in place of the vocabulary",
-            lambda logits, tokens, temperature=1.0: _gathered(
-                (logits[:, :-1] / temperature).log_softmax(1), tokens
-            ),
+            _edit("the softmax", "log_softmax(-1)", "log_softmax(1)"),
             "At every place the model chooses among V tokens: normalize over the last dimension.",
         ),
         Mistake(
             "a softmax over the rows of the batch",
-            lambda logits, tokens, temperature=1.0: _gathered(
-                (logits[:, :-1] / temperature).log_softmax(0), tokens
-            ),
+            _edit("the softmax", "log_softmax(-1)", "log_softmax(0)"),
             "Rows have nothing to do with each other: normalize over the last dimension.",
         ),
         Mistake(
             "probabilities, not their logarithms",
-            lambda logits, tokens, temperature=1.0: token_logprobs(
-                logits, tokens, temperature
-            ).exp(),
+            _edit("the sign and the logarithm", "return picked", "return picked.exp()"),
             "Forty probabilities multiply to a number too small to keep; their logarithms add.",
         ),
         Mistake(
             "negative log-likelihoods",
-            lambda logits, tokens, temperature=1.0: -token_logprobs(logits, tokens, temperature),
+            _edit("the sign and the logarithm", "return picked", "return -picked"),
             "A log-prob is never positive; `cross_entropy` returns its negative.",
         ),
         Mistake(
             "raw logits that were never normalized",
-            lambda logits, tokens, temperature=1.0: _gathered(logits[:, :-1] / temperature, tokens),
+            _edit("the softmax", ".log_softmax(-1)", ""),
             "Logits are defined up to a constant: only after log_softmax do they mean anything "
             "on their own.",
         ),
         Mistake(
             "the sum over each row's tokens",
-            lambda logits, tokens, temperature=1.0: token_logprobs(logits, tokens, temperature).sum(
-                1
-            ),
+            _edit("the shape", ".squeeze(-1)", ".squeeze(-1).sum(1)"),
             "Keep a number per token, (N, L−1): the sum is taken later, where a mask says which "
             "tokens count.",
         ),
         Mistake(
             "log-probs that no gradient leaves",
-            lambda logits, tokens, temperature=1.0: token_logprobs(
-                logits.detach(), tokens, temperature
-            ),
+            _edit("the gradient", "= scores", "= scores.detach()"),
             "The value is right but is cut off from `logits`, so nothing would be learned.",
         ),
     ),
-    alternatives=(_score_by_loop, _score_by_cross_entropy, _score_by_one_hot),
+    alternatives=(_score_by_loop, _score_by_cross_entropy, _score_by_one_hot, line_by_line),
     hints=(
         "Write the places under each other: which logits were there *before* token t was read?",
         "Take all logits but the last, all tokens but the first, log_softmax over the vocabulary, "

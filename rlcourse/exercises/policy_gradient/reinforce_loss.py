@@ -1,6 +1,7 @@
 """The REINFORCE loss over sampled completions."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -85,6 +86,9 @@ def last_token(mask):
 
 
 _edit = Sketch(line_by_line, last_token).edit
+_over_tokens = partial(_edit, "the sum over tokens", "per_token.sum(1)")
+_over_completions = partial(_edit, "the mean over completions", "per_row.mean()")
+_size = partial(_edit, "the advantages: their size", "per_token =")
 
 
 EXERCISE = Exercise(
@@ -100,27 +104,19 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a mean over each completion's tokens in place of the sum",
-            _edit(
-                "the sum over tokens",
-                "per_token.sum(1)",
-                "per_token.sum(1) / mask.sum(1).clamp(min=1)",
-            ),
+            _over_tokens("per_token.sum(1) / mask.sum(1).clamp(min=1)"),
             "The log-prob of a completion is the *sum* over its tokens; a mean makes every token "
             "of a long completion count less.",
         ),
         Mistake(
             "a mean over all real tokens of the batch",
-            _edit(
-                "the mean over completions",
-                "per_row.mean()",
-                "per_row.sum() / mask.sum().clamp(min=1)",
-            ),
+            _over_completions("per_row.sum() / mask.sum().clamp(min=1)"),
             "The expectation is over completions: sum each one's tokens, then divide by the "
             "number of completions N.",
         ),
         Mistake(
             "a mean over all N·T positions, padding included",
-            _edit("the mean over completions", "per_row.mean()", "per_row.sum() / mask.numel()"),
+            _over_completions("per_row.sum() / mask.numel()"),
             "Padding must neither be added nor counted: sum over a completion's tokens, and take "
             "the mean over completions only.",
         ),
@@ -149,7 +145,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a sum over completions in place of the mean",
-            _edit("the mean over completions", "per_row.mean()", "per_row.sum()"),
+            _over_completions("per_row.sum()"),
             "The loss estimates an expectation: as a sum, twice the batch would mean twice the "
             "step.",
         ),
@@ -171,81 +167,61 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a mean over the rewarded completions only",
-            _edit(
-                "the mean over completions",
-                "per_row.mean()",
-                "per_row[a > 0].sum() / (a > 0).sum().clamp(min=1)",
-            ),
+            _over_completions("per_row[a > 0].sum() / (a > 0).sum().clamp(min=1)"),
             "Completions without reward add 0 but still count in the mean, and a negative reward "
             "must push down.",
         ),
         Mistake(
             "the mean log-prob of the rewarded completions",
-            _edit("the mean over completions", "per_row.mean()", "rows[a > 0].mean()"),
+            _over_completions("rows[a > 0].mean()"),
             "With rewards of 0 and 1 this points the same way, but a batch with one right answer "
             "would move the weights as far as one with all right: each completion counts with its "
             "reward, and the mean runs over all N.",
         ),
         Mistake(
             "a mean over the rewarded completions only, which is NaN where there are none",
-            _edit("the mean over completions", "per_row.mean()", "per_row[a > 0].mean()"),
+            _over_completions("per_row[a > 0].mean()"),
             "Completions without reward add 0 but still count in the mean, and a negative reward "
             "must push down.",
         ),
         Mistake(
             "rewards standardized by their mean and standard deviation",
-            _edit(
-                "the advantages: their size",
-                "per_token =",
-                "a = (a - a.mean()) / a.std()\n    per_token =",
-            ),
+            _size("a = (a - a.mean()) / a.std()\n    per_token ="),
             "That is an advantage, the idea of lessons 03 and 06, and for N = 1 it is 0/0; "
             "REINFORCE as it stands uses the reward itself.",
         ),
         Mistake(
             "a loss that takes any positive reward for 1 and others for 0",
-            _edit(
-                "the advantages: their size",
-                "per_token =",
-                "a = (a > 0).to(logprobs.dtype)\n    per_token =",
-            ),
+            _size("a = (a > 0).to(logprobs.dtype)\n    per_token ="),
             "Rewards are real numbers: twice the reward is twice the push, and a negative one "
             "pushes down.",
         ),
         Mistake(
             "rewards minus their mean",
-            _edit("the advantages: their size", "per_token =", "a = a - a.mean()\n    per_token ="),
+            _size("a = a - a.mean()\n    per_token ="),
             "That is a baseline, the idea of lesson 03; REINFORCE as it stands uses the reward "
             "itself.",
         ),
         Mistake(
             "the mean reward times the mean log-prob",
-            _edit("the mean over completions", "per_row.mean()", "a.mean() * rows.mean()"),
+            _over_completions("a.mean() * rows.mean()"),
             "Each completion's log-prob must meet its own reward before the mean is taken.",
         ),
         Mistake(
             "credit for the last token only",
-            _edit(
-                "the sum over tokens",
-                "per_token.sum(1)",
-                "per_token.gather(1, last_token(mask)).squeeze(1)",
-            ),
+            _over_tokens("per_token.gather(1, last_token(mask)).squeeze(1)"),
             "The reward comes at the end, but every decision on the way led to it: each token "
             "gets the completion's whole reward.",
         ),
         Mistake(
             "credit for the last column only",
-            _edit("the sum over tokens", "per_token.sum(1)", "logprobs[:, -1]"),
+            _over_tokens("logprobs[:, -1]"),
             "The last column is padding in short rows; and every decision on the way led to the "
             "reward: each real token gets the completion's whole reward.",
         ),
         Mistake(
             "a mean over the completions that are not empty",
-            _edit(
-                "the mean over completions",
-                "per_row.mean()",
-                "per_row.sum() / mask.bool().any(1).sum().clamp(min=1)",
-            ),
+            _over_completions("per_row.sum() / mask.bool().any(1).sum().clamp(min=1)"),
             "An empty row adds 0 and is counted all the same: divide by N.",
             telling=1,
         ),

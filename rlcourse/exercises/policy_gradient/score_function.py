@@ -13,12 +13,7 @@ from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
 
 WORKED = tensor([0.5, 0.3, 0.2]).log()  # the lesson's bandit: actions A, B, C
-
-
 UNNORMALIZED = tensor([1.0, 0.0, 0.0])  # logits that are no log-probabilities
-
-
-# score_function
 
 
 def _score_cases(draw: CaseSampler) -> Iterator[Case]:

@@ -1,6 +1,7 @@
 """Generalized advantage estimation."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -112,6 +113,8 @@ def whitened(advantages, mask):
 
 
 _edit = Sketch(line_by_line, whitened, returns_to_go).edit
+_returned = partial(_edit, "what is returned", "return advantages, returns")
+_rewards = partial(_edit, "the rewards", "following =")
 
 
 EXERCISE = Exercise(
@@ -199,20 +202,12 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "rewards that arrive one step late",
-            _edit(
-                "the rewards",
-                "following =",
-                "r = torch.cat([0 * r[:, :1], r[:, :-1]], 1) * real\n    following =",
-            ),
+            _rewards("r = torch.cat([0 * r[:, :1], r[:, :-1]], 1) * real\n    following ="),
             "r_t is what token t earned: it belongs into δ_t.",
         ),
         Mistake(
             "rewards of the next token",
-            _edit(
-                "the rewards",
-                "following =",
-                "r = torch.cat([r[:, 1:], 0 * r[:, :1]], 1)\n    following =",
-            ),
+            _rewards("r = torch.cat([r[:, 1:], 0 * r[:, :1]], 1)\n    following ="),
             "r_t is what token t earned, so the last reward, the score, would be lost.",
         ),
         Mistake(
@@ -282,7 +277,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "returns and advantages in each other's place",
-            _edit("what is returned", "return advantages, returns", "return returns, advantages"),
+            _returned("return returns, advantages"),
             "Return `(advantages, returns)`, in this order.",
         ),
         Mistake(
@@ -297,11 +292,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "advantages that are whitened inside",
-            _edit(
-                "what is returned",
-                "return advantages, returns",
-                "return whitened(advantages, mask), returns",
-            ),
+            _returned("return whitened(advantages, mask), returns"),
             "Scaling them is another function's work, and the returns need them as they are.",
         ),
         Mistake(
@@ -322,11 +313,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "one number for each completion",
-            _edit(
-                "what is returned",
-                "return advantages, returns",
-                "return advantages[:, 0], returns[:, 0]",
-            ),
+            _returned("return advantages[:, 0], returns[:, 0]"),
             "The point of a critic is one advantage for *each token*: (N, T).",
         ),
         Mistake(

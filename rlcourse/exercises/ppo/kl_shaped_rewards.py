@@ -1,6 +1,7 @@
 """A reward for every token: the score at the end, and the leash all along."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -74,6 +75,7 @@ def _column(mask, index):
 
 
 _edit = Sketch(line_by_line, masked_mean, _is_last, _column, _also_empty_rows).edit
+_place = partial(_edit, "the penalty: its place", "penalty =")
 
 
 def _in_place(scores, logprobs, ref_logprobs, mask, beta):
@@ -213,30 +215,18 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the completion's whole KL at every token",
-            _edit(
-                "the penalty: its place",
-                "penalty =",
-                "kl = kl.sum(1, keepdim=True) * mask\n    penalty =",
-            ),
+            _place("kl = kl.sum(1, keepdim=True) * mask\n    penalty ="),
             "Each token pays for itself: the sum over tokens is then the completion's KL, once.",
         ),
         Mistake(
             "the completion's whole KL at the last token",
-            _edit(
-                "the penalty: its place",
-                "penalty =",
-                "kl = kl.sum(1, keepdim=True) * _is_last(mask)\n    penalty =",
-            ),
+            _place("kl = kl.sum(1, keepdim=True) * _is_last(mask)\n    penalty ="),
             "The sum is right, but a token's penalty belongs where it arose: that is what lets the "
             "critic tell tokens apart.",
         ),
         Mistake(
             "the mean log-ratio of the completion, at the last token",
-            _edit(
-                "the penalty: its place",
-                "penalty =",
-                "kl = masked_mean(kl, mask, dim=1)[:, None] * _is_last(mask)\n    penalty =",
-            ),
+            _place("kl = masked_mean(kl, mask, dim=1)[:, None] * _is_last(mask)\n    penalty ="),
             "A completion's KL is a *sum* over its tokens, and each token pays where it stands.",
         ),
         Mistake(

@@ -1,5 +1,7 @@
 """Ways to get PPO's clip wrong, nearly all seen in code that was published."""
 
+from functools import partial
+
 import torch
 
 from rlcourse.checks.exercise import Mistake
@@ -27,8 +29,8 @@ def whitened(advantages):
 
 _edit = Sketch(line_by_line, whitened).edit
 _MIN = "torch.minimum(ratio * a, clipped * a)"
-
-
+_which_tokens = partial(_edit, "the clip fraction: which tokens", "clipped * a < ratio * a")
+_average_share = partial(_edit, "the clip fraction: its average", "(stopped * mask).sum() / count")
 MISTAKES = (
     Mistake(
         "a loss in which stopped tokens count as 0",
@@ -241,33 +243,25 @@ MISTAKES = (
     ),
     Mistake(
         "a clip fraction that counts every token outside the band",
-        _edit(
-            "the clip fraction: which tokens", "clipped * a < ratio * a", "(ratio - 1).abs() > clip"
-        ),
+        _which_tokens("(ratio - 1).abs() > clip"),
         "Outside the band on the wrong side the gradient still flows: count where the clipped "
         "product is the smaller one.",
     ),
     Mistake(
         "a clip fraction of the tokens at which the two terms differ or not: `<=` in place of `<`",
-        _edit(
-            "the clip fraction: which tokens", "clipped * a < ratio * a", "clipped * a <= ratio * a"
-        ),
+        _which_tokens("clipped * a <= ratio * a"),
         "Inside the band the two products are equal and nothing is stopped: the clipped one must "
         "be *strictly* smaller.",
     ),
     Mistake(
         "a clip fraction of the tokens above the band only",
-        _edit(
-            "the clip fraction: which tokens",
-            "clipped * a < ratio * a",
-            "(ratio > 1 + clip) & (a > 0)",
-        ),
+        _which_tokens("(ratio > 1 + clip) & (a > 0)"),
         "A blamed token is stopped below the band.",
     ),
     *(
         Mistake(
             f"a clip fraction that counts tokens with advantage 0 {where} the band",
-            _edit("the clip fraction: which tokens", "clipped * a < ratio * a", marked),
+            _which_tokens(marked),
             "Where the advantage is 0 both products are 0 and nothing is stopped: compare the "
             "products, not the ratio with the band.",
             telling=1,
@@ -279,32 +273,22 @@ MISTAKES = (
     ),
     Mistake(
         "a clip fraction of the tokens whose gradient flows",
-        _edit(
-            "the clip fraction: which tokens", "clipped * a < ratio * a", "clipped * a >= ratio * a"
-        ),
+        _which_tokens("clipped * a >= ratio * a"),
         "It is the share of tokens that the clip *stops*.",
     ),
     Mistake(
         "a clip fraction in which padding is counted",
-        _edit("the clip fraction: its average", "(stopped * mask).sum() / count", "stopped.mean()"),
+        _average_share("stopped.mean()"),
         "Padding has no gradient to be stopped: average over real tokens.",
     ),
     Mistake(
         "a clip fraction whose padding counts as not stopped",
-        _edit(
-            "the clip fraction: its average",
-            "(stopped * mask).sum() / count",
-            "(stopped * mask).mean()",
-        ),
+        _average_share("(stopped * mask).mean()"),
         "Divide by the number of real tokens, not by N · T.",
     ),
     Mistake(
         "the number of stopped tokens, not their share",
-        _edit(
-            "the clip fraction: its average",
-            "(stopped * mask).sum() / count",
-            "(stopped * mask).sum()",
-        ),
+        _average_share("(stopped * mask).sum()"),
         "Divide by the number of real tokens.",
     ),
     Mistake(

@@ -1,6 +1,7 @@
 """The critic's clipped loss."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -80,6 +81,7 @@ def line_by_line(values, returns, old_values, mask, clip=0.2):
 
 _edit = Sketch(line_by_line, masked_mean).edit
 _NEAR = "old + (values - old).clamp(-clip, clip)"
+_average = partial(_edit, "the average", "(larger * mask).sum() / mask.sum().clamp(min=1)")
 
 
 EXERCISE = Exercise(
@@ -177,18 +179,12 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "a mean in which padding takes part",
-            _edit(
-                "the average", "(larger * mask).sum() / mask.sum().clamp(min=1)", "larger.mean()"
-            ),
+            _average("larger.mean()"),
             "After the end there is no state to value: only entries with mask 1 count.",
         ),
         Mistake(
             "the mean of each completion's mean",
-            _edit(
-                "the average",
-                "(larger * mask).sum() / mask.sum().clamp(min=1)",
-                "masked_mean(larger, mask, dim=1).mean()",
-            ),
+            _average("masked_mean(larger, mask, dim=1).mean()"),
             "Every real token of the batch counts the same: one mean over all of them.",
         ),
         Mistake(

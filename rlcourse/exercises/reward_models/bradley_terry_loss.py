@@ -1,6 +1,7 @@
 """The loss of Bradley and Terry's model."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -44,6 +45,7 @@ def line_by_line(chosen, rejected):
 
 
 _edit = Sketch(line_by_line, by_exponentials).edit
+_log_likelihood = partial(_edit, "the log-likelihood", "F.logsigmoid(gap)")
 
 
 EXERCISE = Exercise(
@@ -68,35 +70,33 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "−log σ computed in two steps, which is infinite for a pair that is badly wrong",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap.sigmoid().log()"),
+            _log_likelihood("gap.sigmoid().log()"),
             "For a large negative gap the sigmoid is 0 and its logarithm −∞ (and exp of the gap's "
             "negative is ∞): `F.logsigmoid` computes both steps at once.",
             telling=2,
         ),
         Mistake(
             "a quotient of exponentials that overflows",
-            _edit(
-                "the log-likelihood", "F.logsigmoid(gap)", "by_exponentials(chosen, rejected).log()"
-            ),
+            _log_likelihood("by_exponentials(chosen, rejected).log()"),
             "exp(1000) is infinite: divide by it above and below, and log σ(chosen − rejected) "
             "remains.",
             telling=2,
         ),
         Mistake(
             "a small number inside the logarithm, which keeps it from 0",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "(gap.sigmoid() + 1e-8).log()"),
+            _log_likelihood("(gap.sigmoid() + 1e-8).log()"),
             "That caps the loss, and just the pairs that are most wrong get no gradient: use "
             "`F.logsigmoid`.",
         ),
         Mistake(
             "1 − P in place of −log P",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap.sigmoid() - 1"),
+            _log_likelihood("gap.sigmoid() - 1"),
             "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
             "vanishes.",
         ),
         Mistake(
             "−P in place of −log P",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap.sigmoid()"),
+            _log_likelihood("gap.sigmoid()"),
             "Maximum likelihood takes logarithms; without one the gradient of a badly wrong pair "
             "vanishes, and equal rewards would cost −0.5.",
         ),
@@ -117,26 +117,22 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "each answer classified as good or bad by itself",
-            _edit(
-                "the log-likelihood",
-                "F.logsigmoid(gap)",
-                "F.logsigmoid(chosen) + F.logsigmoid(-rejected)",
-            ),
+            _log_likelihood("F.logsigmoid(chosen) + F.logsigmoid(-rejected)"),
             "A pair says which of two is better, not that one is good: only the difference counts.",
         ),
         Mistake(
             "a hinge with margin 1",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "-F.relu(1 - gap)"),
+            _log_likelihood("-F.relu(1 - gap)"),
             "That is a ranking loss, too, but not the likelihood of Bradley and Terry's model.",
         ),
         Mistake(
             "the squared error of the gap against 1",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "-((gap - 1) ** 2)"),
+            _log_likelihood("-((gap - 1) ** 2)"),
             "A preference does not say by how much: −log σ(gap).",
         ),
         Mistake(
             "the negative gap itself",
-            _edit("the log-likelihood", "F.logsigmoid(gap)", "gap"),
+            _log_likelihood("gap"),
             "Without the sigmoid a pair that is settled pushes on forever.",
         ),
         Mistake(

@@ -8,11 +8,6 @@ from torch import Tensor
 from rlcourse.checks.cases import CaseSampler
 
 
-def columns(advantages: Tensor) -> Tensor:
-    """(N,) as a column, (N, T) as it is."""
-    return advantages[:, None] if advantages.dim() == 1 else advantages
-
-
 def near(draw: CaseSampler, logprobs: Tensor, scale: float = 0.5) -> Tensor:
     """The log-probs of a neighboring policy."""
     return (logprobs + scale * draw.normal(*logprobs.shape)).to(logprobs.dtype)

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rlcourse.algorithms.policies import masked_mean
 from rlcourse.algorithms.three_policies import cispo_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.exercises.three_policies.batches import batches, columns, mean, near, weight
+from rlcourse.checks.sketch import Sketch
+from rlcourse.exercises.ppo.clipped_loss_mistakes import columns, of_the_loss
+from rlcourse.exercises.three_policies.batches import batches, near
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -49,47 +52,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("padding of log-prob −200, float32", logprobs, mask, old_logprobs=rare)
 
 
-def _plain(w, a, logprobs):
-    return w * a * logprobs
-
-
-def _variant(weigh=weight, term=_plain, average=mean, sign=1.0, cap_of=lambda cap: cap):
-    """`cispo_loss` with one of its parts replaced."""
-
-    def loss(logprobs, old_logprobs, advantages, mask, cap=5.0):
-        w = weigh(logprobs, old_logprobs, mask, cap_of(cap))
-        return -sign * average(term(w, columns(advantages).detach(), logprobs), mask)
-
-    return loss
-
-
-def _ratio(new, old, mask):
-    return torch.where(mask.bool(), new - old.detach(), 0).exp()
-
-
-def _ppo(logprobs, old_logprobs, advantages, mask, cap=5.0):
-    r, a = _ratio(logprobs, old_logprobs, mask), columns(advantages).detach()
-    return -mean(torch.minimum(r * a, r.clamp(max=cap) * a), mask)
-
-
-def _along(logprobs, old_logprobs, advantages, mask, cap=5.0):
-    return -mean(weight(logprobs, old_logprobs, mask, cap) * advantages.detach() * logprobs, mask)
-
-
-def _masked(new, old, mask, cap):
-    w = weight(new, old, mask, torch.inf)
-    return w * (w <= cap)
-
-
-def _nan_on_padding(new, old, mask, cap):
-    return (new - old).detach().exp() * mask.to(new.dtype)
-
-
-def _leaking_advantages(logprobs, old_logprobs, advantages, mask, cap=5.0):
-    w = weight(logprobs, old_logprobs, mask, cap)
-    return -mean(w * columns(advantages) * logprobs, mask)
-
-
 def by_loop(logprobs, old_logprobs, advantages, mask, cap=5.0):
     terms = []
     for i, t in mask.bool().nonzero().tolist():
@@ -109,6 +71,24 @@ def by_sum(logprobs, old_logprobs, advantages, mask, cap=5.0):
     return -total / kept.sum().clamp(min=1).to(total.dtype)
 
 
+def line_by_line(logprobs, old_logprobs, advantages, mask, cap=5.0):
+    a = advantages.detach()
+    if a.dim() == 1:
+        a = a[:, None]
+    kept = mask.bool()
+    old = old_logprobs.detach()
+    ratio = (logprobs - old).masked_fill(~kept, 0).exp()
+    weights = ratio.detach().clamp(max=cap)
+    terms = weights * a * logprobs
+    average = masked_mean(terms, mask)
+    return -average
+
+
+_sketch = Sketch(line_by_line)
+_edit = _sketch.edit
+_TERMS, _AVERAGE = "weights * a * logprobs", "masked_mean(terms, mask)"
+
+
 EXERCISE = Exercise(
     reference=cispo_loss,
     lesson="12_three_policies",
@@ -122,117 +102,88 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "weights that a gradient flows through",
-            _variant(weigh=lambda new, old, mask, cap: _ratio(new, old, mask).clamp(max=cap)),
+            _edit("the weight: its gradient", "ratio.detach()", "ratio"),
             "The weight is a constant, and log πθ beside it is what is learned: detach the ratio.",
         ),
         Mistake(
             "a clipped ratio without log πθ",
-            _variant(
-                weigh=lambda new, old, mask, cap: _ratio(new, old, mask).clamp(max=cap),
-                term=lambda w, a, logprobs: w * a,
-            ),
+            _edit("what is learned", "ratio.detach()", "ratio", _TERMS, "weights * a"),
             "A clamped ratio has no gradient above the cap, which is what CISPO is there to mend: "
             "it is REINFORCE, log πθ times a constant.",
         ),
         Mistake(
             "PPO's min, with the cap as its upper edge",
-            _ppo,
+            _edit("what is learned", _TERMS, "torch.minimum(ratio * a, ratio.clamp(max=cap) * a)"),
             "There is no min here: a constant weight multiplies A · log πθ.",
         ),
         Mistake(
             "a probability in place of its logarithm",
-            _variant(term=lambda w, a, logprobs: w * a * logprobs.exp()),
+            _edit("what is learned", _TERMS, "weights * a * logprobs.exp()"),
             "It is REINFORCE with a weight: the gradient is that of log πθ.",
         ),
         Mistake(
             "REINFORCE without weights",
-            _variant(weigh=lambda new, old, mask, cap: mask.to(new.dtype)),
+            _edit("the weight: what it is made of", _TERMS, "a * logprobs"),
             "From the second update on the tokens are somebody else's: weigh them by πθ/πold.",
         ),
         Mistake(
             "weights upside down",
-            _variant(weigh=lambda new, old, mask, cap: weight(old, new, mask, cap)),
+            _edit("the weight: what it is made of", "(logprobs - old)", "(old - logprobs)"),
             "The new policy stands on top: logprobs − old_logprobs.",
         ),
         Mistake(
             "weights without the cap",
-            _variant(cap_of=lambda cap: torch.inf),
+            _edit("the cap", ".clamp(max=cap)", ""),
             "The cap is all that bounds this loss: `clamp(max=cap)`.",
         ),
         Mistake(
             "a cap of 5, whatever the argument says",
-            _variant(cap_of=lambda cap: 5.0),
+            _edit("the cap", "max=cap", "max=5.0"),
             "Use the argument, not its default.",
         ),
         Mistake(
             "a cap of 1 + cap",
-            _variant(cap_of=lambda cap: 1 + cap),
+            _edit("the cap", "max=cap", "max=1 + cap"),
             "`cap` is the bound itself, not its distance from 1.",
         ),
         Mistake(
             "a band around 1, with a bound from below",
-            _variant(
-                weigh=lambda new, old, mask, cap: (
-                    weight(new, old, mask, cap).clamp(min=1 / cap) * mask.bool()
-                )
-            ),
+            _edit("the cap", "clamp(max=cap)", "clamp(1 / cap, cap)"),
             "There is no lower bound: a token that has become unlikely counts for little.",
         ),
         Mistake(
             "PPO's band around 1",
-            _variant(
-                weigh=lambda new, old, mask, cap: (
-                    weight(new, old, mask, 1.2).clamp(min=0.8) * mask.bool()
-                )
-            ),
+            _edit("the cap", "clamp(max=cap)", "clamp(0.8, 1.2)"),
             "There is one bound, `cap`, far above 1.",
         ),
         Mistake(
             "no weight at all above the cap",
-            _variant(weigh=_masked),
+            _edit("the cap", ".clamp(max=cap)", " * (ratio <= cap)"),
             "Then such a token has no gradient, as under PPO's clip: it keeps the weight `cap`.",
         ),
         Mistake(
             "an advantage that only counts by its sign",
-            _variant(term=lambda w, a, logprobs: w * a.sign() * logprobs),
+            _edit("the advantages: their size", _TERMS, "weights * a.sign() * logprobs"),
             "The advantage says how much, too.",
         ),
-        Mistake(
-            "advantages laid along the tokens",
-            _along,
-            "(N,) against (N, T) lines up with T: write `advantages[:, None]`.",
-        ),
+        *of_the_loss(_sketch),
         Mistake(
             "GRPO's average: the mean of each completion, then of these",
-            _variant(
-                average=lambda x, m: (
-                    torch.where(m.bool(), x, 0).sum(1) / m.sum(1).clamp(min=1).to(x.dtype)
-                ).mean()
-            ),
+            _edit("the average", _AVERAGE, "masked_mean(terms, mask, dim=1).mean()"),
             "All real tokens of the batch alike: `masked_mean` without `dim`.",
         ),
         Mistake(
             "a sum over tokens, divided by the number of completions",
-            _variant(average=lambda x, m: torch.where(m.bool(), x, 0).sum() / len(x)),
+            _edit("the average", _AVERAGE, "terms.masked_fill(~kept, 0).sum() / len(mask)"),
             "CISPO divides by the number of real tokens.",
         ),
         Mistake(
             "a mean over all N·T positions, padding included",
-            _variant(average=lambda x, m: (x * m).mean()),
+            _edit("the average", _AVERAGE, "(terms * mask).mean()"),
             "Divide by the number of real tokens.",
         ),
-        Mistake(
-            "a loss through which gradient flows into the advantages",
-            _leaking_advantages,
-            "An advantage is a number computed from rewards, a constant: `advantages.detach()`.",
-        ),
-        Mistake(
-            "the objective, not the loss: the sign is missing",
-            _variant(sign=-1.0),
-            "Optimizers minimize: what is returned is minus the objective.",
-        ),
     ),
-    alternatives=(by_loop, by_sum),
+    alternatives=(by_loop, by_sum, line_by_line),
     hints=(
         "It is `reinforce_loss` with one more factor: what a token counts for. Which of the "
         "factors is learned from?",

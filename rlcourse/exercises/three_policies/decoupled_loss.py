@@ -1,15 +1,19 @@
 """PPO's clip where sampler, old policy and trainer are three."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from rlcourse.algorithms.policies import masked_mean
 from rlcourse.algorithms.three_policies import decoupled_loss
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.exercises.three_policies.batches import batches, columns, mean, near, weight
+from rlcourse.checks.sketch import Sketch
+from rlcourse.exercises.ppo.clipped_loss_mistakes import columns, of_the_clip
+from rlcourse.exercises.three_policies.batches import batches, mean, near, weight
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -65,50 +69,6 @@ def _ratio(new, old, mask):
     return torch.where(mask.bool(), new - old.detach(), 0).exp()
 
 
-def _variant(
-    weigh=lambda new, old, sampler, mask, cap: weight(old, sampler, mask, cap),
-    ratio=lambda new, old, sampler, mask: _ratio(new, old, mask),
-    objective=_clipped,
-    average=mean,
-    sign=1.0,
-    use=lambda clip, cap: (clip, cap),
-):
-    """`decoupled_loss` with one of its parts replaced."""
-
-    def loss(
-        logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0
-    ):  # fmt: skip
-        clip, cap = use(clip, cap)
-        w = weigh(logprobs, old_logprobs, sampler_logprobs, mask, cap)
-        r = ratio(logprobs, old_logprobs, sampler_logprobs, mask)
-        return -sign * average(w * objective(r, advantages, clip), mask)
-
-    return loss
-
-
-def _weigh_inside(logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0):
-    """The weight multiplies the ratio before the clip sees it."""
-    w = weight(old_logprobs, sampler_logprobs, mask, cap)
-    return -mean(_clipped(w * _ratio(logprobs, old_logprobs, mask), advantages, clip), mask)
-
-
-def _normalized(logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0):
-    w = weight(old_logprobs, sampler_logprobs, mask, cap)
-    terms = w * _clipped(_ratio(logprobs, old_logprobs, mask), advantages, clip)
-    return -torch.where(mask.bool(), terms, 0).sum() / w.sum().clamp(min=1e-9)
-
-
-def _leaking(logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0):
-    w = torch.where(mask.bool(), old_logprobs - sampler_logprobs, 0).exp().clamp(max=cap)
-    return -mean(w * _clipped(_ratio(logprobs, old_logprobs, mask), advantages, clip), mask)
-
-
-def _with_graph(logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0):
-    w = weight(old_logprobs, sampler_logprobs, mask, cap)
-    r, a = _ratio(logprobs, old_logprobs, mask), columns(advantages)
-    return -mean(w * torch.minimum(r * a, r.clamp(1 - clip, 1 + clip) * a), mask)
-
-
 def by_loop(logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0):
     terms = []
     for i, t in mask.bool().nonzero().tolist():
@@ -128,6 +88,33 @@ def by_weighed_advantages(
     return -mean(_clipped(_ratio(logprobs, old_logprobs, mask), weighed, clip), mask)
 
 
+def line_by_line(
+    logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0
+):  # fmt: skip
+    a = advantages.detach()
+    if a.dim() == 1:
+        a = a[:, None]
+    kept = mask.bool()
+    w = (old_logprobs - sampler_logprobs).masked_fill(~kept, 0).exp()
+    weights = w.clamp(max=cap).detach()
+    old = old_logprobs.detach()
+    ratio = (logprobs - old).masked_fill(~kept, 0).exp()
+    clipped = ratio.clamp(1 - clip, 1 + clip)
+    objective = torch.minimum(ratio * a, clipped * a)
+    average = masked_mean(weights * objective, mask)
+    return -average
+
+
+_sketch = Sketch(line_by_line)
+_edit = _sketch.edit
+_RATIO, _MIN = (
+    "(logprobs - old).masked_fill(~kept, 0).exp()",
+    "torch.minimum(ratio * a, clipped * a)",
+)
+_AVERAGE = "masked_mean(weights * objective, mask)"
+_made_of = partial(_edit, "the weights: what they are made of", "(old_logprobs - sampler_logprobs)")
+
+
 EXERCISE = Exercise(
     reference=decoupled_loss,
     lesson="12_three_policies",
@@ -141,122 +128,99 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the clip alone, without the weights",
-            _variant(weigh=lambda new, old, sampler, mask, cap: mask.to(new.dtype)),
+            _edit("the weights: what they are made of", "weights * objective", "objective"),
             "The clip knows nothing of the sampler: each token must also be weighed by "
             "π_old/π_sampler.",
         ),
         Mistake(
             "weights of the present policy against the sampler",
-            _variant(weigh=lambda new, old, sampler, mask, cap: weight(new, sampler, mask, cap)),
+            _made_of("(logprobs - sampler_logprobs)"),
             "The ratio has already counted the way from π_old to πθ: the weight is that of π_old.",
         ),
         Mistake(
             "weights of the sampler against the old policy",
-            _variant(weigh=lambda new, old, sampler, mask, cap: weight(sampler, old, mask, cap)),
+            _made_of("(sampler_logprobs - old_logprobs)"),
             "Whoever drew the token stands below: π_old/π_sampler.",
         ),
         Mistake(
             "a ratio against the sampler",
-            _variant(ratio=lambda new, old, sampler, mask: _ratio(new, sampler, mask)),
+            _edit("the ratio", "(logprobs - old)", "(logprobs - sampler_logprobs.detach())"),
             "The clip is to bound what *this* step moves: its ratio is πθ/π_old.",
         ),
         Mistake(
             "a ratio against the sampler, and no weights",
-            _variant(
-                weigh=lambda new, old, sampler, mask, cap: mask.to(new.dtype),
-                ratio=lambda new, old, sampler, mask: _ratio(new, sampler, mask),
+            _edit(
+                "the ratio",
+                "(logprobs - old)",
+                "(logprobs - sampler_logprobs.detach())",
+                "weights * objective",
+                "objective",
             ),
             "Then the clip punishes the step for what the sampler did: take πθ/π_old, and weigh.",
         ),
         Mistake(
             "a weight inside of the clip",
-            _weigh_inside,
+            _edit(
+                "the weights: their place",
+                _RATIO,
+                "weights * (logprobs - old).masked_fill(~kept, 0).exp()",
+                "weights * objective",
+                "objective",
+            ),
             "The clip bounds the ratio; the weight multiplies what comes out of the min.",
         ),
         Mistake(
             "weights without the cap",
-            _variant(use=lambda clip, cap: (clip, torch.inf)),
+            _edit("the weights: their cap", "w.clamp(max=cap)", "w"),
             "One token that the sampler found nearly impossible would outweigh the batch.",
         ),
         Mistake(
             "clip and cap at their defaults, whatever the arguments say",
-            _variant(use=lambda clip, cap: (0.2, 2.0)),
+            _edit("the weights: their cap", "max=cap", "max=2.0", "1 - clip, 1 + clip", "0.8, 1.2"),
             "Use the arguments, not their defaults.",
         ),
         Mistake(
             "a cap of 2, whatever the argument says",
-            _variant(use=lambda clip, cap: (clip, 2.0)),
+            _edit("the weights: their cap", "max=cap", "max=2.0"),
             "Hand `cap` on to `truncated_weights`.",
         ),
         Mistake(
             "masked weights in place of truncated ones",
-            _variant(
-                weigh=lambda new, old, sampler, mask, cap: (
-                    weight(old, sampler, mask, torch.inf)
-                    * (weight(old, sampler, mask, torch.inf) <= cap)
-                )
-            ),
+            _edit("the weights: their cap", "w.clamp(max=cap)", "(w * (w <= cap))"),
             'Here a token above the cap counts for the cap: mode "truncate".',
         ),
         Mistake(
             "a mean divided by the sum of the weights",
-            _normalized,
+            _edit(
+                "the average",
+                _AVERAGE,
+                "(weights * objective * mask).sum() / (weights * mask).sum().clamp(min=1e-9)",
+            ),
             "The weights are 1 on average already: divide by the number of real tokens.",
         ),
         Mistake(
-            "the larger of the two terms",
-            _variant(
-                objective=lambda r, a, clip: torch.maximum(
-                    r * columns(a).detach(), r.clamp(1 - clip, 1 + clip) * columns(a).detach()
-                )
-            ),
-            "The min keeps the pessimistic one (lesson 05).",
-        ),
-        Mistake(
             "a loss without the clip",
-            _variant(objective=lambda r, a, clip: r * columns(a).detach()),
+            _edit("the clip", _MIN, "ratio * a"),
             "Weights say what a token counts for; only the clip says how far it may move.",
         ),
         Mistake(
             "GRPO's average: the mean of each completion, then of these",
-            _variant(
-                average=lambda x, m: (
-                    torch.where(m.bool(), x, 0).sum(1) / m.sum(1).clamp(min=1).to(x.dtype)
-                ).mean()
-            ),
+            _edit("the average", _AVERAGE, "masked_mean(weights * objective, mask, dim=1).mean()"),
             "All real tokens of the batch alike: `masked_mean` without `dim`.",
         ),
         Mistake(
             "a mean over all N·T positions, padding included",
-            _variant(average=lambda x, m: (x * m).mean()),
+            _edit("the average", _AVERAGE, "(weights * objective * mask).mean()"),
             "Divide by the number of real tokens.",
         ),
         Mistake(
-            "advantages laid along the tokens",
-            _variant(
-                objective=lambda r, a, clip: torch.minimum(
-                    r * a.detach(), r.clamp(1 - clip, 1 + clip) * a.detach()
-                )
-            ),
-            "(N,) against (N, T) lines up with T: write `advantages[:, None]`.",
-        ),
-        Mistake(
             "a loss through which gradient flows into the weights",
-            _leaking,
+            _edit("the weights: constants", "w.clamp(max=cap).detach()", "w.clamp(max=cap)"),
             "Sampler and old policy are facts of the past: detach the weights.",
         ),
-        Mistake(
-            "a loss through which gradient flows into the advantages",
-            _with_graph,
-            "An advantage is a number computed from rewards, a constant: `advantages.detach()`.",
-        ),
-        Mistake(
-            "the objective, not the loss: the sign is missing",
-            _variant(sign=-1.0),
-            "Optimizers minimize: what is returned is minus the objective.",
-        ),
+        *of_the_clip(_sketch, "a loss without the clip"),
     ),
-    alternatives=(by_loop, by_weighed_advantages),
+    alternatives=(by_loop, by_weighed_advantages, line_by_line),
     hints=(
         "Two questions, two ratios. How far has *this* step moved a token? How much likelier is "
         "it for the trainer than it was for the sampler?",

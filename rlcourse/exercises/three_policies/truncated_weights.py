@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from rlcourse.algorithms.three_policies import truncated_weights
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.exercises.three_policies.batches import batches, near
 
 
@@ -45,65 +47,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield replace(unknown, raises=True)
 
 
-def _variant(
-    ratio=lambda trainer, sampler: (trainer - sampler).exp(),
-    truncate=lambda w, cap: w.clamp(max=cap),
-    mask_out=lambda w, cap: torch.where(w > cap, 0, w),
-    modes=("truncate", "mask"),
-    detached=True,
-    padded=True,
-):
-    """`truncated_weights` with one of its parts replaced."""
-
-    def weights(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-        if mode not in ("truncate", "mask"):
-            raise ValueError(mode)
-        trainer = trainer_logprobs.detach() if detached else trainer_logprobs
-        sampler = sampler_logprobs.detach()
-        if padded:
-            trainer, sampler = (x.masked_fill(~mask.bool(), 0) for x in (trainer, sampler))
-        w = ratio(trainer, sampler)
-        w = truncate(w, cap) if mode == modes[0] else mask_out(w, cap)
-        return w.masked_fill(~mask.bool(), 0) if padded else w
-
-    return weights
-
-
-def _any_mode(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-    known = mode if mode in ("truncate", "mask") else "truncate"
-    return truncated_weights(trainer_logprobs, sampler_logprobs, mask, cap, known)
-
-
-def _whole_rows(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-    w = truncated_weights(trainer_logprobs, sampler_logprobs, mask, torch.inf, mode)
-    if mode == "truncate":
-        return w.clamp(max=cap)
-    return w * (w <= cap).all(1, keepdim=True)
-
-
-def _sequences(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-    sums = [
-        x.detach().masked_fill(~mask.bool(), 0).sum(1, keepdim=True)
-        for x in (trainer_logprobs, sampler_logprobs)
-    ]
-    everywhere = [s.expand(mask.shape) for s in sums]
-    return truncated_weights(*everywhere, mask, cap, mode)
-
-
-def _one_on_padding(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-    w = truncated_weights(trainer_logprobs, sampler_logprobs, mask, cap, mode)
-    return w.masked_fill(~mask.bool(), 1)
-
-
-def _nan_on_padding(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-    if mode not in ("truncate", "mask"):
-        raise ValueError(mode)
-    w = (trainer_logprobs - sampler_logprobs).detach().exp()
-    w = w * (w <= cap) if mode == "mask" else w
-    w = w * mask.to(w.dtype)
-    return w if mode == "mask" else w.clamp(max=cap)
-
-
 def by_loop(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
     if mode not in ("truncate", "mask"):
         raise ValueError(f"no such mode: {mode}")
@@ -127,6 +70,23 @@ def by_where(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate")
         return torch.where(ratio > cap, above[mode], ratio)
 
 
+def line_by_line(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
+    if mode not in ("truncate", "mask"):
+        raise ValueError(mode)
+    kept = mask.bool()
+    log_ratio = (trainer_logprobs.detach() - sampler_logprobs.detach()).masked_fill(~kept, 0)
+    w = log_ratio.exp()
+    truncated = w.clamp(max=cap)
+    masked = torch.where(w > cap, 0, w)
+    w = truncated if mode == "truncate" else masked
+    return w.masked_fill(~kept, 0)
+
+
+_edit = Sketch(line_by_line).edit
+_ratio = partial(_edit, "the ratio", "log_ratio.exp()")
+_above = partial(_edit, "what lies above the cap", "torch.where(w > cap, 0, w)")
+
+
 EXERCISE = Exercise(
     reference=truncated_weights,
     lesson="12_three_policies",
@@ -139,121 +99,138 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the sampler over the trainer",
-            _variant(ratio=lambda trainer, sampler: (sampler - trainer).exp()),
+            _ratio("(-log_ratio).exp()"),
             "Whoever drew the token stands below: π_trainer/π_sampler.",
         ),
         Mistake(
             "a difference of probabilities",
-            _variant(ratio=lambda trainer, sampler: trainer.exp() - sampler.exp()),
+            _ratio("trainer_logprobs.detach().exp() - sampler_logprobs.detach().exp()"),
             "How much *likelier* is a ratio of probabilities, exp of a difference of logs.",
         ),
         Mistake(
             "a log-ratio, not a ratio",
-            _variant(ratio=lambda trainer, sampler: trainer - sampler),
+            _ratio("log_ratio"),
             "The weight is exp of that difference.",
         ),
         Mistake(
             "a band around 1, cut from below as well",
-            _variant(truncate=lambda w, cap: w.clamp(1 / cap, cap)),
+            _edit("the cap", "w.clamp(max=cap)", "w.clamp(1 / cap, cap)"),
             "Small weights harm nobody: only large ones make an average noisy. There is one bound.",
         ),
         Mistake(
             "PPO's band around 1",
-            _variant(truncate=lambda w, cap: w.clamp(2 - cap, cap)),
+            _edit("the cap", "w.clamp(max=cap)", "w.clamp(2 - cap, cap)"),
             "This is no trust region. A token that the trainer would hardly write counts for "
             "little, and that is right.",
         ),
         Mistake(
             "a bound from below",
-            _variant(truncate=lambda w, cap: w.clamp(min=cap)),
+            _edit("the cap", "w.clamp(max=cap)", "w.clamp(min=cap)"),
             "The cap is the most that a weight can be: `clamp(max=cap)`.",
         ),
         Mistake(
             "a cap for the log-ratio",
-            _variant(
-                ratio=lambda t, s: t - s,
-                truncate=lambda w, cap: w.clamp(max=cap).exp(),
-                mask_out=lambda w, cap: torch.where(w > cap, 0, w.exp()),
+            _edit(
+                "the cap",
+                "log_ratio.exp()",
+                "log_ratio",
+                "w.clamp(max=cap)",
+                "w.clamp(max=cap).exp()",
+                "torch.where(w > cap, 0, w)",
+                "torch.where(w > cap, 0, w.exp())",
             ),
             "The cap bounds the weight itself: exp first, then the bound.",
         ),
         Mistake(
             "a cap of 2, whatever the argument says",
-            _variant(
-                truncate=lambda w, cap: w.clamp(max=2),
-                mask_out=lambda w, cap: torch.where(w > 2, 0, w),
-            ),
+            _edit("the cap", "max=cap", "max=2", "w > cap", "w > 2"),
             "Use the argument, not its default.",
         ),
         Mistake(
             "weights without a bound",
-            _variant(truncate=lambda w, cap: w, mask_out=lambda w, cap: w),
+            _edit("the cap", "w.clamp(max=cap)", "w", "torch.where(w > cap, 0, w)", "w"),
             "One token may then weigh as much as all others together (lesson 04).",
         ),
         Mistake(
             "a weight of 1 in place of what is masked",
-            _variant(mask_out=lambda w, cap: torch.where(w > cap, 1, w)),
+            _above("torch.where(w > cap, 1, w)"),
             "Masked means left out: such a token weighs 0.",
         ),
         Mistake(
             "a mask that keeps what it should leave out",
-            _variant(mask_out=lambda w, cap: torch.where(w > cap, w, 0)),
+            _above("torch.where(w > cap, w, 0)"),
             "What lies above the cap is what cannot be trusted.",
         ),
         Mistake(
             "the two modes exchanged",
-            _variant(modes=("mask", "truncate")),
+            _edit("the modes", 'mode == "truncate"', 'mode == "mask"'),
             '"truncate" keeps the token at the cap, "mask" leaves it out.',
         ),
         Mistake(
             "truncation in both modes",
-            _variant(mask_out=lambda w, cap: w.clamp(max=cap)),
+            _edit("the modes", 'mode == "truncate"', "True"),
             'In mode "mask" a token above the cap weighs 0.',
         ),
         Mistake(
             "masking in both modes",
-            _variant(truncate=lambda w, cap: torch.where(w > cap, 0, w)),
+            _edit("the modes", 'mode == "truncate"', "False"),
             'In mode "truncate" a token above the cap weighs the cap.',
         ),
         Mistake(
             "whole completions left out for one of their tokens",
-            _whole_rows,
+            _above("w * (w <= cap).all(1, keepdim=True)"),
             "Each token stands for itself here; a rule for whole completions is another method.",
         ),
         Mistake(
             "one weight for a whole completion",
-            _sequences,
+            _ratio("log_ratio.sum(1, keepdim=True).expand_as(log_ratio).exp()"),
             "The product over 300 tokens is 0 or enormous: weights go token by token here.",
         ),
         Mistake(
             "weights that a gradient flows through",
-            _variant(detached=False),
+            _edit("the constant", "trainer_logprobs.detach()", "trainer_logprobs"),
             "A weight says what a token counts for; it is no part of what is learned. Detach it.",
         ),
         Mistake(
             "padding of weight 1",
-            _one_on_padding,
+            _edit("the padding", "w.masked_fill(~kept, 0)", "w.masked_fill(~kept, 1)"),
             "exp of a masked 0 is 1: set padding to 0 after the exponential.",
         ),
         Mistake(
             "weights on the padding too",
-            _variant(padded=False),
+            _edit(
+                "the padding",
+                "sampler_logprobs.detach()).masked_fill(~kept, 0)",
+                "sampler_logprobs.detach())",
+                "w.masked_fill(~kept, 0)",
+                "w",
+            ),
             "What stands after the end was never said: where the mask is 0 the weight is 0.",
         ),
         Mistake(
             "an overflow on padding, times 0",
-            _nan_on_padding,
+            _edit(
+                "the padding",
+                "sampler_logprobs.detach()).masked_fill(~kept, 0)",
+                "sampler_logprobs.detach())",
+                "w.clamp(max=cap)",
+                "(w * mask).clamp(max=cap)",
+                "torch.where(w > cap, 0, w)",
+                "w * (w <= cap)",
+                "w.masked_fill(~kept, 0)",
+                "w * mask",
+            ),
             "exp of +200 is infinite in float32, and inf · 0 is NaN: mask the log-ratio first.",
             telling=1,
         ),
         Mistake(
             "weights in a mode that does not exist",
-            _any_mode,
+            _edit("another mode", "raise ValueError(mode)", "pass"),
             "A misspelled mode that passes silently trains something else: raise ValueError.",
             telling=1,
         ),
     ),
-    alternatives=(by_loop, by_where),
+    alternatives=(by_loop, by_where, line_by_line),
     hints=(
         "You wrote most of it in lesson 04: `importance_weights`, of the trainer against the "
         "sampler. What is new happens above the cap.",

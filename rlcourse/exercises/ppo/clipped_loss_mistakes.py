@@ -1,4 +1,4 @@
-"""What the losses of this lesson share: batches, and the ways to get a clip wrong."""
+"""What the losses with a clip share: batches, and the ways to get them wrong."""
 
 from collections.abc import Iterator
 
@@ -66,12 +66,13 @@ def batches(draw: CaseSampler, **given) -> Iterator[Case]:
 
 
 _MIN = "torch.minimum(ratio * a, clipped * a)"
+_COLUMN = "a = a[:, None]"
 
 
-def of_the_clip(sketch: Sketch) -> tuple[Mistake, ...]:
-    """Lesson 05's mistakes, for a loss whose lines are those of PPO's."""
+def of_the_clip(sketch: Sketch, *but: str) -> tuple[Mistake, ...]:
+    """Lesson 05's mistakes, for a loss whose lines are those of PPO's; `but` those of that name."""
     edit = sketch.edit
-    return (
+    found = (
         Mistake(
             "the larger of the two terms",
             edit("the clip: the min", "torch.minimum", "torch.maximum"),
@@ -98,11 +99,11 @@ def of_the_clip(sketch: Sketch) -> tuple[Mistake, ...]:
         Mistake(
             "a ratio upside down",
             edit("the ratio: what it is made of", "(logprobs - old)", "(old - logprobs)"),
-            "The new policy stands on top: logprobs − old_logprobs.",
+            "The new policy stands on top: exp(logprobs − old_logprobs).",
         ),
         Mistake(
             "a ratio that no gradient passes through",
-            edit("the ratio: its gradient", ".exp()", ".exp().detach()"),
+            edit("the ratio: its gradient", "clipped = ", "ratio = ratio.detach()\n    clipped = "),
             "The ratio *is* where the gradient comes from: detach the old log-probs, not the "
             "ratio.",
         ),
@@ -111,14 +112,28 @@ def of_the_clip(sketch: Sketch) -> tuple[Mistake, ...]:
             edit("the constants: old log-probs", "old_logprobs.detach()", "old_logprobs"),
             "They are numbers from the time of sampling: `old_logprobs.detach()`.",
         ),
-        Mistake(
-            "a loss through which gradient flows into the advantages",
-            edit("the constants: advantages", "advantages.detach()", "advantages"),
-            "An advantage is a number computed from rewards, a constant: `advantages.detach()`.",
-        ),
-        Mistake(
-            "the objective, not the loss: the sign is missing",
-            edit("the sign", "return -", "return "),
-            "Optimizers minimize: what is returned is minus the objective.",
-        ),
+        *of_the_loss(sketch),
+    )
+    return tuple(mistake for mistake in found if mistake.name not in but)
+
+
+def of_the_loss(sketch: Sketch) -> Iterator[Mistake]:
+    """What any loss of an advantage can get wrong."""
+    edit = sketch.edit
+    if _COLUMN in sketch.source:
+        yield Mistake(
+            "advantages laid along the tokens",
+            edit("the advantages: their shape", _COLUMN, "a = a"),
+            "(N,) against (N, T) lines up with T: write `advantages[:, None]`, so that every token "
+            "of a row gets the row's advantage.",
+        )
+    yield Mistake(
+        "a loss through which gradient flows into the advantages",
+        edit("the constants: advantages", "advantages.detach()", "advantages"),
+        "An advantage is a number computed from rewards, a constant: `advantages.detach()`.",
+    )
+    yield Mistake(
+        "the objective, not the loss: the sign is missing",
+        edit("the sign", "return -", "return "),
+        "Optimizers minimize: what is returned is minus the objective.",
     )

@@ -1,0 +1,83 @@
+"""How long a check takes on one core, in seconds of processor time.
+
+    python tests/benchmarks/bench_checks.py             # every exercise
+    python tests/benchmarks/bench_checks.py grpo_loss gae
+
+Three answers to each exercise: the right one, one that is wrong in a way that no declared mistake
+explains, for which every pair of them is tried, and one that raises in every call. The first
+check of an exercise in a process also pays for what it imports, so one is made beforehand.
+Prints the slowest exercises, and exits with 1 if any of their checks takes longer than a second.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["RLCOURSE_HOME"] = tempfile.mkdtemp()  # no record of the reader's own
+
+import torch
+
+from rlcourse import check, exercises
+
+MOST = 1.0  # seconds
+SHOWN = 15
+ANSWERS = ("right", "wrong", "raising")
+
+
+def spoiled(value: Any) -> Any:
+    """Something of the same kind that is no mistake anybody has thought of."""
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value * 1.0371 + 0.0123 * value.detach().cos()
+    if isinstance(value, torch.Tensor):
+        return ~value if value.dtype == torch.bool else value + 1
+    if isinstance(value, list | tuple):
+        return type(value)(map(spoiled, value))
+    if isinstance(value, bool) or value is None:
+        return not value
+    return value + "7" if isinstance(value, str) else value * 1.0371 + 0.0123
+
+
+def answer(reference: Callable, kind: str) -> Callable:
+    """A function to check, with the reference's name and parameters."""
+
+    @wraps(reference)
+    def answered(*args, **kwargs):
+        if kind == "raising":
+            raise IndexError("index 7 is out of range")
+        value = reference(*args, **kwargs)
+        return spoiled(value) if kind == "wrong" else value
+
+    return answered
+
+
+def seconds(exercise, kind: str) -> float:
+    """What one check costs, the larger of two: with the cases as they are shown and hidden ones."""
+    check(exercise.reference, exercise.name, seed=1)
+    fn, spent = answer(exercise.reference, kind), []
+    for hidden in (False, True):
+        began = time.process_time()
+        check(fn, exercise.name, seed=0, hidden=hidden)
+        spent.append(time.process_time() - began)
+    return max(spent)
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    names = sys.argv[1:]
+    chosen = [exercises.get(name) for name in names] if names else exercises.all()
+    rows = [(e.name, *(seconds(e, kind) for kind in ANSWERS)) for e in chosen]
+    rows.sort(key=lambda row: -max(row[1:]))
+    line = "{:<34}" + "{:>10}" * len(ANSWERS)
+    print(line.format(f"seconds of a check, one core, {len(rows)}", *ANSWERS))
+    for name, *spent in rows[:SHOWN]:
+        print(line.format(name, *(f"{s:.2f}" for s in spent)))
+    return int(max(rows[0][1:]) > MOST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
