@@ -39,6 +39,12 @@ from rlcourse.algorithms.dpo import (
     preference_pairs,
     sequence_logprobs,
 )
+from rlcourse.algorithms.elicit_or_learn import (
+    difficulty_weight,
+    fit_entropy_reward,
+    majority_reward,
+    pass_at_k_curve,
+)
 from rlcourse.algorithms.evaluation import (
     bootstrap_interval,
     majority_vote,
@@ -109,11 +115,13 @@ __all__ = [
     "dapo_loss",
     "decoupled_loss",
     "diagnose",
+    "difficulty_weight",
     "dpo_loss",
     "dr_grpo_loss",
     "effective_sample_size",
     "exact_policy_gradient",
     "fisher_vector_product",
+    "fit_entropy_reward",
     "gae",
     "gradient_variance",
     "group_mean_advantages",
@@ -130,6 +138,7 @@ __all__ = [
     "kl_shaped_rewards",
     "last_token_index",
     "leave_one_out_advantages",
+    "majority_reward",
     "majority_vote",
     "masked_mean",
     "mean_reward",
@@ -139,6 +148,7 @@ __all__ = [
     "optimal_policy",
     "overlong_penalty",
     "pass_at_k",
+    "pass_at_k_curve",
     "ppo_clip_loss",
     "preference_pairs",
     "preference_probability",

@@ -10,6 +10,7 @@ _HOMES = {
     "Completion": "results",
     "Difference": "comparing",
     "Evaluation": "results",
+    "ExperimentReport": "report_form",
     "Interval": "results",
     "Transcript": "results",
     "compare": "comparing",

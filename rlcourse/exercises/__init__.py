@@ -115,6 +115,12 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "cispo_loss",
         "changed_share",
     ),
+    "elicit_or_learn": (
+        "pass_at_k_curve",
+        "majority_reward",
+        "difficulty_weight",
+        "fit_entropy_reward",
+    ),
 }
 # Names of earlier versions, and what the functions are called now.
 RENAMED = {"sequence_level_loss": "gspo_loss"}

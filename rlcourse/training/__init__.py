@@ -20,6 +20,7 @@ _HOME = {
     "pair_rewards": "rlcourse.training.preferences",
     "Interrupted": "rlcourse.signals",
     "Evaluation": "rlcourse.evaluation",
+    "ExperimentReport": "rlcourse.evaluation",
     "Interval": "rlcourse.evaluation",
     "Transcript": "rlcourse.evaluation",
     "inspect_rollouts": "rlcourse.training.inspecting",

@@ -1,0 +1,1 @@
+"""Lesson 13: pass@k as a curve, a reward without truth, who gets the gradient, entropy's price."""
