@@ -57,6 +57,7 @@ LESSONS = [
     *("start_here", "policies", "policy_gradient", "baselines", "importance_sampling"),
     *("ppo", "grpo", "beyond_grpo", "reward_models", "dpo", "debugging", "evaluation"),
     "three_policies",
+    "environments",
 ]
 
 

@@ -115,6 +115,7 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "cispo_loss",
         "changed_share",
     ),
+    "environments": ("calculator", "rollout_env", "action_mask", "reverse_kl_advantages"),
 }
 # Names of earlier versions, and what the functions are called now.
 RENAMED = {"sequence_level_loss": "gspo_loss"}
