@@ -57,7 +57,7 @@ SCRIPTS = {"rlcourse.policy.build_tiny"}
 LESSONS = [
     *("start_here", "policies", "policy_gradient", "baselines", "importance_sampling"),
     *("ppo", "grpo", "beyond_grpo", "reward_models", "dpo", "debugging", "evaluation"),
-    *("three_policies", "elicit_or_learn"),
+    *("three_policies", "elicit_or_learn", "environments"),
 ]
 
 

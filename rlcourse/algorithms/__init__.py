@@ -45,6 +45,12 @@ from rlcourse.algorithms.elicit_or_learn import (
     majority_reward,
     pass_at_k_curve,
 )
+from rlcourse.algorithms.environments import (
+    action_mask,
+    calculator,
+    reverse_kl_advantages,
+    rollout_env,
+)
 from rlcourse.algorithms.evaluation import (
     bootstrap_interval,
     majority_vote,
@@ -104,10 +110,12 @@ from rlcourse.algorithms.three_policies import (
 )
 
 __all__ = [
+    "action_mask",
     "aggregate",
     "backtracking_line_search",
     "bootstrap_interval",
     "bradley_terry_loss",
+    "calculator",
     "changed_share",
     "cispo_loss",
     "completion_mask",
@@ -159,7 +167,9 @@ __all__ = [
     "reinforce_loss",
     "reinforce_step",
     "returns_to_go",
+    "reverse_kl_advantages",
     "reward_accuracy",
+    "rollout_env",
     "sample_tokens",
     "score_function",
     "sequence_logprobs",

@@ -250,6 +250,10 @@ def _after(s: FailedCheck) -> str | None:
         return "After the call the parameters are NaN."
     if all(d.name.endswith(".grad") for _, d in found):
         return "The value is right, but the call leaves gradients behind in `.grad`."
+    if any(d.name.endswith(".told") for _, d in found):
+        return "The result is right, but an environment was told something else, or too often."
+    if any(d.name.endswith(".contexts") for _, d in found):
+        return "The result is right, but the speaker was asked for turns that nobody needed."
     return "The value is right, but the parameters are not what they should be after the step."
 
 

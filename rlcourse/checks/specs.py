@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rlcourse.checks.episodes import scripted_environments, scripted_speaker, told
 from rlcourse.checks.stand_in import StandIn
 
 MODE = "in training mode"
@@ -209,6 +210,8 @@ KINDS: dict[str, Kind] = {
     "estimator": Kind(_estimator),
     "weighted_loss": Kind(_weighted_loss),
     "matrix": Kind(_matrix),  # known through x ↦ A x only
+    "scripted_speaker": Kind(scripted_speaker, lambda speaker: speaker.after()),
+    "scripted_environments": Kind(scripted_environments, told),
     "stand_in": Kind(_stand_in),  # an implementation to be tested, known through calls only
 }
 

@@ -121,6 +121,7 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "difficulty_weight",
         "fit_entropy_reward",
     ),
+    "environments": ("calculator", "rollout_env", "action_mask", "reverse_kl_advantages"),
 }
 # Names of earlier versions, and what the functions are called now.
 RENAMED = {"sequence_level_loss": "gspo_loss"}

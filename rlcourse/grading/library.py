@@ -18,7 +18,7 @@ COPIED = (
     *("__init__.py", "errors.py", "hub.py", "pictures.py", "plots.py"),
     *("algorithms", "tasks", "policy"),
 )
-STUDENTS_SIDE = ("checks/calling.py", "checks/specs.py", "checks/stand_in.py")
+STUDENTS_SIDE = tuple(f"checks/{name}.py" for name in ("calling", "episodes", "specs", "stand_in"))
 RUNTIME = tuple(
     f"{name}.py"
     for name in ("__init__", "isolation", "limits", "protocol", "server", "syscalls", "worker")

@@ -9,9 +9,13 @@ from importlib import import_module
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.toy import ToyPolicy
 
-__all__ = ["Policy", "Rollouts", "ToyPolicy", "sample_completions"]
+__all__ = ["Policy", "Rollouts", "Speaker", "ToyPolicy", "sample_completions"]
 
-_LATER = {"Policy": "rlcourse.policy.model", "sample_completions": "rlcourse.policy.sampler"}
+_LATER = {
+    "Policy": "rlcourse.policy.model",
+    "Speaker": "rlcourse.policy.speaker",
+    "sample_completions": "rlcourse.policy.sampler",
+}
 
 
 def __getattr__(name: str):

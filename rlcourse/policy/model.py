@@ -80,7 +80,7 @@ class Policy(nn.Module):
 
     def encode_prompts(self, prompts: list[str]) -> tuple[Tensor, Tensor]:
         """Tokens (B, P) long and mask (B, P) bool, left-padded, one BOS if the model has one."""
-        return self._pad([self._prompt_ids(prompt) for prompt in prompts], left=True)
+        return self.pad([self._prompt_ids(prompt) for prompt in prompts], left=True)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         bos, eos = self.tokenizer.bos_token, self.tokenizer.eos_token
@@ -101,7 +101,7 @@ class Policy(nn.Module):
         """
         eos = [self.tokenizer.eos_token_id] if self.tokenizer.eos_token_id is not None else []
         prompt_tokens, prompt_mask = self.encode_prompts(prompts)
-        tokens, mask = self._pad(
+        tokens, mask = self.pad(
             [
                 self.tokenizer(text, add_special_tokens=False)["input_ids"] + eos
                 for text in completions
@@ -111,7 +111,8 @@ class Policy(nn.Module):
         zeros = torch.zeros(tokens.shape, device=self.device)
         return Rollouts(prompt_tokens, prompt_mask, tokens, mask, zeros, group_size=1)
 
-    def _pad(self, sequences: list[list[int]], left: bool) -> tuple[Tensor, Tensor]:
+    def pad(self, sequences: list[list[int]], left: bool) -> tuple[Tensor, Tensor]:
+        """Lists of ids as tokens (N, L) long and mask (N, L) bool, padded on one side."""
         if not sequences:
             raise UserError("There is no text to encode: give at least one prompt.")
         width = max(map(len, sequences))
@@ -152,7 +153,7 @@ class Policy(nn.Module):
         `sample_tokens`. Raises UserError where the prompt and `max_tokens` exceed the context.
         """
         prompt_tokens, prompt_mask = self.encode_prompts(prompts)
-        self._check_context(prompt_tokens.shape[1], max_tokens)
+        self.require_room(prompt_tokens.shape[1], max_tokens)
         was_training = self.model.training
         self.model.eval()
         try:
@@ -176,9 +177,10 @@ class Policy(nn.Module):
 
     def check_context(self, prompts: list[str], max_tokens: int) -> None:
         """Raise UserError where one of the prompts and `max_tokens` exceed the model's context."""
-        self._check_context(max(len(self._prompt_ids(prompt)) for prompt in prompts), max_tokens)
+        self.require_room(max(len(self._prompt_ids(prompt)) for prompt in prompts), max_tokens)
 
-    def _check_context(self, longest: int, max_tokens: int) -> None:
+    def require_room(self, longest: int, max_tokens: int) -> None:
+        """Raise UserError where so many tokens after so many exceed the model's context."""
         context = getattr(self.model.config, "max_position_embeddings", None)
         if context is not None and longest + max_tokens > context:
             remedy = f"lower max_tokens to {context - longest} or shorten the prompt."

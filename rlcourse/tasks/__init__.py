@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.tasks import gsm8k, word_problems
+from rlcourse.tasks.calculator import CalculatorEnvironment
+from rlcourse.tasks.environment import Environment, Reply
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import (
     EXTRACTORS,
@@ -22,7 +24,10 @@ from rlcourse.tasks.rewards import (
 __all__ = [
     "EXTRACTORS",
     "FORMATS",
+    "CalculatorEnvironment",
+    "Environment",
     "Problem",
+    "Reply",
     "Task",
     "correctness_reward",
     "extract_answer",

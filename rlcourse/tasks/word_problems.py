@@ -105,8 +105,13 @@ def problems(n: int, seed: int, level: str = "default", split: str = "train") ->
     alone, so no choice of seeds, sizes or names can make the two overlap. Templates of "unseen"
     appear in no other split.
     """
+    return draw(n, seed, level, split, level)
+
+
+def draw(n: int, seed: int, level: str | Level, split: str, name: str) -> list[WordProblem]:
+    """`problems` of any level; its name goes into the seed."""
     drawn: dict[str, WordProblem] = {}
-    source = stream(Random(f"{split}:{level}:{seed}"), level, split)
+    source = stream(Random(f"{split}:{name}:{seed}"), level, split)
     while len(drawn) < n:
         problem = next(source)
         drawn[problem.question] = problem
@@ -150,11 +155,11 @@ def is_held_out(template: str, numbers: Sequence[int]) -> bool:
     return hashlib.sha256(key.encode()).digest()[0] % 8 == 0
 
 
-def stream(rng: Random, level: str, split: str) -> Iterator[WordProblem]:
+def stream(rng: Random, level: str | Level, split: str) -> Iterator[WordProblem]:
     """Problems of a split without end, repetitions included."""
-    if level not in LEVELS:
+    if isinstance(level, str) and level not in LEVELS:
         raise UserError(f"level={level!r} is unknown; choose {', '.join(LEVELS)}.")
-    chosen = LEVELS[level]
+    chosen = LEVELS[level] if isinstance(level, str) else level
     pool = UNSEEN if split == "unseen" else SEEN
     by_length = [[t for t in pool if t.length == n] for n in (1, 2, 3)]
     while True:

@@ -1,0 +1,104 @@
+"""Lesson 14: episodes of several turns, and a teacher who scores the student's words.
+
+A policy that may use a tool writes a turn, reads what its environment answers, and
+writes the next. The episode is one sequence of tokens, and the policy chose only some
+of them: these alone have a ratio, an advantage and a gradient. Where a better policy
+can be asked, it scores the same tokens, and log π_teacher − log π_student is an
+advantage for each of them: on-policy distillation, by the reverse KL divergence.
+
+An episode is a list of turns (author, tokens, logprobs) in the order in which they
+were written, all in plain Python: the author is "policy" or "environment", `tokens`
+are ids, `logprobs` are the policy's, in nats, and empty where the environment wrote.
+"""
+
+import re
+
+import torch
+from torch import Tensor
+
+from rlcourse.algorithms.policies import returns_to_go
+
+
+def calculator(text: str) -> str:
+    """What a calculator answers to a turn: "12 * 3" → "36".
+
+    A call is two whole numbers of one to nine digits 0-9 with one of + - * / between
+    them; spaces may stand around each. The answer to anything else is "?", and so it is
+    where a division has no whole result. The text is a policy's and may be any: nothing
+    raises, and nothing of it is ever run as code.
+    """
+    number = r"([0-9]{1,9})"
+    call = re.fullmatch(rf" *{number} *([-+*/]) *{number} *", text)
+    if call is None:
+        return "?"
+    a, operator, b = int(call[1]), call[2], int(call[3])
+    if operator == "/":
+        return str(a // b) if b != 0 and a % b == 0 else "?"
+    return str({"+": a + b, "-": a - b, "*": a * b}[operator])
+
+
+def rollout_env(speaker, environments: list, max_turns: int):
+    """Play an episode in each of N environments: → (N episodes, rewards (N,) float).
+
+    Each environment has `reset()` → its first words, and `step(text)` → (observation,
+    reward, done) for one turn of the policy. The speaker is the policy with its
+    tokenizer: `prompt(words)` and `observation(words)` → the ids to be read, at the
+    beginning and later on; `write(contexts)` → for each list of ids, all that was read
+    and written so far, the next turn, (tokens, logprobs); `text(tokens)` → its words.
+
+    The policy writes at most `max_turns` turns an episode, each time for all episodes
+    at once that are not done. Ids are kept as they were drawn: text is never made into
+    tokens again. An episode's reward is the sum of those of its steps; what is observed
+    when it is done belongs to nobody's turn.
+    """
+    episodes = [[("environment", speaker.prompt(e.reset()), [])] for e in environments]
+    rewards = torch.zeros(len(environments))
+    running = list(range(len(environments)))
+    for _ in range(max_turns):
+        if not running:
+            break
+        contexts = [[t for _, ids, _ in episodes[i] for t in ids] for i in running]
+        written = zip(running, speaker.write(contexts), strict=True)
+        running = []
+        for i, (tokens, logprobs) in written:
+            episodes[i].append(("policy", tokens, logprobs))
+            observation, reward, done = environments[i].step(speaker.text(tokens))
+            rewards[i] += reward
+            if not done:
+                ids = speaker.observation(observation)
+                episodes[i].append(("environment", ids, []))
+                running.append(i)
+    return episodes, rewards
+
+
+def action_mask(episodes: list) -> Tensor:
+    """Which tokens the policy wrote: N episodes → (N, T) bool, T of the longest one.
+
+    True on the tokens of the policy's turns, the EOS that ends a turn included; False
+    on all that the environment wrote, the question first of all, and on the padding
+    to the right.
+    """
+    wrote = [
+        [author == "policy" for author, tokens, _ in turns for _ in tokens]
+        for turns in episodes
+    ]
+    mask = torch.zeros(len(wrote), max(map(len, wrote), default=0), dtype=torch.bool)
+    for row, flags in zip(mask, wrote, strict=True):
+        row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
+    return mask
+
+
+def reverse_kl_advantages(
+    student_logprobs: Tensor, teacher_logprobs: Tensor, mask: Tensor, gamma: float = 0.0
+) -> Tensor:
+    """How much better the teacher likes each token: (N, T) three times → (N, T).
+
+    log π_teacher − log π_student of the token, plus γ times what the next one has, and
+    so on to the end of the row. With γ = 0 a token answers for itself; γ = 1 gives the
+    policy gradient of −KL(student‖teacher) between whole episodes. A constant, through
+    which no gradient flows; 0 where the mask is 0, whatever stands there.
+    Source: Agarwal et al. 2024, "On-Policy Distillation of Language Models", with the
+    reverse KL; Lu 2025, "On-Policy Distillation", for γ = 0.
+    """
+    gaps = (teacher_logprobs - student_logprobs).detach()
+    return returns_to_go(gaps, mask, gamma)

@@ -1,0 +1,111 @@
+"""Problems that answer back: what an environment is, and what is said of one that is not.
+
+A problem with a single answer has a reward function. One in which the policy writes, reads what
+came of it, and writes again is an *environment*. To make one, derive from `Environment` and write
+two methods::
+
+    class Guess(Environment):
+        def __init__(self, number):
+            self.number = number
+
+        def begin(self):
+            return "I think of a number. Which?"
+
+        def respond(self, text):
+            if text.strip() == str(self.number):
+                return Reply("Right.", reward=1.0, done=True)
+            return Reply("No.")
+
+An environment is one problem and plays one episode at a time; N episodes that run side by side are
+N environments. `rollout_env` of lesson 14 plays them, `rlcourse.training.episodes` trains in them.
+"""
+
+from math import isfinite
+from typing import NamedTuple
+
+from rlcourse.errors import UserError
+
+
+class Reply(NamedTuple):
+    """What an environment says to a turn of the policy."""
+
+    observation: str  # what the policy reads next; nobody reads the last one
+    reward: float = 0.0  # for this turn: an episode's reward is the sum
+    done: bool = False  # whether the episode is over
+
+
+class Environment:
+    """One problem that can be played. Derive from it, and write `begin` and `respond`.
+
+    Who plays calls `reset` and `step`, which call these two and look at what they return, so that a
+    mistake is named where it was made.
+    """
+
+    _running = False
+
+    def begin(self) -> str:
+        """The first words, usually a question. Called for each episode: start anew here."""
+        raise UserError(f"{_name(self)} has no method begin(self): write one, and return a text.")
+
+    def respond(self, text: str) -> Reply:
+        """What comes of one turn of the policy, whose words are `text`.
+
+        They may be any words at all, none included: answer those that make no sense, too.
+        """
+        raise UserError(
+            f"{_name(self)} has no method respond(self, text): write one, and return a Reply."
+        )
+
+    def reset(self) -> str:
+        """Begin an episode: its first words.
+
+        Raises:
+            UserError: `begin` is missing or returned no text.
+        """
+        words = self.begin()
+        if not isinstance(words, str):
+            raise UserError(f"{_name(self)}.begin() returned {_shown(words)}: return a text.")
+        self._running = True
+        return words
+
+    def step(self, text: str) -> Reply:
+        """Hand over one turn of the policy: observation, reward, and whether it was the last.
+
+        Raises:
+            UserError: no episode is running, or `respond` is missing or returned something else.
+        """
+        if not self._running:
+            raise UserError(f"No episode of {_name(self)} is running: call reset() first.")
+        reply = _checked(self, self.respond(text))
+        self._running = not reply.done
+        return reply
+
+
+def _checked(environment: Environment, reply) -> Reply:
+    where = f"{_name(environment)}.respond(text)"
+    if not isinstance(reply, tuple) or len(reply) != 3:
+        raise UserError(
+            f"{where} returned {_shown(reply)}: return Reply(observation, reward, done)."
+        )
+    observation, reward, done = reply
+    if not isinstance(observation, str):
+        raise UserError(f"{where} has the observation {_shown(observation)}: give a text.")
+    try:
+        reward, done = float(reward), bool(done)
+    except (TypeError, ValueError, RuntimeError):
+        raise UserError(
+            f"{where} has the reward {_shown(reward)} and done={_shown(done)}: "
+            "give a number and True or False."
+        ) from None
+    if not isfinite(reward):
+        raise UserError(f"{where} has the reward {reward}: give a finite number.")
+    return Reply(observation, reward, done)
+
+
+def _name(environment: Environment) -> str:
+    return type(environment).__name__
+
+
+def _shown(value) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,197 @@
+"""Training in environments: play → pack → advantages → one update, on a page.
+
+The loop of `loop.py` for episodes of several turns, without recipes and checkpoints: what differs
+is who wrote a token. The functions of lesson 14 come in as arguments, so a notebook passes its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from rlcourse.algorithms import (
+    action_mask,
+    dapo_loss,
+    group_normalized_advantages,
+    masked_mean,
+    rollout_env,
+    sft_loss,
+)
+from rlcourse.errors import UserError
+from rlcourse.policy.model import Policy
+from rlcourse.policy.rollouts import Rollouts
+from rlcourse.policy.speaker import Speaker
+from rlcourse.seeds import derived_generator
+from rlcourse.tasks.calculator import CalculatorEnvironment, Demonstration
+from rlcourse.tasks.environment import Environment
+from rlcourse.training.batches import problems_of_step
+
+Episode = list[tuple[str, list[int], list[float]]]
+MakeEnvironment = Callable[[Any], Environment]  # of one problem
+Advantages = Callable[[Rollouts, Tensor, Tensor], Tensor]  # (rollouts, rewards, mask) → (N[, T])
+LONGEST = 4  # turns of one episode
+WARMUP = 5  # steps in which the learning rate rises
+
+
+def packed_episodes(
+    policy: Policy, episodes: list[Episode], mask_of: Callable[[list], Tensor] = action_mask
+) -> tuple[Rollouts, Tensor]:
+    """Episodes as a batch, and the mask (N, T) of what is learned from.
+
+    There are two masks. `rollouts.mask` is what the model *reads*: every token that is no padding,
+    the environment's included. The second one, `mask_of`'s, is what it *wrote*. The prompt of the
+    batch is the first token alone, so that all the rest, questions too, is in its T columns;
+    `old_logprobs` are 0 where the environment wrote.
+
+    Raises:
+        UserError: `mask_of` does not return one entry for each token.
+    """
+    tokens, read = policy.pad(
+        [[t for _, ids, _ in turns for t in ids] for turns in episodes], left=False
+    )
+    wrote = mask_of(episodes)
+    if wrote.shape != tokens.shape:
+        raise UserError(
+            f"The mask of these episodes has shape {tuple(wrote.shape)}: it must have one entry "
+            f"for each token, {tuple(tokens.shape)}."
+        )
+    old = torch.zeros(tokens.shape)
+    for row, turns in zip(old, episodes, strict=True):
+        drawn = [p for _, ids, logprobs in turns for p in logprobs or [0.0] * len(ids)]
+        row[: len(drawn)] = torch.tensor(drawn)
+    first, rest = slice(0, 1), slice(1, None)
+    rollouts = Rollouts(
+        prompt_tokens=tokens[:, first],
+        prompt_mask=read[:, first],
+        tokens=tokens[:, rest],
+        mask=read[:, rest],
+        old_logprobs=old[:, rest].to(policy.device),
+        group_size=1,
+    )
+    return rollouts, wrote[:, rest].to(policy.device)
+
+
+def demonstrated_episode(speaker: Speaker, shown: Demonstration, make: MakeEnvironment) -> Episode:
+    """What a program's turns would have been as an episode: the environment answers them."""
+    environment = make(shown.problem)
+    episode: Episode = [("environment", speaker.prompt(environment.reset()), [])]
+    for text in shown.turns:
+        tokens = speaker.demonstrated(text)
+        episode.append(("policy", tokens, [0.0] * len(tokens)))
+        observation, _, done = environment.step(text)
+        if not done:
+            episode.append(("environment", speaker.observation(observation), []))
+    return episode
+
+
+def imitate_episodes(
+    policy: Policy,
+    demonstrations: Sequence[Demonstration],
+    make: MakeEnvironment = CalculatorEnvironment,
+    *,
+    steps: int = 60,
+    rows: int = 48,
+    lr: float = 2e-3,
+    seed: int = 0,
+    mask_of: Callable[[list], Tensor] = action_mask,
+) -> None:
+    """Supervised fine-tuning in place on the turns that a program wrote, and on these alone."""
+    speaker, optimizer = Speaker(policy), _adamw(policy)
+    episodes = [demonstrated_episode(speaker, shown, make) for shown in demonstrations]
+    for step in range(steps):
+        batch = problems_of_step(episodes, rows, step, seed)
+        rollouts, mask = packed_episodes(policy, batch, mask_of)
+        _descend(sft_loss(policy.logprobs(rollouts), mask), policy, optimizer, lr, step)
+
+
+def train_episodes(
+    policy: Policy,
+    problems: Sequence,
+    make: MakeEnvironment = CalculatorEnvironment,
+    *,
+    steps: int = 20,
+    prompts_per_step: int = 8,
+    group_size: int = 8,
+    lr: float = 5e-4,
+    max_turns: int = LONGEST,
+    max_tokens: int = 16,
+    seed: int = 0,
+    rollout: Callable = rollout_env,
+    mask_of: Callable[[list], Tensor] = action_mask,
+    advantages_of: Advantages | None = None,
+    loss_of: Callable[..., Tensor] = dapo_loss,
+) -> Iterator[dict[str, float]]:
+    """Train `policy` in place and yield the metrics of each step.
+
+    `make` turns a problem into an environment; each problem is played `group_size` times. By
+    default advantages are GRPO's, of the episodes' rewards. `loss_of(logprobs, old_logprobs,
+    advantages, mask)` is minimized, with one update for each batch.
+
+    Raises:
+        UserError: an environment or one of the functions returned something else than it should.
+    """
+    optimizer = _adamw(policy)
+    for step in range(steps):
+        chosen = problems_of_step(problems, prompts_per_step, step, seed)
+        environments = [make(problem) for problem in chosen for _ in range(group_size)]
+        generator = derived_generator(policy.device, seed, "episodes", step)
+        speaker = Speaker(policy, max_tokens, generator=generator)
+        episodes, rewards = rollout(speaker, environments, max_turns)
+        rollouts, mask = packed_episodes(policy, episodes, mask_of)
+        if advantages_of is None:
+            advantages = group_normalized_advantages(rewards, group_size)
+        else:
+            advantages = advantages_of(rollouts, rewards, mask)
+        logprobs = policy.logprobs(rollouts)
+        # Nobody drew what the environment wrote. A mask that counts it gets a ratio of 1 there.
+        drawn = rollouts.old_logprobs != 0
+        rollouts = replace(
+            rollouts, old_logprobs=torch.where(drawn, rollouts.old_logprobs, logprobs.detach())
+        )
+        loss = loss_of(logprobs, rollouts.old_logprobs, advantages.to(policy.device), mask)
+        _descend(loss, policy, optimizer, lr, step)
+        yield {
+            "step": step + 1,
+            "reward": rewards.mean().item(),
+            "advantage": masked_mean(_columns(advantages).to(mask.device) + 0 * mask, mask).item(),
+            "turns": sum(author == "policy" for e in episodes for author, _, _ in e)
+            / len(episodes),
+            "tokens": int(mask.sum()),
+            "episodes": len(episodes) * (step + 1),
+        }
+
+
+@torch.no_grad()
+def evaluate_episodes(
+    policy: Policy,
+    problems: Sequence,
+    make: MakeEnvironment = CalculatorEnvironment,
+    *,
+    max_turns: int = LONGEST,
+    max_tokens: int = 16,
+    rollout: Callable = rollout_env,
+) -> float:
+    """The mean reward of one greedy episode in the environment of each problem."""
+    speaker = Speaker(policy, max_tokens, temperature=0.0)
+    _, rewards = rollout(speaker, [make(problem) for problem in problems], max_turns)
+    return rewards.mean().item()
+
+
+def _columns(advantages: Tensor) -> Tensor:
+    return advantages[:, None] if advantages.dim() == 1 else advantages
+
+
+def _adamw(policy: Policy) -> torch.optim.AdamW:
+    return torch.optim.AdamW(policy.parameters(), betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+
+
+def _descend(loss: Tensor, policy: Policy, optimizer, lr: float, step: int) -> None:
+    """One optimizer step, the gradient no longer than 1; the learning rate rises at first."""
+    optimizer.zero_grad()
+    loss.backward()
+    clip_grad_norm_(policy.parameters(), 1.0)
+    optimizer.param_groups[0]["lr"] = lr * min(1.0, (step + 1) / (WARMUP + 1))
+    optimizer.step()
