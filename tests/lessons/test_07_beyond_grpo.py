@@ -152,3 +152,40 @@ def test_a_students_wrong_answers_are_named(tmp_path, monkeypatch):
     for function, mistake in expected.items():
         for seed in range(3):
             assert check(function, seed=seed).mistake == mistake
+
+
+def entropy_after(clip_high, seed, steps=60, updates=4):
+    """Section 4's question with 16 right answers of 32; its entropy in nats at the end."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.linspace(0, -4, 16).repeat(2).requires_grad_()
+    optimizer = torch.optim.SGD([logits], lr=2.0)
+    for _ in range(steps):
+        old = logits.detach().log_softmax(dim=0)
+        answers = torch.multinomial(old.exp(), 64, replacement=True, generator=generator)
+        advantages = A.group_normalized_advantages((answers < 16).float(), 64)
+        for _ in range(updates):
+            new = logits.log_softmax(dim=0)[answers, None]
+            ones = torch.ones(64, 1)
+            loss = A.dapo_loss(new, old[answers, None], advantages, ones, 0.2, clip_high)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return -(logits.softmax(0) @ logits.log_softmax(0)).item()
+
+
+def test_with_many_right_answers_a_wide_band_ends_at_less_entropy_than_a_narrow_one():
+    # Eight seeds: 0.05 to 0.28 nats in the wide band, 0.82 to 1.22 in the narrow one.
+    wide, narrow = ([entropy_after(edge, seed) for seed in (0, 1)] for edge in (1.0, 0.05))
+    assert max(wide) < min(narrow)
+
+
+def test_the_first_update_raises_right_answers_in_proportion_to_how_often_they_were_drawn():
+    logits = torch.linspace(0, -2, 5).double().requires_grad_()
+    answers = torch.tensor([0, 0, 0, 1, 1, 2, 3, 4])  # 0 to 2 are right
+    advantages = A.group_normalized_advantages((answers < 3).double(), 8)
+    logprobs = logits.log_softmax(dim=0)[answers, None]
+    loss = A.dapo_loss(logprobs, logprobs.detach(), advantages, torch.ones(8, 1))
+    (gradient,) = torch.autograd.grad(loss, logits)
+    rise = -gradient
+    assert rise[0].item() == pytest.approx(3 * rise[2].item())
+    assert rise[1].item() == pytest.approx(2 * rise[2].item())
