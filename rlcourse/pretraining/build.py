@@ -65,7 +65,8 @@ class Built:
         f = self.facts
         lines = [
             f"{f['size']} · {f['weights']:,} weights · {f['steps']:,} steps · "
-            f"{f['tokens']:,} tokens · {f['seconds']:.0f} s on {f['hardware']['device']}"
+            f"{f['tokens']:,} tokens of solutions · {f['seconds']:.0f} s on "
+            f"{f['hardware']['device']}"
         ]
         for name, found in f["tasks"].items():
             greedy, sampled = (

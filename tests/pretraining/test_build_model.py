@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from rlcourse.pretraining import build as building
 from rlcourse.pretraining.build import Asked, build, held_out_loss, texts_of
 from rlcourse.pretraining.documents import ONE_IN, Documents
 from rlcourse.pretraining.model import random_policy
-from rlcourse.pretraining.sizes import SIZES, Size
+from rlcourse.pretraining.sizes import SIZES, Size, estimated_minutes
 from rlcourse.signals import Interrupted
 from rlcourse.tasks import Problem, word_problems
 from rlcourse.tasks.word_problems import is_held_out
@@ -119,6 +120,15 @@ def test_the_sizes_are_what_is_said_of_them(name):
     assert found == size.shape.parameters - (size.vocabulary - words) * size.hidden
     assert round(size.shape.parameters / 1e6) == {"smallest": 0, "small": 5, "medium": 28}[name]
     assert can_decode_statically(policy.model)
+
+
+@pytest.mark.parametrize("name", ["smallest", "small", "medium"])
+def test_the_guide_tells_the_minutes_that_are_computed(name):
+    guide = (Path(__file__).parents[2] / "course" / "gsm8k.md").read_text("utf-8")
+    gpus = ("L4", "A100-40GB", "H100")
+    cells = [f"{estimated_minutes(SIZES[name], gpu):.0f}" for gpu in gpus]
+    row = [f"`{name}`", f"{SIZES[name].shape.parameters:,}", *cells]
+    assert f"| {' | '.join(row)} |" in guide
 
 
 def test_the_loss_that_is_told_is_that_of_the_solutions(data):
