@@ -20,6 +20,7 @@ from rlcourse.errors import UserError, needing
 from rlcourse.evaluation.commands import compare
 from rlcourse.grading.commands import complete, grade, grades, verify
 from rlcourse.lab.commands import lab, lessons
+from rlcourse.pretraining.commands import build_model
 from rlcourse.training.commands import diagnose
 
 app = typer.Typer(
@@ -289,6 +290,7 @@ def evaluate(
         print(evaluation_table(evaluation))
 
 
+app.command("build-model")(build_model)
 app.command()(compare)
 
 

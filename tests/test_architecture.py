@@ -39,6 +39,10 @@ BELOW = {
         *("algorithms", "tasks", "policy", "evaluation", "reports", "training"),
     },
     "planning": {*UTILITIES, "algorithms", "tasks", "policy", "training"},
+    "pretraining": {
+        *UTILITIES,
+        *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
+    },
     "checks": {"errors", "policy", "plots"},
     "exercises": {"errors", "algorithms", "tasks", "policy", "checks"},
     "student": {"errors", "checks", "exercises"},

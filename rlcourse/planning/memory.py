@@ -13,7 +13,9 @@ counts tensors (with a single key-value head one is saved). Under bfloat16, for 
 two norms keep input and output in float32 (16) and five linear maps their own rounded inputs (10).
 The mask of padding is kept by every layer (a_S); adapters add to it by their rank. Under gradient
 checkpointing a layer keeps its input alone. Logits take 12 bytes at the peak: three float32 copies,
-logits at their temperature, log-probs and the gradient, measured by adding up what is alive.
+logits at their temperature, log-probs and the gradient, measured by adding up what is alive. Where
+they are many they are made a piece at a time (policy/large_vocabulary.py), and the output layer's
+gradient is then a sum, with the piece's own beside it.
 """
 
 from collections.abc import Iterator
@@ -31,6 +33,7 @@ KEPT = {
 }
 RECOMPUTED = {False: 1.2, True: 1.5}  # a layer's activations and gradients, without/with adapters
 LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion token
+LOGITS_AT_ONCE = 2**26  # as policy/large_vocabulary.py has it, which takes seconds to import
 LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
 LOGITS_FILTERED = 40  # top-k and top-p also sort
 
@@ -138,12 +141,12 @@ def _reference(work: Work) -> Line:
     return Line("reference", f"{told}, frozen", 2 * rounded + 4 * rest)
 
 
-def _copies(work: Work) -> tuple[Line, ...]:
-    """The rounded matrices that autocast keeps until the pass is over."""
+def _copies(work: Work, but: int = 0) -> tuple[Line, ...]:
+    """The rounded matrices that autocast keeps until the pass is over, `but` so many."""
     if work.recipe.dtype != "bfloat16":
         return ()
     shape = work.shape
-    n = trained_parameters(work) if work.recipe.lora else shape.matrices + shape.biases
+    n = trained_parameters(work) if work.recipe.lora else shape.matrices + shape.biases - but
     lines = [Line("bfloat16 copies", f"2 B x {n:,}", 2 * n)]
     if work.recipe.method.critic:  # which reads in the same pass
         m = shape.matrices + shape.biases - shape.vocabulary * shape.hidden
@@ -155,7 +158,9 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     """What it takes to write `rows` completions at the same time."""
     recipe, shape, lengths = work.recipe, work.shape, work.lengths
     keys, values = cached_bytes(work)
-    places = cache_places(lengths.longest_prompt, recipe.max_tokens)
+    places = lengths.longest_prompt + recipe.max_tokens
+    if not work.in_graphs:
+        places = cache_places(lengths.longest_prompt, recipe.max_tokens)
     number = shape.cached_numbers
     cache = Line(
         "KV cache",
@@ -176,8 +181,8 @@ def cached_bytes(work: Work) -> tuple[int, int]:
 
 
 def cache_places(prompt: int, tokens: int) -> int:
-    """Places that the cache's buffers end with (`with_room` of policy/decoding.py), if no row has
-    ended before: a half more than there is, whenever they are full."""
+    """Places that the cache's buffers end with where they grow (`with_room` of policy/decoding.py),
+    if no row has ended before: a half more than there is, whenever they are full."""
     places = prompt + max(16, prompt // 2)
     while places < prompt + tokens - 1:  # the last token is never read
         places += max(16, places // 2)
@@ -187,13 +192,17 @@ def cache_places(prompt: int, tokens: int) -> int:
 def _training(work: Work) -> Iterator[Moment]:
     """The moments of an update that can be its worst."""
     shape, recipe, trained = work.shape, work.recipe, trained_parameters(work)
-    copies = () if recipe.gradient_checkpointing else _copies(work)
+    words = shape.vocabulary * shape.hidden
+    in_pieces = recipe.method.trains_policy and logits_at_once(work) < all_logits(work)
+    copies = () if recipe.gradient_checkpointing else _copies(work, words * in_pieces)
     gradients = Line("gradients", f"4 B x {trained:,}", 4 * trained)
     so_far = (gradients,) if work.in_pieces else ()  # of the pieces before this one
     kept = activations(work)
     logits = (_training_logits(work),) if recipe.method.trains_policy else ()
+    if in_pieces and not recipe.lora:
+        logits = (*logits, _output_gradients(work))
     yield Moment("training: after the forward pass", (*copies, *so_far, kept, *logits))
-    n = shape.matrices + shape.biases
+    n = shape.matrices + shape.biases - words * in_pieces
     # Autograd comes to copies that an earlier piece had made after everything else.
     late = not recipe.lora and copies and work.in_pieces
     rounded = (Line("rounded gradients", f"2 B x {n:,}", 2 * n),) if late else ()
@@ -204,7 +213,6 @@ def _training(work: Work) -> Iterator[Moment]:
         layer = (*copies, *so_far, *changing, _recomputed(work))
         yield Moment("training: a layer computed again", layer)
     if not recipe.lora:
-        words = shape.vocabulary * shape.hidden
         embedding = Line("embedding's gradient", f"2 x 4 B x {words:,}, not yet added", 8 * words)
         yield Moment(
             "training: end of the backward pass", (*copies, gradients, *rounded, embedding)
@@ -217,11 +225,38 @@ def _training(work: Work) -> Iterator[Moment]:
         yield Moment("training: the critic", tuple(lines))
 
 
+def all_logits(work: Work) -> int:
+    """Numbers in the logits of a piece of the batch."""
+    return work.shape.vocabulary * work.piece * work.lengths.longest_completion
+
+
+def logits_at_once(work: Work) -> int:
+    """How many of these there are at the same time: those of whole rows, where one fits."""
+    length, words = work.lengths.longest_completion, work.shape.vocabulary
+    learned = 0 if work.recipe.lora else words * work.shape.hidden
+    if all_logits(work) <= LOGITS_AT_ONCE + learned:
+        return all_logits(work)
+    positions = max(2, LOGITS_AT_ONCE // words)
+    return words * min(positions, length * max(1, positions // (length + 1)))
+
+
 def _training_logits(work: Work) -> Line:
-    size, rows, tokens = LOGITS_TRAINING, work.piece, work.lengths.longest_completion
-    words = work.shape.vocabulary
-    told = f"{size} B x {rows} rows x {tokens} tokens x {words:,} words"
-    return Line("logits", told, size * words * rows * tokens)
+    size, count, words = LOGITS_TRAINING, logits_at_once(work), work.shape.vocabulary
+    if count < all_logits(work):
+        told = f"{size} B x {count // words:,} tokens at once x {words:,} words"
+    else:
+        rows, tokens = work.piece, work.lengths.longest_completion
+        told = f"{size} B x {rows} rows x {tokens} tokens x {words:,} words"
+    return Line("logits", told, size * count)
+
+
+def _output_gradients(work: Work) -> Line:
+    """The output layer's gradient, and a piece's own; under bfloat16 it is rounded, as its weights
+    are."""
+    words = work.shape.vocabulary * work.shape.hidden
+    size = 12 if work.recipe.dtype == "bfloat16" else 8
+    told = f"{size} B x {words:,}, so far and of some tokens"
+    return Line("output layer", told, size * words)
 
 
 def kept_by_a_layer(work: Work) -> int:

@@ -17,6 +17,7 @@ from rlcourse.planning.timing import (
     GPU,
     GPUS,
     LAUNCH,
+    REPLAY,
     Duration,
     duration_of,
 )
@@ -175,7 +176,7 @@ def plan_table(plan: Plan, price: float | None = None) -> str:
 def _head(plan: Plan) -> Iterator[str]:
     recipe, work, shape = plan.recipe, plan.work, plan.work.shape
     yield f"ESTIMATE, nothing was measured: {recipe.algorithm} with {recipe.policy}"
-    yield "EXPERIMENTAL until a GPU has run them: no plan has been compared with a run on one"
+    yield "EXPERIMENTAL until a GPU has run it: course/scaling.md says what has"
     bias = ", biases on q, k, v" if shape.qkv_bias else ""
     tied = "tied" if shape.tied else "untied"
     yield (
@@ -223,7 +224,9 @@ def _time(plan: Plan) -> Iterator[str]:
         f"{gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a kernel"
     )
     if plan.recipe.method.samples:
-        yield "  sampling: the local engine's, without CUDA graphs; vLLM: course/scaling.md"
+        how = f"a CUDA graph a token, {1e6 * REPLAY:.0f} microseconds a kernel"
+        how = how if plan.work.in_graphs else "without CUDA graphs"
+        yield f"  sampling: the local engine's, {how}; vLLM: course/scaling.md"
     yield "  a training step"
     yield from (_row(line, line.amount) for line in fit.duration.step)
     yield "  the run"

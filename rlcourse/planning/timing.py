@@ -12,8 +12,10 @@ from math import ceil
 
 from rlcourse.planning.memory import (
     Line,
+    all_logits,
     cached_bytes,
     evaluation_rows,
+    logits_at_once,
     scalar_parameters,
     total,
     trained_parameters,
@@ -56,6 +58,7 @@ GPUS = {
 COMPUTE_SHARE = 0.25  # of the peak that ordinary PyTorch reaches with small batches
 BANDWIDTH_SHARE = 0.6
 LAUNCH = 25e-6  # seconds a kernel, Python included
+REPLAY = 3e-6  # seconds a kernel that a CUDA graph repeats
 KERNELS = {False: 46, True: 85}  # a layer's forward pass launches, without and with adapters
 KERNELS_OUTSIDE = 34  # embedding, mask, output layer
 
@@ -100,6 +103,7 @@ class _Speed:
         self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
         kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
         self.launching = kernels * LAUNCH
+        self.repeating = kernels * (REPLAY if work.in_graphs else LAUNCH)
 
     def writing(self, rows: int, prompts: int) -> tuple[float, str]:
         """Seconds to write `rows` completions of `prompts` prompts, and what bounds them."""
@@ -110,7 +114,7 @@ class _Speed:
         half_way = lengths.prompt + tokens / 2
         cache = shape.cached_numbers * (keys + values) * rows * half_way
         bounds = {
-            "launching kernels": self.launching,
+            "launching kernels": self.repeating,
             "reading weights and cache": (weights + cache) / self.bytes,
             "computing": 2 * shape.matrices * rows / self.flops,
         }
@@ -137,14 +141,19 @@ class _Speed:
         updates = 1 if self.method.compares_pairs else recipe.num_iterations
         if not self.method.trains_policy:
             m -= self.shape.vocabulary * self.shape.hidden
-        again = updates * (work.in_pieces + recipe.gradient_checkpointing)
+        first = work.in_pieces * (updates - work.known_updates)  # for the loss, without a graph
+        again = first + updates * recipe.gradient_checkpointing
         if recipe.beta > 0 and self.method.trains_policy:
             yield self.passing("reference", 2 * m, 1)
         yield self.passing("forward", 2 * m, updates)
         if again:
-            why = ["micro-batches"] * work.in_pieces
+            why = ["micro-batches"] * (first > 0)
             why += ["gradient checkpointing"] * recipe.gradient_checkpointing
             yield self.passing("forward again", 2 * m, again, why=f" for {' and '.join(why)}")
+        if self.method.trains_policy and logits_at_once(work) < all_logits(work):
+            words, tokens = self.shape.vocabulary * self.shape.hidden, work.completion_tokens
+            told = f"{updates} x {2 * words / 1e9:.2f} GFLOP x {tokens:,.0f} tokens, in pieces"
+            yield Line("logits again", told, updates * 2 * words * tokens / self.flops)
         # Frozen weights need no gradient of their own, only the activations do.
         yield self.passing("backward", 2 * m if recipe.lora else 4 * m, updates, kernels=2)
         trained = trained_parameters(work)
@@ -163,7 +172,7 @@ class _Speed:
         """The memory bandwidth, as a plan tells it."""
         return f"{self.bytes / 1e9:.0f} GB/s"
 
-    def passing(self, name: str, flop: float, passes: int, kernels: int = 1, why="") -> Line:
+    def passing(self, name: str, flop: float, passes: float, kernels: int = 1, why="") -> Line:
         """`passes` over all rows of a step, in pieces, each of which launches its kernels."""
         work = self.work
         tokens = work.step_tokens
@@ -172,7 +181,7 @@ class _Speed:
         told = f"{flop / 1e9:.2f} GFLOP x {tokens:,.0f} tokens at {self.flops / 1e12:.0f} TFLOP/s"
         if launching > computing:
             told = f"launching the kernels of {pieces} pieces"
-        times = f"{passes} x " if passes > 1 else ""
+        times = f"{passes:g} x " if passes != 1 else ""
         return Line(name, times + told + why, passes * max(computing, launching))
 
     def pair_lines(self) -> Iterator[Line]:

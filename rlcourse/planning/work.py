@@ -46,8 +46,21 @@ class Work:
 
     @property
     def in_pieces(self) -> bool:
-        """Whether the rows are read in pieces, which takes a forward pass more."""
+        """Whether the rows are read in pieces, which takes a forward pass more, but for
+        `known_updates`."""
         return self.piece < self.rows
+
+    @property
+    def known_updates(self) -> float:
+        """How many of a step's passes over its rows know their log-probs from sampling: that of
+        the first minibatch, where the policy is still the one that sampled it."""
+        fresh = self.samples and not self.recipe.sampler_staleness
+        return fresh / self.minibatches
+
+    @property
+    def in_graphs(self) -> bool:
+        """Whether a GPU writes tokens by repeating a CUDA graph; the planned models all can."""
+        return self.recipe.static_cache is not False
 
     @property
     def minibatches(self) -> int:
@@ -70,7 +83,12 @@ class Work:
         """Tokens that reading all rows of a step once takes."""
         share = self.piece_prompts / self.piece
         rows = self.rows * self.minibatches
-        return rows * (share * self.lengths.prompt + self.lengths.completion)
+        return rows * share * self.lengths.prompt + self.completion_tokens
+
+    @property
+    def completion_tokens(self) -> float:
+        """Of these, those of completions."""
+        return self.rows * self.minibatches * self.lengths.completion
 
 
 def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = None) -> Work:

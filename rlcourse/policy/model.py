@@ -3,6 +3,8 @@
 import copy
 import os
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from torch import Tensor, nn
 
 from rlcourse.algorithms.policies import sample_tokens, token_entropy, token_logprobs
 from rlcourse.errors import UserError
-from rlcourse.policy.decoding import next_token_logits, token_positions
+from rlcourse.policy.decoding import token_positions
+from rlcourse.policy.large_vocabulary import score_completions
 from rlcourse.policy.loading import load_model_and_tokenizer, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.sampler import sample_completions
@@ -196,31 +199,40 @@ class Policy(nn.Module):
 
         Differentiable in the policy's parameters.
         """
-        logits, tokens = self._completion_logits(rollouts)
-        logprobs = self.token_logprobs(logits, tokens, rollouts.temperature)
+        return self.logprobs_of(rollouts, partial(self._read, rollouts))
+
+    def logprobs_of(self, rollouts: Rollouts, run: Callable) -> Tensor:
+        """`logprobs`, from what ``run(read)`` gives at the prompt's last token and after it."""
+
+        def score(logits: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
+            return (self.token_logprobs(logits, tokens, rollouts.temperature),)
+
+        within_rows = self.token_logprobs is token_logprobs  # others may look at whole rows
+        (logprobs,) = score_completions(self.model, run, _scored(rollouts), score, within_rows)
         return logprobs.masked_fill(~rollouts.mask, 0.0)
 
     def logprobs_and_entropy(self, rollouts: Rollouts) -> tuple[Tensor, Tensor]:
         """`logprobs` and the entropy (N, T) in nats of the distributions they come from."""
-        logits, tokens = self._completion_logits(rollouts)
-        logprobs = self.token_logprobs(logits, tokens, rollouts.temperature)
-        entropy = token_entropy(logits[:, :-1] / rollouts.temperature)
-        return logprobs.masked_fill(~rollouts.mask, 0.0), entropy.masked_fill(~rollouts.mask, 0.0)
 
-    def _completion_logits(self, rollouts: Rollouts) -> tuple[Tensor, Tensor]:
-        """Logits (N, T+1, V) and tokens (N, T+1) from the prompt's last token to the end."""
-        keep = rollouts.tokens.shape[1] + 1
-        tokens = torch.cat([rollouts.prompt_tokens, rollouts.tokens], dim=1)
+        def score(logits: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
+            logprobs = self.token_logprobs(logits, tokens, rollouts.temperature)
+            return logprobs, token_entropy(logits[:, :-1] / rollouts.temperature)
+
+        run = partial(self._read, rollouts)
+        found = score_completions(self.model, run, _scored(rollouts), score)
+        logprobs, entropy = (x.masked_fill(~rollouts.mask, 0.0) for x in found)
+        return logprobs, entropy
+
+    def _read(self, rollouts: Rollouts, read: Callable) -> Tensor:
+        """What `read` makes of the rows, from the prompt's last token to the end (N, T+1, …)."""
         mask = torch.cat([rollouts.prompt_mask, rollouts.mask], dim=1)
-        logits = next_token_logits(
-            self.model,
-            keep=keep,
-            input_ids=tokens,
+        return read(
+            keep=rollouts.tokens.shape[1] + 1,
+            input_ids=torch.cat([rollouts.prompt_tokens, rollouts.tokens], dim=1),
             attention_mask=mask.long(),
             position_ids=token_positions(mask),
             use_cache=False,
         )
-        return logits, tokens[:, -keep:]
 
     # Copies
 
@@ -257,6 +269,11 @@ class Policy(nn.Module):
                 f"The model could not be written to {directory} ({error}): "
                 "free some space or choose another directory."
             ) from error
+
+
+def _scored(rollouts: Rollouts) -> Tensor:
+    """The completions' tokens after the prompt's last one (N, T+1)."""
+    return torch.cat([rollouts.prompt_tokens[:, -1:], rollouts.tokens], dim=1)
 
 
 def _check_replaceable(directory: Path) -> None:

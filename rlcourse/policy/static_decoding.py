@@ -242,8 +242,8 @@ def captured(
 ) -> torch.cuda.CUDAGraph | None:
     """`advance` as a CUDA graph; None where it cannot be captured, and is called again instead.
 
-    No GPU has run this function yet: tests replay its steps in a simulation. `advance` has been
-    called before, so that libraries are loaded and autocast has rounded the weights.
+    Tests replay its steps in a simulation. `advance` has been called before, so that libraries are
+    loaded and autocast has rounded the weights.
     """
     graph = torch.cuda.CUDAGraph()
     if generator is not None:

@@ -31,11 +31,10 @@ def problems_of_step(
     chosen = []
     for position in range(step * count, (step + 1) * count):
         epoch, place = divmod(position, len(problems))
-        if epoch not in orders:
+        if shuffle and epoch not in orders:
             orders[epoch] = list(range(len(problems)))
-            if shuffle:
-                random.Random(f"{seed}/epoch/{epoch}").shuffle(orders[epoch])
-        chosen.append(problems[orders[epoch][place]])
+            random.Random(f"{seed}/epoch/{epoch}").shuffle(orders[epoch])
+        chosen.append(problems[orders[epoch][place] if shuffle else place])
     return chosen
 
 

@@ -16,7 +16,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from rlcourse.policy import Policy
-from rlcourse.policy.decoding import next_token_logits, token_positions
+from rlcourse.policy.decoding import token_positions
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.gradient_checkpointing import (
     block_inputs_only,
@@ -52,10 +52,8 @@ def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
     prompts = shared_prompts(batch)
     if prompts is None:
         return policy.logprobs(batch)
-    logits = read_once(partial(next_token_logits, policy.model), policy.model, prompts, batch)
-    tokens = torch.cat([batch.prompt_tokens[:, -1:], batch.tokens], dim=1)
-    logprobs = policy.token_logprobs(logits, tokens, batch.temperature)
-    return logprobs.masked_fill(~batch.mask, 0.0)
+    run = partial(read_once, model=policy.model, prompts=prompts, batch=batch)
+    return policy.logprobs_of(batch, run)
 
 
 def shared_prompts(batch: Rollouts) -> tuple[Tensor, Tensor, Tensor] | None:

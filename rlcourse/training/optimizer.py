@@ -35,8 +35,11 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     It depends on the step alone, so a resumed run needs no scheduler's state.
     """
     lr = recipe.lr * min(1.0, (step + 1) / (recipe.warmup + 1))
+    done = max(0, step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
     if recipe.schedule == "linear":
-        lr *= 1 - max(0, step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+        lr *= 1 - done
+    if recipe.schedule == "cosine":
+        lr *= (1 + math.cos(math.pi * done)) / 2
     return lr
 
 

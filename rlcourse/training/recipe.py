@@ -109,7 +109,9 @@ class Recipe:
     num_iterations: int = _setting(1, "μ: passes over each batch of rollouts", low=1)
     minibatches: int = _setting(1, "optimizer steps in each of these passes", low=1)
     lr: float = _setting(3e-4, "learning rate", above=0.0, high=1.0)
-    schedule: str = _setting("constant", "lr after warmup", choices=("constant", "linear"))
+    schedule: str = _setting(
+        "constant", "lr after warmup", choices=("constant", "linear", "cosine")
+    )
     warmup: int = _setting(5, "steps in which the learning rate rises to lr", low=0)
     betas: tuple[float, float] = _setting((0.9, 0.95), "AdamW's two averaging factors")
     weight_decay: float = _setting(0.0, "AdamW's weight decay", low=0.0, high=1.0)

@@ -6,7 +6,6 @@ of reward models.
 """
 
 import copy
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -20,6 +19,7 @@ from rlcourse.algorithms import last_token_index
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.policy.decoding import token_positions
+from rlcourse.policy.large_vocabulary import hidden_states
 from rlcourse.policy.loading import choose_device, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.calling import call_for_tensor
@@ -70,13 +70,6 @@ def token_scores(model, rollouts: Rollouts) -> Tensor:
             use_cache=False,
         )
     return model.score(hidden).squeeze(-1).float()
-
-
-def hidden_states(body: nn.Module, keep: int, **inputs) -> Tensor:
-    """The body's last layer (N, keep, D) at the last `keep` positions."""
-    if "position_ids" not in inspect.signature(body.forward).parameters:
-        del inputs["position_ids"]
-    return body(**inputs).last_hidden_state[:, -keep:]
 
 
 class RewardModel:

@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_iter
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
 from rlcourse.errors import UserError
+from rlcourse.planning import memory
 from rlcourse.planning.memory import (
     activations,
     cache_places,
@@ -22,10 +23,11 @@ from rlcourse.planning.memory import (
 )
 from rlcourse.planning.shapes import KNOWN, model_shape, shape_from_config
 from rlcourse.planning.work import Lengths, work_of
-from rlcourse.policy import Policy
+from rlcourse.policy import Policy, large_vocabulary
 from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.policy.static_decoding import StaticDecoder
 from rlcourse.training import Recipe
 from rlcourse.training.forward import shared_prompt_logprobs
 from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
@@ -202,7 +204,8 @@ def test_a_critic_and_a_reward_model_are_a_body_with_a_head():
 @pytest.mark.parametrize("dtype, lora", KINDS)
 def test_the_cache_is_exact(dtype, lora):
     policy, batch = small_policy(dtype, lora), random_batch(length=60)
-    work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
+    settings = {"static_cache": False, "lora": LORA if lora else {}}
+    work = small_work(policy, batch, dtype=dtype, **settings)
     prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
     with torch.no_grad(), autocast("cpu", dtype):
         decoder = CopiedPrompts(policy.model, mask, batch.group_size)
@@ -212,6 +215,19 @@ def test_the_cache_is_exact(dtype, lora):
     buffers = [b for layer in decoder.cache.layers for b in (layer.key_buffer, layer.value_buffer)]
     assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
     assert buffers[0].shape[2] == cache_places(9, 60)
+
+
+@pytest.mark.parametrize("dtype, lora", KINDS)
+def test_the_cache_of_fixed_size_is_exact(dtype, lora):
+    policy, batch = small_policy(dtype, lora), random_batch(length=60)
+    work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
+    eos = torch.tensor([], dtype=torch.long)
+    decoder = StaticDecoder(policy.model, lambda logits: logits.argmax(1), eos, 1.0)
+    with torch.no_grad(), autocast("cpu", dtype), decoder as static:
+        prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
+        static._read_prompts(prompts, mask, batch.group_size, 60)
+        buffers = [b for layer in static.layers for b in (layer.keys, layer.values)]
+    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
 
 
 def kept_bytes(policy, batch, dtype):
@@ -294,10 +310,17 @@ PEAKS = [
 @pytest.mark.parametrize("sizes", PEAKS)
 @pytest.mark.parametrize("piece", [None, 3])
 @pytest.mark.parametrize("recomputing", [False, True])
-@pytest.mark.parametrize("lora", [False, True])
+@pytest.mark.parametrize(
+    "lora, positions",  # logits at once: all, of a row, of less
+    [(False, None), (True, None), (False, 30), (False, 10)],
+)
 def test_the_peak_of_an_update_is_what_the_lines_of_training_add_up_to(
-    sizes, piece, recomputing, lora
+    sizes, piece, recomputing, lora, positions, monkeypatch
 ):
+    if positions is not None:
+        at_once = positions * sizes["vocab_size"]
+        monkeypatch.setattr(large_vocabulary, "AT_ONCE", at_once)
+        monkeypatch.setattr(memory, "LOGITS_AT_ONCE", at_once)
     batch = random_batch(groups=3, width=12, length=24, vocabulary=sizes["vocab_size"])
     sizes = {"num_hidden_layers": 5, "num_key_value_heads": 3, "head_dim": 16} | sizes
     policy = small_policy("bfloat16", lora, **sizes)
@@ -312,3 +335,7 @@ def test_the_peak_of_an_update_is_what_the_lines_of_training_add_up_to(
         learning.backward(read, batch, lambda logprobs: (logprobs.sum(),))
     planned = max(m.amount for m in memory_of(work).moments if m.name.startswith("training"))
     assert alive.peak == pytest.approx(planned, rel=0.12)
+
+
+def test_plans_and_policies_make_as_many_logits_at_once():
+    assert memory.LOGITS_AT_ONCE == large_vocabulary.AT_ONCE

@@ -64,17 +64,42 @@ def test_as_many_kernels_are_launched_as_plans_count(lora):
 
 
 def test_the_seconds_of_a_step_can_be_checked_by_hand():
-    """Qwen2.5-0.5B on an L4: launches bound its decoding, arithmetic its passes."""
-    work, gpu = work_of(load_recipe("gsm8k_grpo"), prompt=100, completion=200), GPUS["L4"]
+    """Qwen2.5-0.5B on an L4: launches bound its decoding without a graph, arithmetic its passes."""
+    recipe = load_recipe("gsm8k_grpo", static_cache=False)
+    work, gpu = work_of(recipe, prompt=100, completion=200), GPUS["L4"]
     found = {line.name: line.amount for line in duration_of(work, gpu, 5e9).step}
     flops, matrices = COMPUTE_SHARE * 121e12, KNOWN["Qwen/Qwen2.5-0.5B"].matrices
     prefill = 2 * matrices * 4 * 100 / flops
     assert found["sampling"] == pytest.approx(prefill + 200 * (24 * 46 + 34) * LAUNCH)
     tokens = 4 * 100 + 32 * 200  # a micro-batch is a group, so each prompt is read once
     assert found["forward"] == pytest.approx(2 * matrices * tokens / flops)
-    assert found["forward again"] == found["forward"]
+    assert "forward again" not in found  # the log-probs of the only update are known
+    output_layer = 151_936 * 896
+    assert found["logits again"] == pytest.approx(2 * output_layer * 32 * 200 / flops)
     assert found["backward"] == 2 * found["forward"]
     assert found["optimizer"] == pytest.approx(28 * 494_032_768 / (BANDWIDTH_SHARE * 300e9))
+
+
+def test_with_a_graph_decoding_takes_as_long_as_the_weights_take_to_be_read():
+    recipe = load_recipe("gsm8k_grpo")
+    work, gpu = work_of(recipe, prompt=100, completion=200), GPUS["L4"]
+    found = {line.name: line for line in duration_of(work, gpu, 5e9).step}["sampling"]
+    weights = 2 * KNOWN["Qwen/Qwen2.5-0.5B"].matrices / (BANDWIDTH_SHARE * 300e9)
+    assert "reading weights and cache" in found.arithmetic
+    assert 200 * weights < found.amount < 1.3 * 200 * weights
+
+
+def test_a_pass_more_is_counted_where_an_update_does_not_know_its_logprobs():
+    def passes(**changes):
+        work = work_of(load_recipe("gsm8k_grpo", **changes))
+        found = {line.name: line.amount for line in duration_of(work, GPUS["L4"], 5e9).step}
+        return found.get("forward again", 0.0) * changes.get("num_iterations", 1) / found["forward"]
+
+    assert passes() == 0
+    assert passes(num_iterations=3) == pytest.approx(2)
+    assert passes(num_iterations=2, minibatches=2) == pytest.approx(1.5)
+    assert passes(sampler_staleness=1) == pytest.approx(1)
+    assert passes(algorithm="sft", prompts_per_step=16) == pytest.approx(1)
 
 
 def test_a_run_is_its_steps_and_its_evaluations():

@@ -1,5 +1,7 @@
 """The loop: what it trains on, in which order, at which learning rate, and when it refuses."""
 
+import math
+
 import pytest
 import torch
 
@@ -160,6 +162,11 @@ def test_the_learning_rate_ramps_up_and_then_follows_its_schedule(recipe):
     assert optimizer.param_groups[0]["lr"] == rates[-1] > 0
     constant = settings.but(schedule="constant")
     assert set_learning_rate(optimizer, constant, 12) == pytest.approx(0.1)
+    cosine = settings.but(schedule="cosine")
+    rates = [set_learning_rate(optimizer, cosine, step) for step in range(13)]
+    assert rates[:4] == pytest.approx([0.025, 0.05, 0.075, 0.1])
+    assert rates[8] == pytest.approx(0.05) and rates[3:] == sorted(rates[3:], reverse=True)
+    assert rates[12] == pytest.approx(0.1 * math.cos(math.pi * 0.45) ** 2) != 0
 
 
 def test_metrics_are_those_of_the_rollouts(warm, task, recipe):

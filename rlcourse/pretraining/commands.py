@@ -1,0 +1,44 @@
+"""``rlcourse build-model``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def build_model(
+    out: Annotated[Path, typer.Argument(help="Directory; the model will be its policy/.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KEY=VALUE]...", help="Of its training recipe, such as lr=1e-3."),
+    ] = None,
+    size: Annotated[
+        str, typer.Option(help="smallest, small (5 million weights) or medium (28 million).")
+    ] = "small",
+    data: Annotated[
+        str | None, typer.Option(help="Directory with GSM8K's files [default: the hub's].")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Train for about so long, by a short trial.")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="Read so many [default: 20 for each weight].")
+    ] = None,
+    problems: Annotated[int, typer.Option(min=1, help="Held-out problems of each task.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="The only source of randomness.")] = 0,
+    resume: Annotated[bool, typer.Option(help="Go on with the build in OUT.")] = False,
+) -> None:
+    """Train a small model from random weights on GSM8K's training solutions and generated problems.
+
+    It is what `rlcourse train` and `rlcourse evaluate` take as policy: see course/gsm8k.md.
+    """
+    from rlcourse.errors import UserError
+    from rlcourse.pretraining.build import Asked, build
+    from rlcourse.training import parse_overrides
+
+    if minutes is not None and tokens is not None:
+        raise UserError("--minutes and --tokens both say how long to train: choose one")
+    asked = Asked(size, data, minutes, tokens, seed, tuple(settings or ()))
+    values = parse_overrides(settings or [])
+    built = build(out, asked, values, resume=resume, eval_problems=problems)
+    print(built.summary())

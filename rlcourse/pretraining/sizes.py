@@ -1,0 +1,93 @@
+"""The models that can be built, and the recipe that each is trained by."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from rlcourse.errors import UserError
+from rlcourse.planning.shapes import ModelShape
+from rlcourse.planning.timing import GPUS, duration_of
+from rlcourse.planning.work import Lengths, Work
+from rlcourse.training import Recipe
+
+CONTEXT = 1024  # tokens that a model reads at most
+TOKENS_PER_WEIGHT = 20  # Hoffmann et al. 2022, "Training Compute-Optimal Large Language Models"
+WARMUP = 0.03  # the share of all steps in which the learning rate rises
+# A document's question and solution, in tokens of `small` on the mean, and rounded at most.
+LENGTHS = Lengths(44, 300, 53, 500)
+LONGEST_SOLUTION = 320  # tokens, in evaluation and in the recipe for GRPO
+
+
+@dataclass(frozen=True)
+class Size:
+    """A Llama's shape, and how it is trained."""
+
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    vocabulary: int  # at most: a small corpus has fewer pieces
+    rows: int  # documents in a step
+    at_once: int  # of these, read together
+    lr: float
+
+    @property
+    def shape(self) -> ModelShape:
+        """For counting weights and work."""
+        return ModelShape(
+            self.layers,
+            self.hidden,
+            self.intermediate,
+            self.heads,
+            self.heads,
+            self.hidden // self.heads,
+            self.vocabulary,
+        )
+
+
+SIZES = {
+    "smallest": Size(2, 96, 256, 4, vocabulary=1024, rows=32, at_once=8, lr=3e-3),
+    "small": Size(6, 256, 704, 4, vocabulary=2048, rows=256, at_once=64, lr=2e-3),
+    "medium": Size(8, 512, 1408, 8, vocabulary=4096, rows=256, at_once=64, lr=1e-3),
+}
+
+
+def size_named(name: str) -> Size:
+    """The size of that name. Raises UserError where there is none."""
+    if name not in SIZES:
+        raise UserError(f"there is no size {name!r}: choose {', '.join(SIZES)}")
+    return SIZES[name]
+
+
+def recipe_of(size: Size, start: str, steps: int, settings: dict) -> Recipe:
+    """Imitation from random weights: `steps` batches, warm-up and a cosine to zero.
+
+    `start` is the directory of these weights; `settings` are the user's own.
+    """
+    values = {
+        "algorithm": "sft",
+        "policy": start,
+        "steps": steps,
+        "prompts_per_step": size.rows,
+        "micro_batch": size.at_once,
+        "lr": size.lr,
+        "schedule": "cosine",
+        "warmup": ceil(WARMUP * steps),
+        "weight_decay": 0.01,
+        "max_tokens": LONGEST_SOLUTION,
+        "shuffle": False,  # the documents stand in an order of their own, see documents.py
+        "eval_problems": 0,  # what came out is measured by build.py, on two tasks
+        "checkpoint_every": max(10, min(500, steps // 20)),
+    }
+    return Recipe(**values | settings)
+
+
+def estimated_minutes(size: Size, gpu: str) -> float:
+    """Minutes of training on a GPU of ``planning.GPUS``: computed, and run on none."""
+    tokens = TOKENS_PER_WEIGHT * size.shape.parameters
+    steps = ceil(tokens / (size.rows * (LENGTHS.prompt + LENGTHS.completion)))
+    known = GPUS[gpu]
+    dtype = "bfloat16" if known.bfloat16 else "float32"
+    recipe = recipe_of(size, "tiny", steps, {"dtype": dtype})
+    rows, piece = size.rows, size.at_once
+    work = Work(recipe, size.shape, LENGTHS, rows, piece, piece, False, True, False)
+    return duration_of(work, known, known.memory * 1e9).seconds / 60

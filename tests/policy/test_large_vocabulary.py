@@ -1,0 +1,119 @@
+"""Log-probs of a large vocabulary, computed in pieces: the same values and gradients, less kept."""
+
+from typing import ClassVar
+
+import pytest
+import torch
+from small_models import ARCHITECTURES, left_padded_prompts, small_model, small_tokenizer
+
+from rlcourse.algorithms import token_logprobs
+from rlcourse.policy import Policy, large_vocabulary
+from rlcourse.policy.large_vocabulary import _pieces
+
+
+class Own(Policy):
+    """With a scoring function that is not the course's, which sees whole rows."""
+
+    shapes: ClassVar[list] = []
+
+    @staticmethod
+    def token_logprobs(logits, tokens, temperature=1.0):
+        Own.shapes.append(tuple(logits.shape))
+        return token_logprobs(logits, tokens, temperature)
+
+
+def scored(policy, rollouts, entropy):
+    """Values and the gradient of a weighted sum of them."""
+    policy.zero_grad()
+    found = policy.logprobs_and_entropy(rollouts) if entropy else (policy.logprobs(rollouts),)
+    weights = torch.linspace(-1, 1, rollouts.mask.numel(), dtype=found[0].dtype)
+    sum((x * weights.view_as(x)).sum() for x in found).backward()
+    gradients = [p.grad.flatten().clone() for p in policy.parameters() if p.grad is not None]
+    return torch.stack([x.detach() for x in found]), torch.cat(gradients)
+
+
+@pytest.fixture(autouse=True)
+def as_few_as_said(monkeypatch):
+    monkeypatch.setattr(large_vocabulary, "most_at_once", lambda head: large_vocabulary.AT_ONCE)
+
+
+@pytest.fixture
+def rollouts_of():
+    def sample(policy):
+        prompts, mask = left_padded_prompts()
+        texts = [
+            " ".join(f"w{t}" for t in row[m].tolist()) for row, m in zip(prompts, mask, strict=True)
+        ]
+        generator = torch.Generator().manual_seed(0)
+        return policy.sample(texts, 3, 13, temperature=0.8, generator=generator)
+
+    return sample
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("entropy", [False, True])
+@pytest.mark.parametrize("positions", [3, 14, 31])  # parts of a row, a row, two rows
+def test_values_and_gradients_are_those_of_all_logits_at_once(
+    architecture, entropy, positions, rollouts_of, monkeypatch
+):
+    policy = Policy(small_model(architecture, dtype=torch.float64), small_tokenizer())
+    rollouts = rollouts_of(policy)
+    values, gradient = scored(policy, rollouts, entropy)
+    monkeypatch.setattr(large_vocabulary, "AT_ONCE", positions * 40)
+    in_pieces, its_gradient = scored(policy, rollouts, entropy)
+    torch.testing.assert_close(in_pieces, values, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(its_gradient, gradient, rtol=1e-9, atol=1e-12)
+    with torch.no_grad():
+        without_a_graph = policy.logprobs(rollouts)
+    torch.testing.assert_close(without_a_graph, values[0], rtol=1e-12, atol=1e-12)
+
+
+def test_a_function_of_ones_own_gets_whole_rows(rollouts_of, monkeypatch):
+    policy = Own(small_model("llama"), small_tokenizer())
+    rollouts = rollouts_of(policy)
+    n, width = rollouts.tokens.shape
+    monkeypatch.setattr(large_vocabulary, "AT_ONCE", 2 * (width + 1) * 40)
+    Own.shapes.clear()
+    with torch.no_grad():
+        policy.logprobs(rollouts)
+    assert Own.shapes == [(2, width + 1, 40)] * (n // 2)
+
+
+def test_logits_are_divided_only_where_that_saves_more_than_it_takes(monkeypatch):
+    monkeypatch.undo()
+    head = torch.nn.Linear(8, 1000, bias=False)
+    at_once = large_vocabulary.AT_ONCE
+    assert large_vocabulary.most_at_once(head) == at_once + 8000
+    with torch.no_grad():
+        assert large_vocabulary.most_at_once(head) == at_once
+    assert large_vocabulary.most_at_once(head.requires_grad_(False)) == at_once
+
+
+@pytest.mark.parametrize("length", [2, 3, 8])
+@pytest.mark.parametrize("positions", [2, 3, 5, 8, 20])
+@pytest.mark.parametrize("within_rows", [False, True])
+def test_each_score_belongs_to_one_piece(length, positions, within_rows):
+    seen = torch.zeros(5, length - 1)
+    for row in _pieces(torch.Size((5, length)), positions, within_rows):
+        for rows, columns in row:
+            seen[rows, columns.start : columns.stop - 1] += 1
+            if within_rows:
+                size = len(seen[rows]) * (min(columns.stop, length) - columns.start)
+                assert size <= max(positions, 2)
+    assert (seen == 1).all()
+
+
+def test_rounded_weights_add_up_their_gradients_unrounded(rollouts_of, monkeypatch):
+    """Under autocast the output layer's gradient is no worse for being made of many pieces."""
+    policy = Policy(small_model("llama", tie_word_embeddings=False), small_tokenizer())
+    rollouts = rollouts_of(policy)
+    head, errors = policy.model.lm_head.weight, []
+    with torch.autocast("cpu", torch.bfloat16, enabled=False):
+        scored(policy, rollouts, False)
+        exact = head.grad.clone()
+    for positions in (10**6, 3):
+        monkeypatch.setattr(large_vocabulary, "AT_ONCE", positions * 40)
+        with torch.autocast("cpu", torch.bfloat16):
+            scored(policy, rollouts, False)
+        errors.append((head.grad - exact).norm() / exact.norm())
+    assert errors[1] < 1.5 * errors[0]  # .02 and .02; with a shared rounded copy more
