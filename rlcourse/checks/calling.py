@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -58,6 +58,23 @@ class Case:
     def compared(self) -> tuple[str, ...]:
         """Arguments whose gradients are judged."""
         return (*self.differentiable, *self.constants)
+
+    @cached_property
+    def _floats(self) -> list[Tensor]:
+        named = self.arguments.items()
+        tensors = [t for name, t in named if name != "mask" and isinstance(t, Tensor)]
+        return [t for t in tensors if t.is_floating_point() and t.numel()]
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether one of its numbers is a float32."""
+        return any(t.dtype == torch.float32 for t in self._floats)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest of its finite numbers, by size; 0 where there is none."""
+        sizes = [t.double().nan_to_num(0, 0, 0).abs().max().item() for t in self._floats]
+        return max(sizes, default=0.0)
 
     def question(self) -> "Case":
         """The case without what it is there for: all that the side which answers may know."""
@@ -254,7 +271,7 @@ def identical(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
-        return bool(((a == b) | ((a != a) & (b != b))).all())
+        return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(identical, a, b))
     if isinstance(a, dict) and isinstance(b, dict):

@@ -158,15 +158,8 @@ class Tolerance:
         """1e-6 relative in float64; looser where the case holds float32 or says so itself."""
         if case.atol is not None:
             return cls(0.0, case.atol, not case.compared)
-        floats = [
-            t
-            for name, t in case.arguments.items()
-            if name != "mask" and isinstance(t, Tensor) and t.is_floating_point() and t.numel()
-        ]
-        single = any(t.dtype == torch.float32 for t in floats)
-        relative = RELATIVE[torch.float32 if single else torch.float64]
-        finite = [t.double().nan_to_num(0, 0, 0).abs().max().item() for t in floats]
-        absolute = relative**2 * max([1.0, *finite]) * (100 if single else 1)
+        relative = RELATIVE[torch.float32 if case.single else torch.float64]
+        absolute = relative**2 * max(1.0, case.largest) * (100 if case.single else 1)
         return cls(relative, absolute, not case.compared)
 
     def loosened(self) -> "Tolerance":
@@ -176,6 +169,8 @@ class Tolerance:
     def close(self, expected: Tensor, actual: Tensor) -> bool:
         if expected.shape != actual.shape:
             return False
+        if expected.dtype == actual.dtype and torch.equal(expected, actual):
+            return True  # to the last bit, as nearly all right answers are
         a, b = expected.double(), actual.double()
         same = (a == b) | (a.isnan() & b.isnan())
         near = (a - b).abs() <= self.relative * a.abs() + self.absolute

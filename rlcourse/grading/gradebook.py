@@ -279,7 +279,7 @@ def _said(answer) -> list[NotebookNode]:
 def write_receipt(path: Path, notebook: NotebookNode, receipt: dict, secret: bytes) -> None:
     """Write the autograded notebook in one step, with the sealed receipt of what was graded."""
     notebook.metadata[KEY] = {**receipt, "seal": _seal(receipt, secret)}
-    _write(path, nbformat.writes(notebook))
+    _write(path, json.dumps(notebook, ensure_ascii=False))
 
 
 def write_notes(directory: Path, notes: dict[str, str]) -> None:
