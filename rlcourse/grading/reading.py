@@ -53,16 +53,19 @@ class Reader:
     def __init__(self, release: NotebookNode, secret: bytes, limits: Limits):
         self.release, self._secret, self.limits = release, secret, limits
         self.exam = LessonExam(release, secret, limits)
+        self._worked_out: set[tuple] = set()
 
     def __reduce__(self):
         return Reader, (self.release, self._secret, self.limits)
 
     def prepare(self, hints: Any) -> None:
         """Work out what an earlier submission needed of the declared mistakes, to keep it."""
-        self.exam.work_out(hints or [])
+        new = [tuple(hint) for hint in hints or () if tuple(hint) not in self._worked_out]
+        self.exam.work_out(new)
+        self._worked_out.update(new)
 
     def do(self, request: bytes, ask: Channel) -> dict:
-        before = self.exam.worked_out()
+        before = set(self.exam.worked_out())
         try:
             read = self._read(request, RemoteSandbox(ask, self.limits))
             text = json.dumps(read.notebook)
