@@ -105,6 +105,13 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     printed: str = ""
     repeatable: bool | None = True  # None: called once only
+    # Arguments that the call fails for where they carry a gradient, and only there: `.numpy()`, say
+    refused: dict[str, Failure] = field(default_factory=dict)
+
+    def in_training(self, case: Case) -> "Outcome":
+        """What happens where `differentiable` arguments carry a gradient, and constants none."""
+        errors = [e for name, e in self.refused.items() if name in case.differentiable]
+        return replace(self, error=errors[0]) if errors and not self.error else self
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,35 @@ def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:
 
 
 def _call(fn: Callable, case: Case) -> Outcome:
-    leaves, arguments = _build(case)
+    names = _floats(case) if case.tracked else ()
+    outcome = _attempt(fn, case, names)
+    if names and outcome.error and outcome.error.type == "RuntimeError":
+        return _without_refused(fn, case, names) or outcome
+    return outcome
+
+
+def _without_refused(fn: Callable, case: Case, names: tuple[str, ...]) -> Outcome | None:
+    """The outcome where only those arguments are tracked that can be; None if it fails as well.
+
+    All arguments are tracked alike, so that nobody can tell which are constants. What is good code
+    for a constant must not fail for that: `.numpy()`, `copy.deepcopy`.
+    """
+    alone = {name: _attempt(fn, case, (name,)).error for name in names}
+    refused = {name: error for name, error in alone.items() if error}
+    outcome = _attempt(fn, case, tuple(name for name in names if name not in refused))
+    if outcome.error or not refused:
+        return None
+    gradients = {**outcome.gradients, **dict.fromkeys(refused)}
+    return replace(outcome, gradients=gradients, refused=refused)
+
+
+def _floats(case: Case) -> tuple[str, ...]:
+    given = case.arguments.items()
+    return tuple(n for n, a in given if isinstance(a, Tensor) and a.is_floating_point())
+
+
+def _attempt(fn: Callable, case: Case, tracked: tuple[str, ...]) -> Outcome:
+    leaves, arguments = _build(case, tracked)
     random_state = torch.default_generator.get_state()
     with _quiet() as said:
         try:
@@ -182,14 +217,14 @@ def _generator_used(before: Tensor) -> tuple[str, ...]:
     return () if torch.equal(before, torch.default_generator.get_state()) else (TORCH_GENERATOR,)
 
 
-def _build(case: Case) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _build(case: Case, tracked: tuple[str, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Fresh arguments. Tracked ones are no leaves, as in training, so writing to them works."""
     leaves: dict[str, Tensor] = {}
     arguments: dict[str, Any] = {}
     for name, given in case.arguments.items():
         if isinstance(given, Spec):
             arguments[name] = build(given, arguments)
-        elif case.tracked and isinstance(given, Tensor) and given.is_floating_point():
+        elif name in tracked:
             leaves[name] = given.detach().clone().requires_grad_()
             arguments[name] = leaves[name].clone()
         else:

@@ -170,5 +170,7 @@ class Tolerance:
     def close(self, expected: Tensor, actual: Tensor) -> bool:
         if expected.shape != actual.shape:
             return False
+        if expected.dtype == actual.dtype and torch.equal(expected, actual):
+            return True  # to the last bit, as nearly all right answers are
         a, b = actual.double(), expected.double()  # the second one sets the scale
         return torch.allclose(a, b, self.relative, self.absolute, equal_nan=True)

@@ -103,6 +103,10 @@ def _outcome(value) -> Outcome:
         raise protocol.BrokenMessage("an outcome that is none")
     if not isinstance(value.gradients, dict) or not isinstance(value.after, dict):
         raise protocol.BrokenMessage("an outcome that is none")
+    if not isinstance(value.refused, dict) or None in value.refused.values():
+        raise protocol.BrokenMessage("an outcome that is none")
+    for failure in value.refused.values():
+        failure_of(failure)
     return value
 
 

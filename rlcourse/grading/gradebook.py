@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import nbformat
@@ -22,6 +23,7 @@ from nbgrader import utils
 from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, ClearSolutions, ComputeChecksums, SaveCells
+from sqlalchemy import inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets.config import Config, PyFileConfigLoader
@@ -35,7 +37,9 @@ from rlcourse.grading.submission import Rejected, read_bytes
 
 TIMESTAMP = "timestamp.txt"
 NOTES = (TIMESTAMP, "submission_secret.txt")
+OF_SUBMISSIONS = ("grades", "comments", "submissions")  # lists that all of a class is in
 BUSY_SECONDS = 60.0  # how long to wait for somebody else who writes to the gradebook
+OPENING_SECONDS = 900.0  # and for somebody who opens it, for which nbgrader starts a program
 BUSY = (
     "another program has been writing to the gradebook for a minute: close it or wait for it, then "
     "run the same command again, which goes on where this one stopped."
@@ -86,13 +90,14 @@ class Grades:
         self.course, self.lesson = course, lesson
         url, course_id = _patient(course.directory.db_url), course.directory.course_id
         put_alembic_on_path()
-        with self._alone(), Gradebook(url, course_id) as gradebook:
+        with self._alone(OPENING_SECONDS), Gradebook(url, course_id) as gradebook:
             try:
                 gradebook.find_notebook(lesson, lesson)
             except MissingEntry:
                 _register(course, lesson, source, gradebook)
-        with self._alone():
+        with self._alone(OPENING_SECONDS):
             self.gradebook = Gradebook(url, course_id)
+            self._of_the_lesson = self._load_lesson()
         warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
         self.late = AssignLatePenalties(config=course.config)
         self.late.init_plugin()
@@ -103,11 +108,27 @@ class Grades:
     def __exit__(self, *_) -> None:
         self.gradebook.close()
 
+    def _load_lesson(self) -> list:
+        """What all submissions share, loaded once: nbgrader loads it anew after every commit."""
+        self.gradebook.db().expire_on_commit = False
+        notebook = self.gradebook.find_notebook(self.lesson, self.lesson)
+        cells = notebook.grade_cells, notebook.solution_cells, notebook.task_cells
+        return [notebook, notebook.assignment, *chain(*cells)]
+
+    def _forget(self) -> None:
+        """Let go of one submission: whoever changes it meanwhile, the next look sees that."""
+        database = self.gradebook.db()
+        for thing in self._of_the_lesson:  # which lists what was handed in
+            if lists := set(OF_SUBMISSIONS) & {*inspect(thing).mapper.relationships.keys()}:
+                database.expire(thing, lists)
+        for thing in set(database.identity_map.values()).difference(self._of_the_lesson):
+            database.expunge(thing)
+
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self, seconds: float | None = None) -> Iterator[None]:
         """One grader of the course writes at a time; others, such as Formgrader, are waited for."""
         path = self.course.step(self.course.directory.autograded_directory) / ".gradebook.lock"
-        with only_one(path, BUSY_SECONDS, BUSY):
+        with only_one(path, seconds or BUSY_SECONDS, BUSY):
             try:
                 yield
             except (SQLAlchemyError, InvalidEntry) as error:
@@ -121,7 +142,9 @@ class Grades:
         With `failed`, everything that a program grades is 0 and marked for a person to look at.
         """
         with self._alone():
-            return self._write(student, notebook, marks, failed, timestamp)
+            found = self._write(student, notebook, marks, failed, timestamp)
+            self._forget()
+            return found
 
     def _write(
         self,
@@ -279,7 +302,7 @@ def _said(answer) -> list[NotebookNode]:
 def write_receipt(path: Path, notebook: NotebookNode, receipt: dict, secret: bytes) -> None:
     """Write the autograded notebook in one step, with the sealed receipt of what was graded."""
     notebook.metadata[KEY] = {**receipt, "seal": _seal(receipt, secret)}
-    _write(path, nbformat.writes(notebook))
+    _write(path, json.dumps(notebook, ensure_ascii=False))
 
 
 def write_notes(directory: Path, notes: dict[str, str]) -> None:

@@ -4,14 +4,18 @@ This lesson's functions, and those of the lessons after it, stand in it as the s
 are given; exercises, references, the builder and the grader do not stand in it at all.
 """
 
+import json
+import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import rlcourse
 from rlcourse.authoring.stubs import blank_functions
 from rlcourse.checks.exercise import Exercise
+from rlcourse.grading import visible
 
 PACKAGE = Path(rlcourse.__file__).parent
 COPIED = (
@@ -49,8 +53,30 @@ def write_library(directory: Path, absent: Iterable[Exercise]) -> None:
         if not path.exists():  # tests that students write: their answers stand with the exercises
             continue
         path.write_text(blank_functions(path.read_text("utf-8"), names), "utf-8")
+    for name, fonts in _font_lists():
+        (directory / name).write_text(json.dumps(fonts), "utf-8")
     for path in (directory, *directory.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)  # another user reads it
+
+
+def _font_lists() -> Iterator[tuple[str, dict]]:
+    """What matplotlib wrote down of this machine's fonts: to look for them again takes seconds.
+
+    Of them those that student code can see: matplotlib's own, and the system's.
+    """
+    homes = os.environ.get("MPLCONFIGDIR"), "~/.cache/matplotlib", "~/.matplotlib"
+    shown = tuple(f"{path}/" for path in visible.FILES if "/fonts" in path)
+    for home in filter(None, homes):
+        for path in Path(home).expanduser().glob("fontlist-*.json"):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                fonts = json.loads(path.read_text("utf-8"))
+                for kind in ("ttflist", "afmlist"):
+                    fonts[kind] = [
+                        font
+                        for font in fonts[kind]
+                        if not font["fname"].startswith("/") or font["fname"].startswith(shown)
+                    ]
+                yield path.name, fonts
 
 
 def _by_module(exercises: Iterable[Exercise]) -> dict[str, set[str]]:

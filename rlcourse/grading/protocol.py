@@ -12,6 +12,7 @@ import re
 import socket
 import struct
 import time
+from dataclasses import MISSING, fields
 from typing import Any
 
 import torch
@@ -28,6 +29,18 @@ DTYPES = {
     )
 }  # fmt: skip
 RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)}
+_NONE = object()
+FIELDS = {
+    record: {
+        field.name: _NONE
+        if field.default is MISSING and field.default_factory is MISSING
+        else field.default
+        if field.default_factory is MISSING
+        else field.default_factory()
+        for field in fields(record)
+    }
+    for record in RECORDS.values()
+}
 LARGEST_MESSAGE = 16 * 2**20
 LONGEST_STRING = 200_000
 MOST_PARTS = 100_000
@@ -79,9 +92,20 @@ def _encode(value: Any, blobs: list[bytes], depth: int) -> Any:
         items = [[str(key), item] for key, item in value.items()]
         return {"dict": [[key, _encode(item, blobs, depth + 1)] for key, item in items]}
     if kind in RECORDS.values():
-        fields = [[name, _encode(item, blobs, depth + 1)] for name, item in vars(value).items()]
+        said = [(name, getattr(value, name)) for name in FIELDS[kind]]
+        fields = [
+            [name, _encode(item, blobs, depth + 1)]
+            for name, item in said
+            if not _is_default(kind, name, item)
+        ]
         return {"record": kind.__name__, "fields": fields}
     return {"record": "Opaque", "fields": [["type", clean(kind.__name__)]]}
+
+
+def _is_default(kind: type, name: str, item: Any) -> bool:
+    """Whether a record made without the field has just that in it."""
+    default = FIELDS[kind][name]
+    return type(item) is type(default) and item == default
 
 
 def _encode_all(values, blobs, depth):
@@ -134,15 +158,16 @@ class _Decoder:
         self.parts += 1
         if depth > DEEPEST or self.parts > MOST_PARTS:
             raise BrokenMessage("the value is nested too deeply or has too many parts")
-        if node is None or isinstance(node, bool | float):
+        kind = type(node)
+        if node is None or kind is bool or kind is float:
             return node
-        if isinstance(node, int):
+        if kind is int:
             if abs(node) >= 1 << 64:
                 raise BrokenMessage("an integer is too large")
             return node
-        if isinstance(node, str):
+        if kind is str:
             return clean(node[:LONGEST_STRING])
-        if not isinstance(node, dict):
+        if kind is not dict:
             raise BrokenMessage("an unknown kind of value")
         if "tensor" in node:
             return self.tensor(DTYPES[node["tensor"]], node["shape"], node["bytes"])

@@ -4,12 +4,12 @@ The references stay in memory beside it, but nothing that a student sent is ever
 what the sandbox answered is built by ``protocol`` and believed by ``answers`` before it is judged.
 """
 
+import json
 import os
 import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode, from_dict
 
 from rlcourse.grading import gradebook as nbgrader_side
@@ -53,19 +53,22 @@ class Reader:
     def __init__(self, release: NotebookNode, secret: bytes, limits: Limits):
         self.release, self._secret, self.limits = release, secret, limits
         self.exam = LessonExam(release, secret, limits)
+        self._worked_out: set[tuple] = set()
 
     def __reduce__(self):
         return Reader, (self.release, self._secret, self.limits)
 
     def prepare(self, hints: Any) -> None:
         """Work out what an earlier submission needed of the declared mistakes, to keep it."""
-        self.exam.work_out(hints or [])
+        new = [tuple(hint) for hint in hints or () if tuple(hint) not in self._worked_out]
+        self.exam.work_out(new)
+        self._worked_out.update(new)
 
     def do(self, request: bytes, ask: Channel) -> dict:
-        before = self.exam.worked_out()
+        before = set(self.exam.worked_out())
         try:
             read = self._read(request, RemoteSandbox(ask, self.limits))
-            text = nbformat.writes(read.notebook)
+            text = json.dumps(read.notebook)
             if len(text) > LARGEST_NOTEBOOK:
                 raise Rejected(REFUSED, "it is too large once it is taken apart")
         except Rejected as rejected:
@@ -208,7 +211,7 @@ class Readers:
         known = {tuple(hint) for hint in self._hints}
         self._hints += [hint for hint in found["hints"] if tuple(hint) not in known]
         return Read(
-            notebook=from_dict(nbformat.reads(found["notebook"], as_version=4)),
+            notebook=from_dict(json.loads(found["notebook"])),
             marks={name: Mark(**mark) for name, mark in found["marks"].items()},
             incidents=tuple(Incident(**incident) for incident in found["incidents"]),
         )

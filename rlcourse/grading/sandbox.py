@@ -38,9 +38,9 @@ from rlcourse.grading.limits import Limits
 from rlcourse.grading.pipes import Watch, send_all
 from rlcourse.grading.steps import Cell, ExamRequest, Incident, Transcript
 
-START_SECONDS = 120.0  # for the server, which imports torch, on a busy machine
-FORK_SECONDS = 60.0
-REPLY_SECONDS = 10.0  # from the first byte of an answer to its last
+START_SECONDS = 900.0  # for the server, which imports torch; one that dies is noticed at once
+FORK_SECONDS = 600.0  # before any student code runs
+REPLY_SECONDS = 30.0  # from the first byte of an answer to its last
 MOST_LOSSES = 6  # processes that one submission may use up
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
@@ -123,16 +123,18 @@ class Sandbox:
             self._control = ours
             settings = {"confinement": asdict(self._wanted), "imports": self._imports}
             ours.settimeout(START_SECONDS)
+            lost_patience = False
             try:
                 ours.send(json.dumps(settings).encode())
                 found = json.loads(ours.recv(1 << 16) or b"{}")
-            except (OSError, ValueError):
-                found = {}
+            except (OSError, ValueError) as error:
+                found, lost_patience = {}, isinstance(error, TimeoutError)
             if not found.get("ready"):
                 self._stop()
                 complaints.seek(0)
                 said = complaints.read().decode(errors="replace").strip().splitlines()
-                reason = said[-1] if said else "it gave no reason"
+                late = f"it was not ready within {START_SECONDS:g} s" if lost_patience else ""
+                reason = late or (said[-1] if said else "it gave no reason")
                 raise UserError(f"the server for student code did not start: {reason}")
         self.layers = isolation.Layers(set(found["standing"]), dict(found["missing"]))
         ours.settimeout(None)

@@ -6,6 +6,9 @@ that is beyond them a page is made of what the grader wrote, its points and verd
 """
 
 import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -14,11 +17,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 from nbgrader.converters import GenerateFeedback
 from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from rlcourse.grading.disposable import Bounds, Channel, Disposable, Lost
 
 BOUNDS = Bounds(cpu_seconds=30, seconds=120.0)
+FORMGRADERS = "submission_id"  # in what Formgrader says of a page, and in no page of feedback
 LARGEST_PAGE = 64 * 2**20  # characters
 LONGEST_BRIEF = 2000  # characters of each text on the page of a notebook that is too much
 TOO_MUCH = (
@@ -41,6 +46,9 @@ class Page:
         exporter = HTMLExporter(config=self.config)
         for preprocessor in self.preprocessors:
             exporter.register_preprocessor(preprocessor)
+        if FORMGRADERS in resources:
+            answers = self._model_answers(Path(path).stem)
+            exporter.register_preprocessor(partial(show_beside, answers))
         try:
             if too_much:
                 notebook = brief(nbformat.read(path, as_version=4), too_much)
@@ -52,6 +60,37 @@ class Page:
         if len(page) > LARGEST_PAGE:
             return {"failed": "a page of too many characters"}
         return {"page": page, "extension": resources["output_extension"]}
+
+    def _model_answers(self, lesson: str) -> dict[str, str]:
+        """{question: model answer} of the instructor's notebook, as far as it can be read."""
+        course = CourseDirectory(config=self.config)
+        directory = Path(course.format_path(course.source_directory, ".", lesson))
+        try:
+            notebook = nbformat.read(directory / f"{lesson}.ipynb", as_version=4)
+        except Exception:
+            return {}
+        return {grade_id: cell.source for grade_id, cell in _questions(notebook)}
+
+
+def _questions(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
+    """The cells in which a question is answered that a person grades."""
+    for cell in notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "markdown" and marks.get("grade") and marks.get("solution"):
+            yield marks["grade_id"], cell
+
+
+def show_beside(answers: dict[str, str], notebook: NotebookNode, resources: dict) -> tuple:
+    """The notebook with a model answer above each answer that a person grades."""
+    models = {id(cell): answers[name] for name, cell in _questions(notebook) if name in answers}
+    cells = []
+    for cell in notebook.cells:
+        if id(cell) in models:
+            quoted = models[id(cell)].replace("\n", "\n> ")
+            cells.append(new_markdown_cell(f"**Model answer** (for graders only)\n\n> {quoted}"))
+        cells.append(cell)
+    notebook.cells = cells
+    return notebook, resources
 
 
 def brief(notebook: NotebookNode, why: str) -> NotebookNode:

@@ -13,7 +13,9 @@ import os
 import re
 import stat
 import threading
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from nbformat import NotebookNode, from_dict
@@ -240,41 +242,48 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
     """
     matches: dict[int, int] = {}
     taken: set[int] = set()
-    defined = [_functions(cell) for cell in found]
+    where: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # what a cell says that it is
+    for j, cell in enumerate(found):
+        where["grade id", cell.kind, cell.grade_id].append(j)
+        where["cell id", cell.kind, cell.cell_id].append(j)
+        where["text", cell.kind, cell.source.strip()].append(j)
+        for name in _functions(cell):
+            where["function", cell.kind, name].append(j)
 
-    def claim(i: int, candidates: list[int]) -> None:
-        free = [j for j in candidates if j not in taken]
+    def claim(i: int, *said: str) -> None:
+        free = [j for j in where.get(said, ()) if j not in taken]
         if i not in matches and free:
             matches[i] = free[0]
             taken.add(free[0])
 
-    cells = list(enumerate(notebook.cells))
-    for i, cell in cells:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-        same = [j for j, f in enumerate(found) if grade_id and f.grade_id == grade_id]
-        claim(i, [j for j in same if found[j].kind == cell.cell_type])
-    for i, cell in cells:
-        same = [j for j, f in enumerate(found) if f.cell_id == cell.get("id")]
-        claim(i, [j for j in same if found[j].kind == cell.cell_type])
-    for i, cell in cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if _is_answer(cell) and cell.cell_type == "code":
-            claim(i, [j for j, names in enumerate(defined) if name in names])
-    for i, cell in cells:  # the instructor's own text, when ids were lost on the way
-        same = [j for j, f in enumerate(found) if f.source.strip() == cell.source.strip()]
-        claim(i, [j for j in same if found[j].kind == cell.cell_type])
+    cells = [(i, c.cell_type, _grade_id(c), c) for i, c in enumerate(notebook.cells)]
+    for i, kind, grade_id, _ in cells:
+        if grade_id:
+            claim(i, "grade id", kind, grade_id)
+    for i, kind, _, cell in cells:
+        claim(i, "cell id", kind, cell.get("id"))
+    for i, kind, grade_id, cell in cells:
+        if kind == "code" and _is_answer(cell):
+            claim(i, "function", kind, grade_id)
+    for i, kind, _, cell in cells:  # the instructor's own text, when ids were lost on the way
+        claim(i, "text", kind, cell.source.strip())
     return matches
 
 
-def _functions(cell: Found) -> set[str]:
+def _functions(cell: Found) -> frozenset[str]:
     if cell.kind != "code" or cell.source.lstrip().startswith("%%writefile"):
-        return set()
+        return frozenset()
+    return _functions_in(cell.source)
+
+
+@lru_cache(maxsize=2 * MOST_CELLS)  # of a submission most cells are as they were released
+def _functions_in(source: str) -> frozenset[str]:
     try:
         with _PARSING:
-            tree = ast.parse(without_magics(cell.source))
+            tree = ast.parse(without_magics(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
-        return set()
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        return frozenset()
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 def without_magics(source: str) -> str:

@@ -129,6 +129,22 @@ def test_a_page_takes_bounded_time_and_memory_of_which_nothing_is_ours(
     assert (after - before) * 1024 < 4 * showing.LARGEST_PAGE
 
 
+def test_only_formgrader_shows_the_model_answer_beside_the_students(exporter, template, tmp_path):
+    path, model = tmp_path / f"{room.LESSON}.ipynb", "for graders only"
+    path.write_text(json.dumps(room.solved(template)))
+    (expected,) = [
+        cell.source
+        for cell in load_source(Course.open(template), room.LESSON).cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == "applause"
+    ]
+    page, _ = exporter.from_filename(str(path), {"submission_id": "1"})
+    before, _, after = page.partition(model)
+    assert after and room.ANSWER in after and room.ANSWER not in before
+    words = expected.split("`")[0].split("$")[0].split("*")[0].strip().split("\n")[0]
+    assert words and words in after.partition(room.ANSWER)[0]
+    assert model not in exporter.from_filename(str(path), {"nbgrader": {}})[0]
+
+
 def test_formgraders_pages_are_made_elsewhere(course, monkeypatch):
     from nbgrader.server_extensions.formgrader import formgrader
 

@@ -1,0 +1,63 @@
+"""What is good code for a constant loses nothing, though all arguments are asked for gradients."""
+
+import copy
+
+import pytest
+import torch
+
+from rlcourse.checks.calling import Outcome, call, describe
+from rlcourse.checks.exam import Exam
+from rlcourse.exercises import get
+from rlcourse.grading import protocol
+from rlcourse.grading.answers import ExamInParts
+
+LOSS = get("reinforce_loss")
+
+
+def by_numpy(logprobs, advantages, mask):
+    weights = torch.from_numpy(advantages.numpy().copy())
+    kept = logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)
+    return -(weights * kept).mean()
+
+
+def by_copy(logprobs, advantages, mask):
+    return LOSS.reference(logprobs, copy.deepcopy(advantages), mask)
+
+
+def of_the_policy(logprobs, advantages, mask):
+    kept = torch.from_numpy(logprobs.numpy())
+    return LOSS.reference(kept, advantages, mask)
+
+
+def graded(fn):
+    """The verdict from outside: questions that name no constant, answers over the pipe."""
+    exam = Exam(LOSS, 0, hidden=True)
+    answers = ExamInParts(len(exam.cases))
+    answers.add({"facts": describe(fn)})
+    for i, case in enumerate(exam.cases):
+        said = {"case": i, "outcome": call(fn, case.question())}
+        answers.add(protocol.loads(protocol.dumps(said)))
+    told = answers.answer(None)
+    return exam.judge(told.facts, list(told.outcomes))
+
+
+@pytest.mark.parametrize("fn", [by_numpy, by_copy])
+def test_a_constant_may_become_numbers(fn):
+    exam = Exam(LOSS, 0)
+    seen = exam.judge(describe(fn), [call(fn, case) for case in exam.cases])
+    assert seen.passed, str(seen)
+    assert graded(fn).points == LOSS.points
+
+
+def test_what_is_trained_may_not_and_the_error_says_so():
+    result = graded(of_the_policy)
+    assert not result.passed and result.points == 0
+    assert "raises RuntimeError" in str(result) and "logprobs.numpy()" in str(result)
+
+
+def test_a_refusal_that_is_none_is_no_answer():
+    for forged in ({"x": None}, {"x": 1}, [1]):
+        answers = ExamInParts(1)
+        answers.add({"facts": describe(by_numpy)})
+        with pytest.raises(protocol.BrokenMessage):
+            answers.add({"case": 0, "outcome": Outcome(refused=forged)})
