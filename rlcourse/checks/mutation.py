@@ -110,7 +110,8 @@ def try_mutants(exercise: Exercise, count: int, seeds: Iterable[int] = (0,)) -> 
 
     What is drawn again with another seed is counted once.
     """
-    tally, court, tried = Tally(exercise.name), Court(exercise), set()
+    tally, court = Tally(exercise.name), Court(exercise)
+    tried: set[tuple[str, str]] = set()
     drawn = (pair for seed in seeds for pair in _shared(exercise, count, seed))
     for of, mutant in drawn:
         if (of, mutant.diff) in tried:
