@@ -58,7 +58,7 @@ def difficulty_weight(p: Tensor, group_size: int, method: str) -> Tensor:
         q = right / group_size
         std = (q * (1 - q) * group_size / (group_size - 1)) ** 0.5
         divisor = {"mean": 1.0, "std": std, "maxrl": q}[method]
-        ways = comb(group_size, right)
+        ways = float(comb(group_size, right))
         chance = ways * p**right * (1 - p) ** (group_size - right)
         weight = weight + chance * q * (1 - q) / divisor
     return weight
