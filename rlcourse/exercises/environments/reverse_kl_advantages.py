@@ -97,8 +97,9 @@ def by_matrix(student_logprobs, teacher_logprobs, mask, gamma=0.0):
         gap = (teacher_logprobs - student_logprobs).masked_fill(~mask.bool(), 0)
         steps = torch.arange(gap.shape[1])
         apart = steps[:, None] - steps[None, :]
-        powers = torch.tensor(gamma, dtype=gap.dtype) ** apart.clamp(min=0)
-        weights = torch.where(apart >= 0, powers, 0)
+        weights = torch.where(
+            apart >= 0, torch.tensor(gamma, dtype=gap.dtype) ** apart.clamp(min=0), 0
+        )
         return (gap @ weights.to(gap)) * mask.bool()
 
 
