@@ -12,6 +12,7 @@ Your Losses in Large-Vocabulary Language Models", which goes further, with kerne
 import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,10 +38,11 @@ def score_completions(
     positions of `tokens`. A `score` that treats each token by itself may also be called on parts of
     rows; set `within_rows` to allow it.
     """
+    hugging_face: Any = model
     head = output_layer(model)
     if head is None or tokens.numel() * head.weight.shape[0] <= most_at_once(head):
         return score(run(partial(next_token_logits, model)), tokens)
-    states = run(partial(hidden_states, model.base_model))
+    states = run(partial(hidden_states, hugging_face.base_model))
     positions = max(2, AT_ONCE // head.weight.shape[0])
     of_piece = partial(_score_states, head, score)
     if torch.is_grad_enabled():
@@ -57,7 +59,8 @@ def output_layer(model: nn.Module) -> nn.Linear | None:
     """The layer that makes logits of hidden states, where nothing else is done to either."""
     if getattr(model.config, "model_type", None) not in CAN_SHARE_PROMPTS:
         return None
-    head = model.get_output_embeddings()
+    hugging_face: Any = model
+    head = hugging_face.get_output_embeddings()
     return head if isinstance(head, nn.Linear) else None
 
 
