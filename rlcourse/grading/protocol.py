@@ -12,7 +12,7 @@ import re
 import socket
 import struct
 import time
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import torch
@@ -28,20 +28,18 @@ DTYPES = {
         torch.int16, torch.int8, torch.uint8, torch.bool,
     )
 }  # fmt: skip
-RECORDS: dict[str, Any] = {
-    record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)
-}
-
-
-def _default(field: Field) -> Any:
-    """What a record made without the field has in it; a thing like no other where it needs one."""
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return object() if field.default is MISSING else field.default
-
-
-FIELDS: dict[type, dict[str, Any]] = {
-    record: {field.name: _default(field) for field in fields(record)} for record in RECORDS.values()
+RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)}
+_NONE = object()
+FIELDS = {
+    record: {
+        field.name: _NONE
+        if field.default is MISSING and field.default_factory is MISSING
+        else field.default
+        if field.default_factory is MISSING
+        else field.default_factory()
+        for field in fields(record)
+    }
+    for record in RECORDS.values()
 }
 LARGEST_MESSAGE = 16 * 2**20
 LONGEST_STRING = 200_000
