@@ -28,7 +28,7 @@ from rlcourse.grading.sandbox import (
     Sandbox,
     Transcript,
 )
-from rlcourse.grading.submission import REFUSED, UNREADABLE, Rejected, parse, rebuild
+from rlcourse.grading.submission import REFUSED, UNREADABLE, Rejected, know, parse, rebuild
 
 MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of code
 MOST_WRITTEN = 400_000  # characters of Markdown, as it was rewritten
@@ -53,6 +53,7 @@ class Reader:
     def __init__(self, release: NotebookNode, secret: bytes, limits: Limits):
         self.release, self._secret, self.limits = release, secret, limits
         self.exam = LessonExam(release, secret, limits)
+        know(release)
         self._worked_out: set[tuple] = set()
 
     def __reduce__(self):

@@ -28,6 +28,7 @@ LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which nobody reads
 MOST_BRACKETS = 2_000_000  # of a file: each may become a list or a dictionary in memory
 MOST_CELLS = 1000
 LONGEST_CELL = 200_000  # characters
+LONGEST_KEPT = 10_000  # of a cell whose functions are remembered
 
 ELSEWHERE = "# The answer stands in another cell."
 _PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' trees together
@@ -273,10 +274,23 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
 def _functions(cell: Found) -> frozenset[str]:
     if cell.kind != "code" or cell.source.lstrip().startswith("%%writefile"):
         return frozenset()
-    return _functions_in(cell.source)
+    return functions_in(cell.source)
 
 
-@lru_cache(maxsize=2 * MOST_CELLS)  # of a submission most cells are as they were released
+def know(release: NotebookNode) -> None:
+    """Parse the released cells once: most cells of a submission are as they were released."""
+    for cell in release.cells:
+        if cell.cell_type == "code":
+            functions_in(cell.source)
+
+
+def functions_in(source: str) -> frozenset[str]:
+    """Names of the functions that code defines; of ordinary cells they are kept."""
+    kept = len(source) <= LONGEST_KEPT
+    return _functions_in(source) if kept else _functions_in.__wrapped__(source)
+
+
+@lru_cache(maxsize=MOST_CELLS)
 def _functions_in(source: str) -> frozenset[str]:
     try:
         with _PARSING:

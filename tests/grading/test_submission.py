@@ -7,6 +7,7 @@ import classroom as room
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from rlcourse.grading import submission
 from rlcourse.grading.submission import (
     ELSEWHERE,
     Found,
@@ -213,6 +214,17 @@ def test_the_notebook_is_found_whatever_a_browser_made_of_its_name(tmp_path, nam
         assert find_notebook(tmp_path, "02_x") == wanted
     except Rejected as rejected:
         assert wanted in rejected.reason
+
+
+def test_a_released_cell_is_parsed_once_and_a_long_one_is_not_kept(release):
+    submission.know(release)
+    before = submission._functions_in.cache_info()
+    rebuild(release, parse(json.dumps(release).encode()))
+    after = submission._functions_in.cache_info()
+    assert after.misses == before.misses and after.hits > before.hits
+    long = "x = 1\n" * 10_000 + "def f():\n    pass"
+    assert submission.functions_in(long) == {"f"}
+    assert submission._functions_in.cache_info() == after
 
 
 def test_ipythons_lines_are_taken_out_of_what_is_parsed():
