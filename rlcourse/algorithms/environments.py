@@ -49,9 +49,9 @@ def rollout_env(speaker, environments: list, max_turns: int):
     The policy writes at most `max_turns` turns an episode, each time for all episodes
     at once that are not done. Ids are kept as they were drawn: text is never made into
     tokens again. An episode's reward is the sum of those of its steps; what is observed
-    when it is done belongs to nobody's turn.
+    when it is done is no part of it.
     """
-    episodes = [[("environment", speaker.prompt(e.reset()), [])] for e in environments]
+    episodes: list = [[("environment", speaker.prompt(e.reset()), [])] for e in environments]
     rewards = torch.zeros(len(environments))
     running = list(range(len(environments)))
     for _ in range(max_turns):

@@ -30,7 +30,7 @@ DTYPES = {
 }  # fmt: skip
 RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)}
 _NONE = object()
-FIELDS = {
+FIELDS: dict[type, dict[str, Any]] = {
     record: {
         field.name: _NONE
         if field.default is MISSING and field.default_factory is MISSING

@@ -243,7 +243,7 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
     """
     matches: dict[int, int] = {}
     taken: set[int] = set()
-    where: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # what a cell says that it is
+    where: dict[tuple[str, ...], list[int]] = defaultdict(list)  # what a cell says that it is
     for j, cell in enumerate(found):
         where["grade id", cell.kind, cell.grade_id].append(j)
         where["cell id", cell.kind, cell.cell_id].append(j)

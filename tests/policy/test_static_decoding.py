@@ -71,9 +71,9 @@ def test_a_function_of_ones_own_may_ask_the_host(repeated):
         return sample_tokens(logits, **options)
 
     model, prompts = small_model("qwen2", dtype=torch.float64), left_padded_prompts()
-    own = draw(model, prompts, sample_tokens=slow_but_right)
+    own = draw(model, prompts, sample_tokens=slow_but_right, eos_ids=())
     assert SimulatedGraph.replays == (24 - 2 if repeated else 0)
-    assert torch.equal(own.tokens, draw(model, prompts).tokens)
+    assert torch.equal(own.tokens, draw(model, prompts, eos_ids=()).tokens)
 
 
 def test_under_autocast_log_probs_are_those_of_the_growing_cache(repeated):
