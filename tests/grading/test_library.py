@@ -24,7 +24,7 @@ def agreeing(exam: Exam, outcomes) -> float:
 
 def test_the_server_is_given_the_list_of_fonts_that_it_can_see(tmp_path, monkeypatch):
     shown = ["fonts/ttf/DejaVuSans.ttf", "/usr/share/fonts/truetype/a.ttf"]
-    hidden = ["/home/ada/.local/share/fonts/b.ttf"]
+    hidden = ["/srv/ada/fonts/b.ttf"]
     fonts = [{"fname": name} for name in shown + hidden]
     for name, text in (
         ("fontlist-v1.json", json.dumps({"ttflist": fonts, "afmlist": []})),
