@@ -51,7 +51,8 @@ def rollout_env(speaker, environments: list, max_turns: int):
     tokens again. An episode's reward is the sum of those of its steps; what is observed
     when it is done is no part of it.
     """
-    episodes: list = [[("environment", speaker.prompt(e.reset()), [])] for e in environments]
+    begun = [speaker.prompt(environment.reset()) for environment in environments]
+    episodes: list = [[("environment", ids, [])] for ids in begun]
     rewards = torch.zeros(len(environments))
     running = list(range(len(environments)))
     for _ in range(max_turns):

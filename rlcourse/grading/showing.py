@@ -21,6 +21,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from rlcourse.grading.disposable import Bounds, Channel, Disposable, Lost
+from rlcourse.grading.formulas import FormulaExporter
 
 BOUNDS = Bounds(cpu_seconds=30, seconds=120.0)
 FORMGRADERS = "submission_id"  # in what Formgrader says of a page, and in no page of feedback
@@ -43,7 +44,7 @@ class Page:
 
     def do(self, request: bytes, ask: Channel) -> dict:
         path, resources, too_much = json.loads(request)
-        exporter = HTMLExporter(config=self.config)
+        exporter = FormulaExporter(config=self.config)
         for preprocessor in self.preprocessors:
             exporter.register_preprocessor(preprocessor)
         if FORMGRADERS in resources:

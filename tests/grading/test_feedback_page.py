@@ -1,14 +1,15 @@
 """The page that staff and students read, in a browser: no script, no picture, no foreign link."""
 
+import re
 import sys
 from pathlib import Path
 
 import nbgrader
 import pytest
-from nbconvert.exporters import HTMLExporter
 from nbformat.v4 import new_markdown_cell, new_notebook
 from test_markdown import HOSTILE
 
+from rlcourse.grading.formulas import ELEMENTS, FormulaExporter, mathml
 from rlcourse.grading.markdown import harmless
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
@@ -28,7 +29,7 @@ def feedback_page(texts: list[str]) -> str:
         for i, text in enumerate(texts)
     ]
     nbgrader_css = TEMPLATES.parent / "static/node_modules/bootstrap/dist/css"
-    exporter = HTMLExporter(
+    exporter = FormulaExporter(
         template_name="feedback",
         extra_template_basedirs=[str(TEMPLATES)],
         extra_template_paths=[str(nbgrader_css)],
@@ -60,5 +61,37 @@ def test_a_browser_finds_nothing_in_feedback_that_acts(tmp_path):
     assert said == []
     assert {*links} <= {"http:", "https:", "mailto:"} and "https:" in links
     assert not {"img", "script", "iframe", "svg", "style", "base", "object", "form"} & {*tags}
-    assert [url for url in asked if "evil" in url or "cdnjs" not in url] == []
-    assert "$a \\lt b$, x < y and a link cost $5" in " ".join(last.split())
+    assert asked == []  # not for MathJax either
+    assert "𝑎 < 𝑏 , x < y and a link cost $5" in " ".join(last.split())
+    assert "math" in tags
+
+
+def test_every_formula_of_the_lessons_is_drawn():
+    root = Path(__file__).parents[2] / "course"
+    for path in (*root.glob("lessons/*.md"), root / "map.md"):
+        text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.S)
+        formulas = re.findall(r"\$\$(.+?)\$\$|(?<!\\)\$([^$\n]+?)\$", text, flags=re.S)
+        drawn = {tex: mathml(tex) for pair in formulas for tex in pair if tex}
+        assert [tex for tex, how in drawn.items() if "<code>" in how or "\\" in how] == [], (
+            path.name
+        )
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\text{&lt;script&gt;alert(1)&lt;/script&gt;}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\style{background:url(//evil.example)}{x}",
+        r"\mathrm{<img src=x onerror=alert(1)>}",
+        r"</math><script>alert(1)</script>",
+        r"\begin{a}" * 50,
+        "\x00",
+    ],
+)
+def test_a_formula_is_nothing_but_a_formula(tex):
+    shown = mathml(tex)
+    tags = re.findall(r"<(\w+)([^>]*)>", shown)
+    assert {name for name, _ in tags} <= {*ELEMENTS, "code"}
+    assert not re.search(r"\b(href|style|src|on\w+)=", " ".join(said for _, said in tags))
