@@ -283,7 +283,8 @@ def test_reinforce_steps_raise_the_expected_reward():
         batch = world.policy.sample(32, generator)
         batch = replace(batch, rewards=group_mean_advantages(favorite(batch), 32))
         reinforce_step(world.policy, optimizer, batch)
-    assert before < 2 < world.policy.expected_reward(favorite).item()
+    after = world.policy.expected_reward(favorite).item()
+    assert after > before + 0.7  # of 3; 1.07 at least with thirteen seeds
 
 
 class CountingPolicy(torch.nn.Module):

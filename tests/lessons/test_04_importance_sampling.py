@@ -73,26 +73,35 @@ def test_which_gradient_each_estimator_has_in_the_loss_and_in_the_reward():
     torch.testing.assert_close(in_reward["k3"], reverse - forward)
 
 
-def test_completion_ratio_has_no_bias_and_the_token_ratio_less_than_none():
-    old = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
+def relative_biases(seed):
+    """Of the completion's ratio, the token's and none, in one toy: exact, over all sentences."""
+    old = ToyPolicy(vocab_size=3, length=4, seed=seed, eos_id=0)
     everything = old.trajectories()
     rewards = (((everything.tokens == 2) & everything.mask).sum(1) == 1).double()
     weight = len(everything) * old.probabilities().detach() * (rewards - 0.5)
-    moved = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
-    generator = torch.Generator().manual_seed(1)
+    moved = ToyPolicy(vocab_size=3, length=4, seed=seed, eos_id=0)
+    generator = torch.Generator().manual_seed(seed)
     moved.logits.data += 0.4 * torch.randn(moved.logits.shape, generator=generator).double()
     new, before, mask = moved.logprobs(everything), everything.old_logprobs, everything.mask
+    ratio = A.importance_weights(new, before, mask, "sequence").detach()
 
     def gradient(scalar):
         return torch.autograd.grad(scalar, [moved.logits], retain_graph=True)[0]
 
     exact = gradient(moved.expected_reward(rewards))
-    ratio = A.importance_weights(new, before, mask, "sequence").detach()
-    by_completion = (gradient(-A.reinforce_loss(new, ratio * weight, mask)) - exact).norm()
-    by_token = (gradient(-A.off_policy_loss(new, before, weight, mask)) - exact).norm()
-    by_none = (gradient(-A.reinforce_loss(new, weight, mask)) - exact).norm()
-    assert by_completion < 1e-10 * exact.norm()
-    assert 0.1 * exact.norm() < by_token < by_none
+    losses = (
+        A.reinforce_loss(new, ratio * weight, mask),
+        A.off_policy_loss(new, before, weight, mask),
+        A.reinforce_loss(new, weight, mask),
+    )
+    return [((gradient(-loss) - exact).norm() / exact.norm()).item() for loss in losses]
+
+
+def test_completion_ratio_has_no_bias_and_the_token_ratio_mostly_less_than_none():
+    """In nine toys of ten; of twenty toys' medians at most .81, and .17 at least, fifty times."""
+    by_completion, by_token, by_none = torch.tensor([relative_biases(s) for s in range(20)]).T
+    assert (by_completion < 1e-10).all()
+    assert 0.1 < by_token.median() < 0.9 * by_none.median()
 
 
 def test_a_batch_used_again_is_worth_less_as_completions_than_as_tokens():

@@ -1,5 +1,6 @@
 """Lesson 05: the numbers of its text, and the direction of each of its contrasts."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -144,12 +145,14 @@ def test_an_exact_critic_beats_a_constant_a_slightly_wrong_one_at_some_lambda_a_
         each = [[error(v, i / 10) ** 2 / none**2 for v in values] for i in range(11)]
         return [(sum(errors) / len(errors)) ** 0.5 for errors in each]
 
-    # In brackets the worst of ten toys, or of four where eight critics are drawn.
+    # In brackets the worst of ten toys, or of nine where eight critics are drawn.
     exact_critic, slightly, badly = curve(0.0), curve(0.3), curve(1.0)
     assert exact_critic == sorted(exact_critic) and exact_critic[0] < 0.9  # (.81)
-    assert 4 <= slightly.index(min(slightly)) <= 9  # (7 to 8)
-    assert min(slightly) < 1 and slightly[0] > 1.03  # (.98, 1.11)
-    assert min(badly) > 1.2  # (1.47)
+    assert 4 <= slightly.index(min(slightly)) <= 9  # (5 to 8)
+    assert min(slightly) < 1.1 and slightly[0] > 1.01 * min(slightly)  # (1.03, 1.02)
+    assert min(badly) > 1.1  # (1.22)
+    if not os.environ.get("RLCOURSE_TESTS_PERTURBED"):  # the lesson's own toy, to the last digit
+        assert min(slightly) < 0.95 and slightly[0] > 1.1 and min(badly) > 1.5
 
 
 def ppo_step(policy, critic, optimizer, batch, ref_logprobs, beta=0.02, lam=0.95, passes=4):

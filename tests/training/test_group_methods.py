@@ -31,7 +31,7 @@ def warm(policy, task, recipe):
 
 
 @pytest.mark.parametrize("algorithm", ["dr_grpo", "dapo", "gspo", "cispo"])
-def test_every_variant_raises_the_reward_it_is_given(warm, task, recipe, algorithm):
+def test_every_variant_raises_the_reward_it_is_given(policy, task, recipe, algorithm):
     changes = {
         "steps": 25,
         "prompts_per_step": 10,
@@ -41,11 +41,10 @@ def test_every_variant_raises_the_reward_it_is_given(warm, task, recipe, algorit
     }
     # The constant that Dr. GRPO divides by is the limit on length, which nothing here reaches.
     changes |= {"lr": 5e-3, "overlong_buffer": 2 if algorithm == "dapo" else 0}
-    run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
+    run = quiet(recipe(algorithm, **changes), policy=policy, task=task, reward=likes_sevens)
     rewards = [m["reward/mean"] for m in run.metrics]
-    # Five seeds: .16 at most, then .97 at least.
-    assert sum(rewards[:3]) / 3 < 0.3
-    assert sum(rewards[-3:]) / 3 > 0.7
+    assert sum(rewards[:3]) / 3 < 0.5
+    assert sum(rewards[-3:]) / 3 > 0.8
 
 
 def batch(policy, rewards, seed):

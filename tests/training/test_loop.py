@@ -28,16 +28,18 @@ def warm(policy, task, recipe):
 
 
 @pytest.mark.parametrize("algorithm", ["rejection_sampling", "reinforce", "rloo", "grpo"])
-def test_every_algorithm_raises_the_reward_it_is_given(warm, task, recipe, algorithm):
+def test_every_algorithm_raises_the_reward_it_is_given(policy, task, recipe, algorithm):
+    """From a policy that knows nothing: half taught, some say "7" where it is the answer only."""
+
     def likes_sevens(completions):
         return torch.tensor([float("7" in text) for text in completions])
 
     changes = {"steps": 30, "prompts_per_step": 10, "group_size": 8, "lr": 5e-3, "eval_problems": 0}
-    run = quiet(recipe(algorithm, **changes), policy=warm, task=task, reward=likes_sevens)
+    run = quiet(recipe(algorithm, **changes), policy=policy, task=task, reward=likes_sevens)
     rewards = [m["reward/mean"] for m in run.metrics]
-    # Five seeds: .15 at most, then .86 at least.
-    assert sum(rewards[:3]) / 3 < 0.3
-    assert sum(rewards[-3:]) / 3 > 0.6
+    # Four seeds: .34 at most, then .94 at least.
+    assert sum(rewards[:3]) / 3 < 0.5
+    assert sum(rewards[-3:]) / 3 > 0.8
 
 
 def test_imitation_learns_its_demonstrations(policy, task, recipe):
