@@ -217,7 +217,8 @@ def how_it_stopped(run: Run, signal_name: str) -> str:
     done = f"{run.recipe.algorithm} stopped by {signal_name} after step "
     done += f"{len(run.metrics)} of {run.recipe.steps}"
     if run.directory is None:
-        return f"{done}; nothing was kept, because no directory was given"
+        again = "run it again before what needs it"
+        return f"{done}; nothing was kept, because no directory was given: {again}"
     return f"{done}; everything is in {run.directory}: run the same command with --resume to go on"
 
 
