@@ -19,11 +19,12 @@ def pass_at_k_curve(counts: Tensor, n: int, ks: Sequence[int]) -> Tensor:
     """pass@k of every problem, for every k: (P,) → (P, K), float64.
 
     `counts[i]` of n completions of problem i are right. Row i is that problem's curve;
-    the mean over rows is the curve of the model. ValueError as in `pass_at_k`.
+    their mean is the curve of the model. Raises ValueError where `pass_at_k` does.
     Source: Chen et al. 2021 (Codex), eq. 1; as a curve, Yue et al. 2025.
     """
     rows = [[pass_at_k(n, c, k) for k in ks] for c in counts.tolist()]
-    return torch.tensor(rows, dtype=torch.float64).reshape(len(counts), len(ks))
+    curves = torch.tensor(rows, dtype=torch.float64, device=counts.device)
+    return curves.reshape(len(counts), len(ks))
 
 
 def majority_reward(answers: Sequence[str | None], group_size: int) -> Tensor:

@@ -45,7 +45,7 @@ def test_overrides_are_read_as_yaml_and_typed_by_the_field():
         ("stpes=20", "no key 'stpes': did you mean 'steps'?"),
         ("group=4", "did you mean 'group_size'?"),
         ("algorithm=gprpo", "algorithm cannot be 'gprpo': did you mean 'grpo'?"),
-        ("schedule=cosine", "choose from constant, linear"),
+        ("schedule=square", "choose from constant, linear, cosine"),
         ("rewards.corectness=1", "no reward 'corectness': did you mean 'correctness'?"),
         ("steps=ten", "steps must be a whole number, not 'ten'"),
         ("steps=2.5", "steps must be a whole number, not 2.5"),

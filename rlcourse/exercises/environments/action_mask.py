@@ -9,7 +9,6 @@ from rlcourse.algorithms.environments import action_mask
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.checks.sketch import Sketch
 
 EOS = 2
 
@@ -66,9 +65,6 @@ def line_by_line(episodes):
     width = max(len(row) for row in rows)
     padded = [row + [False] * (width - len(row)) for row in rows]
     return torch.tensor(padded, dtype=torch.bool).reshape(len(rows), width)
-
-
-_edit = Sketch(line_by_line).edit
 
 
 def _flags(episodes, of_turn) -> Tensor:
@@ -255,7 +251,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "numbers in place of truth values",
-            _edit("the type", "dtype=torch.bool", "dtype=torch.float32"),
+            lambda episodes: action_mask(episodes).float(),
             "A mask of bool is asked for: `dtype=torch.bool`.",
         ),
     ),

@@ -62,9 +62,14 @@ def cases_of(exercise):
             yield case, expected
 
 
+def built(case):
+    """Its arguments as a check makes them."""
+    return calling._build(case, calling._floats(case) if case.tracked else ())[1]
+
+
 def arguments_on_the_device(case):
     arguments = {name: moved(given, "cuda") for name, given in case.arguments.items()}
-    return calling._build(dataclasses.replace(case, arguments=arguments))[1]
+    return built(dataclasses.replace(case, arguments=arguments))
 
 
 def assert_same(found, expected):
@@ -103,7 +108,7 @@ def test_whatever_a_check_accepts_computes_the_same_on_a_gpu(name, capsys):
     for alternative in exercise.alternatives:
         function = getattr(alternative, "implementation", alternative)
         for case, _ in cases_of(exercise):
-            here = function(**calling._build(case)[1])
+            here = function(**built(case))
             arguments = arguments_on_the_device(case)
             there = devices.call_on_its_device(function, name, arguments)
             assert_same(there, calling.as_data(here))
