@@ -40,8 +40,7 @@ def places(tmp_path_factory):
 def both(recipe, tmp_path):
     """The recipe trained by each engine."""
     ours = train_locally(recipe, tmp_path / "local", progress=False)
-    theirs = trl_engine.train(recipe, tmp_path / "trl", progress=False)
-    return ours, theirs
+    return ours, trl_engine.train(recipe, tmp_path / "trl", progress=False)
 
 
 def assert_same_metrics(ours, theirs, names):
@@ -108,8 +107,7 @@ def test_without_sampling_both_engines_learn_the_same(algorithm, changes, places
     pairs = tmp_path / "pairs.jsonl"
     rows = [{"prompt": str(n), "chosen": f"#### {n}", "rejected": "2" * n} for n in range(1, 10)]
     pairs.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    if algorithm != "sft":
-        changes = changes | {"pairs": str(pairs)}
+    changes = changes | ({} if algorithm == "sft" else {"pairs": str(pairs)})
     ours, theirs = both(recipe_of(places, algorithm, **changes), tmp_path)
     if algorithm == "reward_model":
         start = echo_policy()
@@ -117,11 +115,10 @@ def test_without_sampling_both_engines_learn_the_same(algorithm, changes, places
         assert ours.pair_accuracy == theirs.pair_accuracy
     else:
         assert_same_weights(ours.policy, theirs.policy, echo_policy())
-    names = ["loss", "lr", "tokens", "grad_norm", "rewards/margins"]
+    for run in (ours, theirs):  # of the margins of 0 at the first step rounding lifts some above 0
+        run.metrics[0].pop("rewards/accuracies", None)
+    names = ["loss", "lr", "tokens", "grad_norm", "rewards/margins", "rewards/accuracies"]
     assert_same_metrics(ours, theirs, names)
-    # At the first step the policy is the reference: which of its margins are above 0 is rounding.
-    accuracies = [[m.get("rewards/accuracies") for m in run.metrics[1:]] for run in (ours, theirs)]
-    assert accuracies[0] == pytest.approx(accuracies[1])
 
 
 def test_sampled_pairs_are_the_local_engines(places, tmp_path, monkeypatch):
