@@ -7,7 +7,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rlcourse.policy import Policy
 from rlcourse.tasks.problem import Problem, Task
-from rlcourse.training import Recipe
+from rlcourse.training import Recipe, train
 
 SYMBOLS = ["<pad>", "<eos>", "<unk>", *"0123456789# ?", "\n"]
 
@@ -53,3 +53,24 @@ def echo_recipe(algorithm: str = "grpo", **changes) -> Recipe:
 def by_length(completions) -> torch.Tensor:
     """A reward that a policy which knows nothing earns now and then."""
     return torch.tensor([float(len(text) % 3 == 0) for text in completions])
+
+
+def likes_sevens(completions) -> torch.Tensor:
+    """A reward that has nothing to do with the answer."""
+    return torch.tensor([float("7" in text) for text in completions])
+
+
+def quiet(recipe, *out, **options):
+    """A run without a progress bar."""
+    return train(recipe, *out, progress=False, **options)
+
+
+def weights(module) -> torch.Tensor:
+    """All of them, in one row: (D,)."""
+    return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+
+def half_taught() -> Policy:
+    """It knows the format and guesses the digit."""
+    lesson = echo_recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
+    return quiet(lesson, policy=echo_policy(), task=echo_task()).policy

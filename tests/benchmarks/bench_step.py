@@ -18,21 +18,12 @@ import warnings
 
 import torch
 
+from rlcourse.planning.gpu_check import HALF_BILLION
 from rlcourse.policy import Policy
 from rlcourse.tasks import correctness_reward, load_task
 from rlcourse.training import load_recipe, train
 from rlcourse.training.loop import training_steps
 from rlcourse.training.methods import METHODS
-
-QWEN_HALF_BILLION = {
-    "vocab_size": 151_936,
-    "hidden_size": 896,
-    "intermediate_size": 4864,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 14,
-    "num_key_value_heads": 2,
-    "tie_word_embeddings": True,
-}
 
 
 def starting_policy(shape: str, device: str) -> Policy:
@@ -44,7 +35,7 @@ def starting_policy(shape: str, device: str) -> Policy:
 
     torch.manual_seed(0)
     small = Policy.load("tiny", device="cpu")
-    config = Qwen2Config(**QWEN_HALF_BILLION, eos_token_id=small.tokenizer.eos_token_id)
+    config = Qwen2Config(**HALF_BILLION, eos_token_id=small.tokenizer.eos_token_id)
     return Policy(Qwen2ForCausalLM(config).to(device), small.tokenizer)
 
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from rlcourse.checks.calling import Outcome, call, describe
+from rlcourse.checks.calling import Outcome, call, call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.exercises import get
 from rlcourse.grading import protocol
@@ -61,3 +61,12 @@ def test_a_refusal_that_is_none_is_no_answer():
         answers.add({"facts": describe(by_numpy)})
         with pytest.raises(protocol.BrokenMessage):
             answers.add({"case": 0, "outcome": Outcome(refused=forged)})
+
+
+@pytest.mark.parametrize("seed", [101, 116, 121, 124, 127, 135])
+def test_a_constant_rounded_to_float32_is_no_mistake(seed):
+    """`torch.where(a > 0, 1.2, 0.8)`: on these draws a mean cancels to a hundredth of its terms."""
+    by_sign = next(fn for fn in get("ppo_clip_loss").alternatives if fn.__name__ == "by_sign")
+    for hidden in (False, True):
+        exam = Exam(get("ppo_clip_loss"), seed, hidden)
+        assert exam.judge(describe(by_sign), call_all(by_sign, exam.cases, False)).passed

@@ -5,34 +5,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+from echo import likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
-from rlcourse.training import train
 from rlcourse.training.checkpoint import checkpoints, load_checkpoint
 from rlcourse.training.critic import state_values
 from rlcourse.training.value_head import token_scores, value_head
 
 ROUNDING = {"rtol": 1e-5, "atol": 1e-6}  # Llama's norms compute in float32, in float64 models too
-
-
-def quiet(recipe, *out, **options):
-    return train(recipe, *out, progress=False, **options)
-
-
-def weights(module):
-    return torch.cat([p.detach().flatten() for p in module.parameters()])
-
-
-def likes_sevens(completions):
-    return torch.tensor([float("7" in text) for text in completions])
-
-
-@pytest.fixture
-def warm(policy, task, recipe):
-    """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
-    return quiet(lesson, policy=policy, task=task).policy
 
 
 @pytest.fixture

@@ -4,35 +4,17 @@ import math
 
 import pytest
 import torch
+from echo import likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
-from rlcourse.training import train
 from rlcourse.training.batches import minibatches, problems_of_step
 from rlcourse.training.optimizer import NonFinite, autocast, set_learning_rate
-
-
-def weights(policy):
-    return torch.cat([p.detach().flatten() for p in policy.parameters()])
-
-
-def quiet(recipe, **options):
-    return train(recipe, progress=False, **options)
-
-
-@pytest.fixture
-def warm(policy, task, recipe):
-    """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
-    return quiet(lesson, policy=policy, task=task).policy
 
 
 @pytest.mark.parametrize("algorithm", ["rejection_sampling", "reinforce", "rloo", "grpo"])
 def test_every_algorithm_raises_the_reward_it_is_given(policy, task, recipe, algorithm):
     """From a policy that knows nothing: half taught, some say "7" where it is the answer only."""
-
-    def likes_sevens(completions):
-        return torch.tensor([float("7" in text) for text in completions])
 
     changes = {"steps": 30, "prompts_per_step": 10, "group_size": 8, "lr": 5e-3, "eval_problems": 0}
     run = quiet(recipe(algorithm, **changes), policy=policy, task=task, reward=likes_sevens)

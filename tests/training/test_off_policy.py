@@ -2,33 +2,19 @@
 
 import pytest
 import torch
+from echo import half_taught, likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
-from rlcourse.training import load_recipe, train
+from rlcourse.training import load_recipe
 from rlcourse.training.checkpoint import checkpoints
 from rlcourse.training.pipeline import Carried, Pipeline, renew
 
 
-def quiet(recipe, *out, **options):
-    return train(recipe, *out, progress=False, **options)
-
-
-def weights(module):
-    return torch.cat([p.detach().flatten() for p in module.parameters()])
-
-
-def likes_sevens(completions):
-    return torch.tensor([float("7" in text) for text in completions])
-
-
 @pytest.fixture(scope="module")
 def warm():
-    """Half taught: it knows the format and guesses the digit, so that every batch has a signal."""
-    from echo import echo_policy, echo_recipe, echo_task
-
-    lesson = echo_recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
-    return quiet(lesson, policy=echo_policy(), task=echo_task()).policy
+    """One for the whole file, since nothing here changes it."""
+    return half_taught()
 
 
 class Seen:

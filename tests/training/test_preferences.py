@@ -5,6 +5,7 @@ import json
 
 import pytest
 import torch
+from echo import likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
@@ -15,29 +16,9 @@ from rlcourse.training import (
     load_run,
     pair_rewards,
     read_pairs,
-    train,
     write_pairs,
 )
 from rlcourse.training.checkpoint import checkpoints
-
-
-def quiet(recipe, *out, **options):
-    return train(recipe, *out, progress=False, **options)
-
-
-def weights(module):
-    return torch.cat([p.detach().flatten() for p in module.parameters()])
-
-
-def likes_sevens(completions):
-    return torch.tensor([float("7" in text) for text in completions])
-
-
-@pytest.fixture
-def warm(policy, task, recipe):
-    """Half taught: it knows the format and guesses the digit."""
-    lesson = recipe("sft", steps=40, prompts_per_step=10, lr=1e-2, eval_problems=0)
-    return quiet(lesson, policy=policy, task=task).policy
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from echo import weights
 
 from rlcourse.errors import UserError
 from rlcourse.training import Interrupted, train
@@ -40,10 +41,6 @@ except UserError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)
 """
-
-
-def weights(policy):
-    return torch.cat([p.detach().flatten() for p in policy.parameters()])
 
 
 def start(out, settings, resume=False):
