@@ -50,7 +50,14 @@ def one_at_a_time(speaker, environments, max_turns):
     return [e for episodes, _ in found for e in episodes], torch.cat([r for _, r in found])
 
 
-_edit = Sketch(line_by_line, again, turns_of, turns_in).edit
+_sketch = Sketch(line_by_line, again, turns_of, turns_in)
+
+
+def _edit(*texts):
+    """A plain function: environments remember, so that no line can be run once for two edits."""
+    return _sketch.edit("one place", *texts).function
+
+
 _READ = "for _, ids, _ in episodes[i] for t in ids"
 _OVER = "continue"
 _HEARD = '("environment", heard, [])'
@@ -58,7 +65,7 @@ _NOTED = f"episodes[i].append({_HEARD})"
 
 
 def _written(kept):
-    return _edit("turns: what is kept", '"policy", tokens, logprobs', f'"policy", {kept}')
+    return _edit('"policy", tokens, logprobs', f'"policy", {kept}')
 
 
 MISTAKES = (
@@ -71,7 +78,6 @@ MISTAKES = (
     Mistake(
         "contexts made of text that is tokenized again",
         _edit(
-            "what the policy reads",
             _READ,
             "for a, ids, _ in episodes[i] for t in (again(ids) if a == 'policy' else ids)",
         ),
@@ -80,18 +86,17 @@ MISTAKES = (
     ),
     Mistake(
         "episodes that go on after their end",
-        _edit("the end", _OVER, f"still.append(i)\n                {_OVER}"),
+        _edit(_OVER, f"still.append(i)\n                {_OVER}"),
         "`done` says that the episode is over: it leaves the list of those that run.",
     ),
     Mistake(
         "episodes that end after one turn",
-        _edit("the end", "still.append(i)", "pass"),
+        _edit("still.append(i)", "pass"),
         "Until `done`, or `max_turns`, the policy writes another turn.",
     ),
     Mistake(
         "contexts without what the environment said",
         _edit(
-            "what the policy reads",
             _READ,
             "for a, ids, _ in [episodes[i][0], *turns_of('policy', episodes[i])] for t in ids",
         ),
@@ -100,7 +105,6 @@ MISTAKES = (
     Mistake(
         "contexts without the policy's own earlier turns",
         _edit(
-            "what the policy reads",
             _READ,
             "for _, ids, _ in turns_of('environment', episodes[i]) for t in ids",
         ),
@@ -109,7 +113,6 @@ MISTAKES = (
     Mistake(
         "contexts without the question",
         _edit(
-            "what the policy reads",
             _READ,
             "for _, ids, _ in (episodes[i][1:] or episodes[i]) for t in ids",
         ),
@@ -117,38 +120,38 @@ MISTAKES = (
     ),
     Mistake(
         "contexts of the last turn alone",
-        _edit("what the policy reads", _READ, "for t in episodes[i][-1][1]"),
+        _edit(_READ, "for t in episodes[i][-1][1]"),
         "The model keeps nothing from turn to turn: each context is the whole episode so far.",
     ),
     Mistake(
         "observations that are not written down",
-        _edit("observations: kept", _NOTED, "pass"),
+        _edit(_NOTED, "pass"),
         "What the environment said is part of the episode: a turn of its own.",
     ),
     Mistake(
         "observations as bare words, without the template around them",
-        _edit("observations: their ids", "speaker.observation", "speaker.encode"),
+        _edit("speaker.observation", "speaker.encode"),
         "`speaker.observation` puts around the words what the model expects around a message.",
     ),
     Mistake(
         "observations set as a new question",
-        _edit("observations: their ids", "speaker.observation", "speaker.prompt"),
+        _edit("speaker.observation", "speaker.prompt"),
         "What stands around a later message is not what stands around the first: "
         "`speaker.observation`.",
     ),
     Mistake(
         "observations under the policy's name",
-        _edit("observations: whose", '"environment", heard', '"policy", heard'),
+        _edit('"environment", heard', '"policy", heard'),
         "The environment wrote them: whoever reads the episode must see that.",
     ),
     Mistake(
         "the policy's turns under the environment's name",
-        _edit("turns: whose", '"policy"', '"environment"'),
+        _edit('"policy"', '"environment"'),
         'What `speaker.write` returns is the policy\'s: "policy".',
     ),
     Mistake(
         "zeros for the log-probs of what the environment wrote",
-        _edit("observations: their log-probs", "heard, []", "heard, [0.0] * len(heard)"),
+        _edit("heard, []", "heard, [0.0] * len(heard)"),
         "Nobody drew these tokens, so they have no log-probs: an empty list.",
     ),
     Mistake(
@@ -164,7 +167,6 @@ MISTAKES = (
     Mistake(
         "what was observed at the end, kept",
         _edit(
-            "observations: the last",
             _OVER,
             "pass",
             "still.append(i)",
@@ -175,7 +177,6 @@ MISTAKES = (
     Mistake(
         "what was observed after the last turn allowed, left out",
         _edit(
-            "observations: the last",
             "for _ in range(",
             "for turn in range(",
             _NOTED,
@@ -187,7 +188,6 @@ MISTAKES = (
     Mistake(
         "a question that grows, since its list is the context, too",
         _edit(
-            "what the policy reads",
             f"[t {_READ}]",
             "episodes[i][0][1]",
             "words, reward",
@@ -200,24 +200,23 @@ MISTAKES = (
     ),
     Mistake(
         "the last reward alone",
-        _edit("the reward", "+= reward", "= reward"),
+        _edit("+= reward", "= reward"),
         "Every step may have its reward: add them up.",
     ),
     Mistake(
         "the first reward alone",
-        _edit("the reward", "+= reward", "= rewards[i] or reward"),
+        _edit("+= reward", "= rewards[i] or reward"),
         "Every step may have its reward: add them up.",
     ),
     Mistake(
         "rewards without that of the step that ends the episode",
-        _edit("the reward", "+= reward", "+= 0 if done else reward"),
+        _edit("+= reward", "+= 0 if done else reward"),
         "The last step has its reward, too, and often it is the only one: add it before you "
         "leave the episode.",
     ),
     Mistake(
         "the mean of the rewards",
         _edit(
-            "the reward",
             "return episodes, rewards",
             "return episodes, rewards / turns_in(episodes)",
         ),
@@ -225,14 +224,13 @@ MISTAKES = (
     ),
     Mistake(
         "the environments counted from the running ones",
-        _edit("whose environment", "environments[i].step", "environments[k].step"),
+        _edit("environments[i].step", "environments[k].step"),
         "When an episode is done the others move up in the list that `write` sees: keep each "
         "one's own number.",
     ),
     Mistake(
         "a list of running episodes that is changed while it is walked",
         _edit(
-            "the end",
             "still = []",
             "still = running",
             _OVER,
@@ -245,29 +243,27 @@ MISTAKES = (
     ),
     Mistake(
         "an end for all as soon as one is done",
-        _edit(
-            "the end", "running = still", "running = still if len(still) == len(running) else []"
-        ),
+        _edit("running = still", "running = still if len(still) == len(running) else []"),
         "The others play on: `done` is said of one episode.",
     ),
     Mistake(
         "ids told to the environment in place of words",
-        _edit("what the environment is told", "speaker.text(tokens)", "tokens"),
+        _edit("speaker.text(tokens)", "tokens"),
         "An environment reads text: `speaker.text(tokens)`.",
     ),
     Mistake(
         "one turn too many",
-        _edit("the number of turns", "range(max_turns)", "range(max_turns + 1)"),
+        _edit("range(max_turns)", "range(max_turns + 1)"),
         "`max_turns` turns of the policy, no more.",
     ),
     Mistake(
         "one turn too few",
-        _edit("the number of turns", "range(max_turns)", "range(max_turns - 1)"),
+        _edit("range(max_turns)", "range(max_turns - 1)"),
         "`max_turns` turns of the policy may be written.",
     ),
     Mistake(
         "no limit on turns",
-        _edit("the number of turns", "range(max_turns)", "range(50)"),
+        _edit("range(max_turns)", "range(50)"),
         "A policy may never come to an end: stop after `max_turns`.",
     ),
     Mistake(
@@ -278,18 +274,18 @@ MISTAKES = (
     ),
     Mistake(
         "a call of `write` for each episode",
-        _edit("the calls", "speaker.write(contexts)", "[speaker.write([c])[0] for c in contexts]"),
+        _edit("speaker.write(contexts)", "[speaker.write([c])[0] for c in contexts]"),
         "`write` takes all contexts at once, and a model writes 64 turns in little more time "
         "than one.",
     ),
     Mistake(
         "environments that are reset before every turn",
-        _edit("resets", "words, reward", "environments[i].reset()\n            words, reward"),
+        _edit("words, reward", "environments[i].reset()\n            words, reward"),
         "`reset` begins an episode: once, before the first turn.",
     ),
     Mistake(
         "a speaker that is asked when all are done",
-        _edit("the calls", "break", "speaker.write([])\n            break"),
+        _edit("break", "speaker.write([])\n            break"),
         "Stop when no episode runs: `write` of nothing is an error of most models.",
     ),
 )
