@@ -131,7 +131,7 @@ def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios(start):
 
 @pytest.mark.slow
 def test_a_lower_rate_or_an_earlier_stop_mends_the_hasty_run_and_a_shorter_leash_does_not(start):
-    small = {"questions": 100, "prompts_per_step": 8, "steps": 40, "eval_samples": 1}
+    small = {"questions": 200, "prompts_per_step": 16, "steps": 40, "eval_samples": 1}
     good = load_recipe("dpo", seed=3, eval_problems=100, **small)
     hasty = good.but(lr=2e-4, schedule="constant", beta=0.1, eval_every=20)
     wild, slow, falling, leashed = (
