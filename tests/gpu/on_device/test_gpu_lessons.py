@@ -16,7 +16,7 @@ AT_MOST = {
     "steps": 2,
     "eval_problems": 4,
     "questions": 16,
-    "eval_samples": 2,
+    "eval_samples": 8,
     "max_tokens": 32,
 }
 TAUGHT = 60  # steps of a warm start, so that some completions earn more than others
