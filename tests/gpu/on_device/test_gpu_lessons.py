@@ -18,6 +18,7 @@ AT_MOST = {
     "questions": 16,
     "eval_samples": 8,
     "max_tokens": 32,
+    "sampler_staleness": 1,
 }
 TAUGHT = 60  # steps of a warm start, so that some completions earn more than others
 
