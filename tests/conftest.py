@@ -6,6 +6,7 @@ threads only wait for each other, and on a busy machine that took twenty times t
 
 import os
 import signal
+import sys
 
 import pytest
 
@@ -36,6 +37,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if (seed := config.getoption("--perturbed")) is not None:
+        # A conftest.py in a directory that pytest is given is imported before this.
+        assert "torch" not in sys.modules, "imported by a conftest.py, and too late to perturb"
         os.environ["RLCOURSE_TESTS_PERTURBED"] = str(seed)
         import perturbation  # noqa: F401  (perturbs on import)
 

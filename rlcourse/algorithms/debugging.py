@@ -28,9 +28,9 @@ def probe_gap(
 def probe_equal_rewards(estimator: Callable, n_groups: int, group_size: int) -> Tensor:
     """The largest |advantage| where no completion is better than its siblings: scalar.
 
-    `estimator(rewards, group_size)` turns rewards (N,) into advantages (N,), the rows
-    of a group contiguous. All completions of group i, from 0 on, get reward i. An
-    estimator that compares within groups gives 0.
+    `estimator(rewards, group_size)` turns rewards (N,), floating point, into
+    advantages (N,), the rows of a group contiguous. All completions of group i, from 0
+    on, get reward i. An estimator that compares within groups gives 0.
     """
     groups = torch.arange(n_groups, dtype=torch.float64)
     rewards = groups.repeat_interleave(group_size)
@@ -64,7 +64,7 @@ def probe_mask(loss: Callable, tokens: Tensor, eos_id: int) -> tuple[Tensor, Ten
 def diagnose(run: dict) -> str:
     """What is wrong with a recorded run, by the name of its cause, or "healthy".
 
-    `run` holds metrics, each (steps,), and settings, each a number. Causes:
+    `run` holds metrics, each (steps,), and settings, each a number; no samples. Causes:
     "padding_counted", "masked_eos", "all_truncated", "wrong_grouping",
     "missing_temperature", "dropout", "stale_sampler", "ratio_one",
     "bfloat16_weights", "kl_sign", "unreadable_gold", "empty_answer".

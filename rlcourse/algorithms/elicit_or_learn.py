@@ -19,7 +19,8 @@ def pass_at_k_curve(counts: Tensor, n: int, ks: Sequence[int]) -> Tensor:
     """pass@k of every problem, for every k: (P,) → (P, K), float64.
 
     `counts[i]` of n completions of problem i are right. Row i is that problem's curve;
-    their mean is the curve of the model. Raises ValueError where `pass_at_k` does.
+    their mean is the curve of the model. Without problems it is empty, (0, K). Raises
+    ValueError where `pass_at_k` does.
     Source: Chen et al. 2021 (Codex), eq. 1; as a curve, Yue et al. 2025.
     """
     rows = [[pass_at_k(n, c, k) for k in ks] for c in counts.tolist()]
@@ -28,10 +29,11 @@ def pass_at_k_curve(counts: Tensor, n: int, ks: Sequence[int]) -> Tensor:
 
 
 def majority_reward(answers: Sequence[str | None], group_size: int) -> Tensor:
-    """1 for each completion that ends as most of its group do: N answers → (N,).
+    """1 for each completion that gives its group's commonest answer, 0 for the others.
 
-    The answers of a group are contiguous. None, which is no answer, never earns
-    anything. A tie is decided as in `majority_vote`. The truth is not asked.
+    N answers → (N,) float. The answers of a group are contiguous. None is no answer: it
+    neither votes nor earns. A tie is decided as in `majority_vote`. The truth is not
+    asked.
     Source: Zuo et al. 2025, "TTRL"; as a control, Shao et al. 2025.
     """
     rewards = []
@@ -47,9 +49,9 @@ def difficulty_weight(p: Tensor, group_size: int, method: str) -> Tensor:
 
     (n,) probabilities → (n,), the expectation over groups of G completions of
     (1/G) Σᵢ Aᵢ rᵢ with rewards of 0 and 1. With a share q of the group right that is
-    q(1 − q) divided by what `method` divides A by: "mean" only subtracts the mean
-    (1), "std" divides by the sample standard deviation, "maxrl" by the mean. Groups
-    that agree give 0. Raises ValueError for another method.
+    q(1 − q) divided by what `method` divides r − mean by: "mean" by nothing, "std" by
+    the sample standard deviation, without ε, "maxrl" by the mean. Groups that agree
+    give 0. Raises ValueError for another method.
     Source: Tajwar et al. 2026, "Maximum Likelihood Reinforcement Learning".
     """
     if method not in ("mean", "std", "maxrl"):

@@ -46,10 +46,11 @@ def rollout_env(speaker, environments: list, max_turns: int):
     beginning and later on; `write(contexts)` → for each list of ids, all that was read
     and written so far, the next turn, (tokens, logprobs); `text(tokens)` → its words.
 
-    The policy writes at most `max_turns` turns an episode, each time for all episodes
+    An episode is a list of turns, ("environment", ids, []) or ("policy", ids,
+    logprobs). The policy writes at most `max_turns` of them, each time for all episodes
     at once that are not done. Ids are kept as they were drawn: text is never made into
-    tokens again. An episode's reward is the sum of those of its steps; what is observed
-    when it is done is no part of it.
+    tokens again. An episode's reward is the sum of those of its steps. What is observed
+    belongs to it unless it is done, also after the last turn that is allowed.
     """
     begun = [speaker.prompt(environment.reset()) for environment in environments]
     episodes: list = [[("environment", ids, [])] for ids in begun]
@@ -95,9 +96,10 @@ def reverse_kl_advantages(
     """How much better the teacher likes each token: (N, T) three times → (N, T).
 
     log π_teacher − log π_student of the token, plus γ times what the next one has, and
-    so on to the end of the row. With γ = 0 a token answers for itself; γ = 1 gives the
-    policy gradient of −KL(student‖teacher) between whole episodes. A constant, through
-    which no gradient flows; 0 where the mask is 0, whatever stands there.
+    so on to the end of the row. Where the mask is 0, whatever stands there, a token
+    adds nothing and gets 0, but is a step of γ like any other. With γ = 0 a token
+    answers for itself; γ = 1 gives the policy gradient of −KL(student‖teacher) between
+    whole episodes. A constant, through which no gradient flows.
     Source: Agarwal et al. 2024, "On-Policy Distillation of Language Models", with the
     reverse KL; Lu 2025, "On-Policy Distillation", for γ = 0.
     """

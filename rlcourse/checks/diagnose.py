@@ -170,10 +170,11 @@ def _dtype(s: FailedCheck) -> str | None:
     found = s.found("dtype")
     if not found:
         return None
-    _, d = found[0]
+    i, d = found[0]
     got, wanted = (str(t.dtype).removeprefix("torch.") for t in (d.actual, d.expected))
     why = ": a result takes the dtype of the arguments it is computed from"
-    computed = d.expected.is_floating_point()
+    given = s.cases[i].arguments.values()
+    computed = d.expected.is_floating_point() and any(isinstance(x, Tensor) for x in given)
     return f"The result is {got} where {wanted} is expected{why if computed else ''}."
 
 

@@ -7,9 +7,9 @@ gets other ids, and the next turn, which depends on every id so far, shows it.
 
 from typing import Any
 
-PIECES = ("", "<eos>", "<q>", "<a>", *"abcdefgh", "ab", "cd", "ef", "gh", "ac", "eg")
+PIECES = ("<o>", "<eos>", "<q>", "<a>", *"abcdefgh", "ab", "cd", "ef", "gh", "ac", "eg")
 IDS = {piece: i for i, piece in enumerate(PIECES)}
-EOS, QUESTION, ANSWER = 1, 2, 3
+OBSERVED, EOS, QUESTION, ANSWER = range(4)
 # Turns in the pieces that the speaker draws: some are not what `encode` makes of their text.
 TURNS = (
     ("a", "b"), ("ab",), ("c", "d", "e"), ("ef", "a"), ("g", "h"), ("cd", "b"),
@@ -40,7 +40,7 @@ class ScriptedSpeaker:
         return [QUESTION, *self.encode(words), ANSWER]
 
     def observation(self, words: str) -> list[int]:
-        return [QUESTION, *self.encode(words), ANSWER]
+        return [OBSERVED, *self.encode(words), ANSWER]
 
     def text(self, tokens: list[int]) -> str:
         return "".join(PIECES[token] for token in tokens if token > ANSWER)

@@ -58,6 +58,8 @@ Rules of thumb:
 - A decision is named as one would list it after "Right:", "the ratio" or "the KL: its sign"; what
   stands before a colon is listed once where all of it is right. Options of one decision exclude
   each other. An edit makes new tensors: lines are run once for all that have them in common.
+  Where a function draws, changes an argument or returns early, `Sketch(…).alone` makes plain
+  functions of edits, which need no decision and are not put together.
 """
 
 from collections.abc import Callable, Iterable

@@ -6,7 +6,9 @@ that is given a name must make that mistake on other cases as well; and none may
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rlcourse.checks.calling import call_all, describe, one_thread
 from rlcourse.checks.exam import Exam
@@ -16,6 +18,7 @@ from rlcourse.checks.naming import find_mistake, is_true_of
 
 TRIED = 11  # seed of the check itself
 FRESH = (101, 102)  # and of drawings that it has not seen
+MEMORY = 4 << 30  # bytes; `text * number` asks for all there is
 MANY = 20  # cases for which an exam remembers what several mistakes give: mutants are many
 
 
@@ -112,6 +115,25 @@ def try_mutants(exercise: Exercise, count: int, seeds: Iterable[int] = (0,)) -> 
     return tally
 
 
+@contextmanager
+def bounded_memory():
+    """A mutant that asks for more than MEMORY gets a MemoryError; on Linux, that is."""
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = int(statm.read_text().split()[0]) * resource.getpagesize() + MEMORY
+    bounded = [n for n in (most, soft, hard) if n != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(bounded), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 def _shared(exercise: Exercise, count: int, seed: int) -> Iterator[tuple[str, Mutant]]:
     functions = (exercise.reference, *exercise.alternatives)
     sources = {fn.__name__: mutants(fn, count, seed) for fn in functions}
@@ -141,7 +163,8 @@ def report(
     print(COLUMNS.format("", "mutants", *heads))
     clean = True
     for exercise in exercises:
-        tally = try_mutants(exercise, count, seeds)
+        with bounded_memory():
+            tally = try_mutants(exercise, count, seeds)
         counts = tally.mutants, tally.equivalent, tally.rejected, tally.named
         faults = [tally.count(kind) for kind in ("false name", "passed", "raised")]
         print(COLUMNS.format(tally.exercise, *counts, *faults), flush=True)

@@ -108,6 +108,8 @@ def attempts(failed: FailedCheck) -> Iterator[Attempt]:
     broken = frozenset(i for i in failed.wrong if failed.is_broken(i))
     telling = [i for i in failed.wrong if i not in broken]
     yield Attempt(failed.failing)
+    if sum(failed.outcomes[i].error is not None for i in broken) > len(telling):
+        return  # what crashes nearly everywhere is told by its error
     if telling:
         yield Attempt(telling, broken, numbers_only=True)
     if len(telling) >= ENOUGH:

@@ -74,9 +74,9 @@ class Steps:
 
 
 class Sketch:
-    """A right answer, as text that edits change. It ends in its only `return`.
+    """A right answer, as text that edits change. `helpers` are functions that only edits call.
 
-    `helpers` are functions that only edits call.
+    It ends in its only `return`; where all edits stand alone it may have others before it.
     """
 
     def __init__(self, fn: Callable, *helpers: Callable):
@@ -110,6 +110,14 @@ class Sketch:
                 raise ValueError(f"{old!r} reaches over several statements")
         touched = frozenset(self._statement_at(start) for start, _, _ in spans)
         return Edit(self, decision, tuple(spans), touched)
+
+    def alone(self, *texts: str) -> Callable:
+        """The same as a plain function, which is put together with no other mistake.
+
+        For sketches that draw, change what they are given or return early: their lines cannot be
+        run once for all that have them in common.
+        """
+        return self.edit("", *texts).function
 
     def compiled(self, edits: Sequence[Edit]) -> Callable:
         """The function with all these edits made."""

@@ -10,6 +10,7 @@ import hashlib
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 from rlcourse.errors import UserError
@@ -110,12 +111,17 @@ def problems(n: int, seed: int, level: str = "default", split: str = "train") ->
 
 def draw(n: int, seed: int, level: str | Level, split: str, name: str) -> list[WordProblem]:
     """`problems` of any level; its name goes into the seed."""
+    return list(_drawn(n, seed, level, split, name))
+
+
+@lru_cache(maxsize=16)  # every run of a lesson asks for the same ones
+def _drawn(n: int, seed: int, level: str | Level, split: str, name: str) -> tuple[WordProblem, ...]:
     drawn: dict[str, WordProblem] = {}
     source = stream(Random(f"{split}:{name}:{seed}"), level, split)
     while len(drawn) < n:
         problem = next(source)
         drawn[problem.question] = problem
-    return list(drawn.values())
+    return tuple(drawn.values())
 
 
 def demonstrations(

@@ -56,6 +56,11 @@ SPECIAL = {
     },
     "last_token_index": {"an empty row|every row empty": (DESCRIPTION, "0 for an empty row")},
     "reward_accuracy": {"all equal": (DESCRIPTION, "A tie is not the right order")},
+    "pass_at_k_curve": {"no problems": (DESCRIPTION, "Without problems it is empty")},
+    "rollout_env": {"cut off by": (DESCRIPTION, "also after the last turn that is allowed")},
+    "reverse_kl_advantages": {
+        "environment between": (DESCRIPTION, "is a step of γ like any other"),
+    },
     "majority_vote": {
         "nobody answers|no answers": (DESCRIPTION, "None means no votes"),
         "tie": (DESCRIPTION, "Of equally common answers the first given wins"),

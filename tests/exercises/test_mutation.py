@@ -1,6 +1,7 @@
 """Random changes to right answers: what passes is right, and what is named is named truly."""
 
 import ast
+import sys
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from rlcourse import exercises
 from rlcourse.checks.calling import Case, call
 from rlcourse.checks.exercise import Mistake
 from rlcourse.checks.mutating import Mutant, compiled, mutants
-from rlcourse.checks.mutation import Court, report, try_mutants
+from rlcourse.checks.mutation import Court, bounded_memory, report, try_mutants
 
 
 def halved(x, mask=None):
@@ -83,3 +84,10 @@ def test_an_exercise_that_lacks_a_case_is_shown_with_the_mutant_that_slips_throu
     report([blind], 3)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[0] == "mutants" and lines[1].split()[:2] == ["masked_mean", "3"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
+def test_a_mutant_that_asks_for_all_memory_gets_none():
+    with pytest.raises(MemoryError), bounded_memory():
+        "x" * (64 << 30)
+    assert len("x" * (1 << 20)) == 1 << 20

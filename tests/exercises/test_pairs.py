@@ -9,7 +9,7 @@ from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.proof_of_several import CANCEL, UNNAMED, WRONG, prove_several, report
 from rlcourse.checks.several import STEPS, edited, together
-from rlcourse.checks.sketch import Sketch, Steps
+from rlcourse.checks.sketch import Edit, Sketch, Steps
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
@@ -126,6 +126,12 @@ def test_edits_are_made_together_where_decision_and_place_differ():
         for edits, result in found:
             assert result == sketch.compiled(edits)(x, mask)
     assert len(found) == 4 + 4 + 2 + 2  # without one of the four places in turn
+
+
+def test_an_edit_that_stands_alone_is_a_function_like_any_other():
+    unmasked = Sketch(scaled_sum).alone("x * mask", "x", "range(2)", "range(1)")
+    assert unmasked(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0])) == 6.0
+    assert not isinstance(unmasked, Edit)
 
 
 def test_an_edit_of_text_that_is_not_there_once_is_refused():

@@ -110,9 +110,14 @@ def test_groups_of_the_text():
     assert len(A.preference_pairs(two_groups, 4)) == 2
 
 
+@pytest.fixture(scope="module")
+def start():
+    """The policy after its warm start."""
+    return train(load_recipe("sft", seed=3, eval_problems=0), progress=False).policy
+
+
 @pytest.mark.slow
-def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios():
-    start = train(load_recipe("sft", seed=3, eval_problems=0), progress=False).policy
+def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios(start):
     recipe = load_recipe("dpo", seed=3, eval_problems=100, eval_samples=1)
     hasty = recipe.but(lr=2e-4, schedule="constant", beta=0.1, steps=60)
     calm, wild = (train(r, policy=start, progress=False) for r in (recipe, hasty))
@@ -122,3 +127,33 @@ def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios():
     assert wild_last["loss"] < last["loss"]
     assert wild_last["rewards/rejected"] < wild_last["rewards/chosen"] < 0
     assert wild.after.accuracy.value < calm.after.accuracy.value - 0.2
+
+
+@pytest.mark.slow
+def test_a_lower_rate_or_an_earlier_stop_mends_the_hasty_run_and_a_shorter_leash_does_not(start):
+    small = {"questions": 200, "prompts_per_step": 16, "steps": 40, "eval_samples": 1}
+    good = load_recipe("dpo", seed=3, eval_problems=100, **small)
+    hasty = good.but(lr=2e-4, schedule="constant", beta=0.1, eval_every=20)
+    wild, slow, falling, leashed = (
+        train(hasty.but(**back), policy=start, progress=False)
+        for back in ({}, {"lr": good.lr}, {"schedule": good.schedule}, {"beta": good.beta})
+    )
+    early, late = (m["eval/accuracy"] for m in wild.metrics if "eval/accuracy" in m)
+    # Six runs, two warm starts: 0.43 or less against 0.68 or more.
+    mended = (slow.after.accuracy.value, falling.after.accuracy.value, early)
+    assert min(mended) > max(late, leashed.after.accuracy.value) + 0.1
+
+    def at_the_end(run, what):
+        return sum(step[what] for step in run.metrics[-5:]) / 5
+
+    def gone(run, which):  # a log-ratio in nats
+        return at_the_end(run, f"rewards/{which}") / run.recipe.beta
+
+    kept = min(gone(run, "rejected") for run in (slow, falling))
+    assert kept > max(gone(run, "rejected") for run in (wild, leashed))  # by 3 to 6 nats
+    assert gone(wild, "chosen") < min(gone(slow, "chosen"), gone(falling, "chosen"))
+    better = min(at_the_end(run, "loss") for run in (slow, falling))
+    assert at_the_end(wild, "loss") < better  # 0.44 or less against 0.51 or more
+    walked = [sum(step["lr"] for step in run.metrics) for run in (wild, leashed, falling, slow)]
+    assert walked == pytest.approx([0.0075, 0.0075, 0.0041, 0.00375])
+    assert sum(step["lr"] for step in wild.metrics[:20]) == pytest.approx(0.0035)

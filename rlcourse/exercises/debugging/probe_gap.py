@@ -85,6 +85,16 @@ EXERCISE = Exercise(
             "near 0 then says nothing.",
         ),
         Mistake(
+            "an absolute value that is taken after the mean",
+            _of(
+                lambda new, old: new - old,
+                lambda gap, real, mask: (real.sum() / mask.sum().clamp(min=1)).abs(),
+                lambda gap, real, mask: real.abs().max(),
+            ),
+            "Take it of each token first: where the trainer is surer and where the sampler is, the "
+            "differences cancel in the mean.",
+        ),
+        Mistake(
             "a mean and a maximum over the padding too",
             _of(_absolute, lambda gap, real, mask: gap.mean(), lambda gap, real, mask: gap.max()),
             "Padding was never sampled, and what stands there is arbitrary: count real tokens.",

@@ -82,6 +82,10 @@ def _nothing_without_eos(tokens):
     return _real(tokens) & (tokens == EOS).any(1, keepdim=True)
 
 
+def _by_argmax(tokens):
+    return torch.arange(tokens.shape[1]) <= (tokens == EOS).int().argmax(1, keepdim=True)
+
+
 def _one_too_far(tokens):
     ended = (tokens == EOS).long().cumsum(1)
     return torch.cat([torch.ones_like(ended[:, :2]), 1 - ended], 1)[:, : tokens.shape[1]] > 0
@@ -143,6 +147,12 @@ EXERCISE = Exercise(
             "nothing real in a row without EOS",
             _probe(_nothing_without_eos),
             "A completion that was cut off is real to its end, and its tokens are learned.",
+        ),
+        Mistake(
+            "one real token in a row without EOS",
+            _probe(_by_argmax),
+            "`argmax` is 0 where there is no EOS, as where the EOS comes first: a completion that "
+            "was cut off is real to its end.",
         ),
         Mistake(
             "one token after the EOS",

@@ -29,6 +29,10 @@ def _pair_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("groups of two", draw.rewards(8), 2)
     yield case("rewards of both signs and a tie", tensor([-1.0, 0.5, 0.5, 2.0, -3.0, 0.5]), 6)
     yield case("one group far above the other", tensor([12, 13, 14, 15, 2, 3, 4, 5]), 4)
+    # More completions on one side of the mean than on the other, whatever is drawn above.
+    yield case("one completion far above the others", tensor([1.0, 10.0, 2.0, 3.0]), 4)
+    yield case("one far below the others", tensor([1.0, 2.0, 0.5, 3.0, 2.5, -8.0]), 6)
+    yield case("one far above, one far below", tensor([9.0, 1, 2, 0, -7, 1.5, 2.0, 1.0]), 4)
     yield case("a completion alone", draw.rewards(3), 1)
     yield case("float32", draw.rewards(8).float(), 4)
 

@@ -146,6 +146,16 @@ EXERCISE = Exercise(
             "root.",
         ),
         Mistake(
+            "a sample standard deviation with its factor upside down",
+            _edit("std: which", "group_size / (group_size - 1)", "(group_size - 1) / group_size"),
+            "The sample's is the larger one: q(1 − q)·G/(G − 1) under the root.",
+        ),
+        Mistake(
+            "a standard deviation with the ε of lesson 06",
+            _edit("std: which", ".sqrt()", ".sqrt() + 1e-4"),
+            "The exact weight is asked for, without ε.",
+        ),
+        Mistake(
             "a variance in place of the standard deviation",
             _edit(
                 "std: which",
@@ -185,6 +195,22 @@ EXERCISE = Exercise(
             "std and maxrl exchanged",
             _edit("the methods", '"std": std, "maxrl": q', '"std": q, "maxrl": std'),
             '"std" divides by the standard deviation, "maxrl" by the mean.',
+        ),
+        Mistake(
+            "mean and maxrl exchanged",
+            _edit(
+                "the methods",
+                '"mean": torch.ones_like(q)',
+                '"mean": q',
+                '"maxrl": q',
+                '"maxrl": 1 + 0 * q',
+            ),
+            '"mean" subtracts the mean and divides by nothing, "maxrl" divides by it as well.',
+        ),
+        Mistake(
+            "the problem's own p subtracted, not the mean of the group",
+            _edit("the signal", "signal / divisor", "q * (1 - p[:, None]) / divisor"),
+            "The trainer does not know p: it subtracts the mean q of the G rewards it has.",
         ),
         Mistake(
             "the advantage of a right one, without how many there are",

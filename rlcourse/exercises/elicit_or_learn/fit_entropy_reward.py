@@ -167,6 +167,16 @@ EXERCISE = Exercise(
             "Divide both by the same number, or neither: it cancels.",
         ),
         Mistake(
+            "a covariance over n divided by a variance over n − 1",
+            _edit(
+                "the slope",
+                "(dx * dy).sum() / (dx * dx).sum()",
+                "(dx * dy).mean() / x.var()",
+            ),
+            "`var` divides by n − 1 unless told otherwise. Divide both by the same number, or "
+            "neither: it cancels.",
+        ),
+        Mistake(
             "a slope divided by the standard deviation of e^H",
             _edit(
                 "the slope",
@@ -188,6 +198,11 @@ EXERCISE = Exercise(
             "an offset with the wrong sign of the slope",
             _edit("b", "y.mean() - slope * x.mean()", "y.mean() + slope * x.mean()"),
             "The line runs through both means: mean(R) = slope · mean(e^H) + b.",
+        ),
+        Mistake(
+            "e to the mean of the entropies in place of the mean of e^H",
+            _edit("b", "slope * x.mean()", "slope * x.log().mean().exp()"),
+            "The line is in x = e^H: take the exponential of each step first, then the mean.",
         ),
         Mistake(
             "the mean reward for b",

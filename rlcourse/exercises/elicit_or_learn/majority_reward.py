@@ -138,6 +138,19 @@ EXERCISE = Exercise(
             "A completion without an answer abstains; were it to win, silence would be trained.",
         ),
         Mistake(
+            "a vote that None can win, so that nobody earns anything",
+            _edit(
+                "who votes",
+                "[a for a in group if a is not None]",
+                "list(group)",
+                "float(a == w)",
+                "float(a == w and a is not None)",
+            ),
+            "A completion without an answer has no vote either: the commonest *answer* wins, "
+            "however many give none.",
+            telling=2,
+        ),
+        Mistake(
             "a reward for saying nothing where nobody says anything",
             _edit("where nobody votes", 'if v else ""', "if v else None"),
             "`majority_vote` gives None where nobody votes, and None == None: ask that there is "

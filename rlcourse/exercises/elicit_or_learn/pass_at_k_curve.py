@@ -30,7 +30,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("ks as a list", [1, 2, 3], 10, [2, 4])
     yield case("k as large as n", [0, 1, 4, 6], 6, (2, 6))
     yield case("hard problems, 128 samples", [0, 1, 2, 1, 0], 128, (1, 8, 64, 128))
-    yield case("no problems", torch.zeros(0, dtype=torch.long), 8, (1, 2))
+    yield replace(case("no problems", torch.zeros(0, dtype=torch.long), 8, (1, 2)), edge=True)
     yield replace(case("a k above n", [1, 2], 8, (1, 16)), raises=True)
     yield replace(case("more right than sampled", [3, 9], 8, (1, 2)), raises=True)
 
@@ -177,6 +177,11 @@ EXERCISE = Exercise(
                 "the layout", ".reshape(len(counts), len(ks))", ".reshape(len(counts), len(ks)).T"
             ),
             "(P, K): a row is a problem, a column a k.",
+        ),
+        Mistake(
+            "the first whole numbers in place of the ks",
+            _edit("the order of the ks", "for k in ks]", "for k in range(1, len(ks) + 1)]"),
+            "Column j belongs to ks[j]: walk over `ks` itself.",
         ),
         Mistake(
             "the ks in rising order",

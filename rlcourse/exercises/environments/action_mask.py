@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
 from rlcourse.algorithms.environments import action_mask
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 EOS = 2
 
@@ -55,97 +55,27 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
 
 
 def line_by_line(episodes):
-    rows = []
-    for turns in episodes:
-        row = []
-        for author, ids, _ in turns:
-            mine = author == "policy"
-            row += [mine] * len(ids)
-        rows.append(row)
-    width = max(len(row) for row in rows)
-    padded = [row + [False] * (width - len(row)) for row in rows]
-    return torch.tensor(padded, dtype=torch.bool).reshape(len(rows), width)
-
-
-def _flags(episodes, of_turn) -> Tensor:
-    """(N, T) of `of_turn(turns, k)` → flags of turn k."""
-    rows = [
-        [bool(flag) for k in range(len(turns)) for flag in of_turn(turns, k)] for turns in episodes
+    whose = [[author == "policy" for author, _, _ in turns] for turns in episodes]
+    flags = [
+        [mine for mine, (_, ids, _) in zip(row, turns, strict=True) for t in range(len(ids))]
+        for row, turns in zip(whose, episodes, strict=True)
     ]
-    width = max(map(len, rows))
-    return torch.tensor([row + [False] * (width - len(row)) for row in rows]).reshape(-1, width)
-
-
-def _chosen(choose):
-    """A mask of turns that `choose(turns)` lists by number."""
-
-    def mask(episodes):
-        def of_turn(turns, k):
-            return [k in choose(turns)] * len(turns[k][1])
-
-        return _flags(episodes, of_turn)
-
+    width = max(map(len, flags))
+    padded = [row + [False] * (width - len(row)) for row in flags]
+    mask = torch.tensor(padded, dtype=torch.bool).reshape(len(padded), width)
     return mask
 
 
-def _of_policy(turns):
-    return [k for k, (author, _, _) in enumerate(turns) if author == "policy"]
+def only(turns, place):
+    """Flags of the turns: that of the policy's first, slice(1), or of its last, slice(-1, None)."""
+    mine = [k for k, (author, _, _) in enumerate(turns) if author == "policy"]
+    return [k in mine[place] for k in range(len(turns))]
 
 
-def _without_last(episodes):
-    def of_turn(turns, k):
-        author, ids, _ = turns[k]
-        return [author == "policy" and t < len(ids) - 1 for t in range(len(ids))]
-
-    return _flags(episodes, of_turn)
-
-
-def _without_eos(episodes):
-    def of_turn(turns, k):
-        author, ids, _ = turns[k]
-        return [author == "policy" and token != EOS for token in ids]
-
-    return _flags(episodes, of_turn)
-
-
-def _all_after_the_question(episodes):
-    def of_turn(turns, k):
-        return [k > 0] * len(turns[k][1])
-
-    return _flags(episodes, of_turn)
-
-
-def _shifted(by):
-    return lambda episodes: action_mask(episodes).roll(by, 1)
-
-
-def _by_turns(episodes):
-    rows = [[author == "policy" for author, _, _ in turns] for turns in episodes]
-    width = max(map(len, rows))
-    return torch.tensor([row + [False] * (width - len(row)) for row in rows])
-
-
-def _on_the_left(episodes):
-    mask = action_mask(episodes)
-    lengths = [sum(len(ids) for _, ids, _ in turns) for turns in episodes]
-    width = mask.shape[1]
-    return torch.stack([row.roll(width - n) for row, n in zip(mask, lengths, strict=True)])
-
-
-def _padding_too(episodes):
-    mask = action_mask(episodes)
-    lengths = torch.tensor([sum(len(ids) for _, ids, _ in turns) for turns in episodes])
-    return mask | (torch.arange(mask.shape[1]) >= lengths[:, None])
-
-
-def _until_first_eos(episodes):
-    mask = action_mask(episodes)
-    return mask & (_eos(episodes, mask.shape[1]).cumsum(1) - _eos(episodes, mask.shape[1]) == 0)
-
-
-def _eos(episodes, width):
-    rows = [[int(t == EOS) for _, ids, _ in turns for t in ids] for turns in episodes]
-    return torch.tensor([row + [0] * (width - len(row)) for row in rows])
+def until_eos(row, turns):
+    ids = [token for _, tokens, _ in turns for token in tokens]
+    end = ids.index(EOS) + 1 if EOS in ids else len(ids)
+    return row[:end] + [False] * (len(row) - end)
 
 
 def by_concatenation(episodes):
@@ -169,6 +99,12 @@ def by_places(episodes):
     return mask
 
 
+_edit = Sketch(line_by_line, only, until_eos).edit
+_AUTHOR = 'author == "policy"'
+_TURNS = '[author == "policy" for author, _, _ in turns]'
+_PADDED = "row + [False] * (width - len(row))"
+
+
 EXERCISE = Exercise(
     reference=action_mask,
     lesson="14_environments",
@@ -180,78 +116,84 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the mask of what the environment wrote",
-            _chosen(lambda turns: [k for k in range(len(turns)) if k not in _of_policy(turns)]),
+            _edit("whose turns", "==", "!="),
             'True is for what is learned from: `author == "policy"`.',
         ),
         Mistake(
             "everything after the question, observations included",
-            _all_after_the_question,
+            _edit("whose turns", _TURNS, "[k > 0 for k in range(len(turns))]"),
             "The policy did not write what a tool answered: it would learn to speak in its place.",
         ),
         Mistake(
             "every real token, the question included",
-            _chosen(lambda turns: range(len(turns))),
+            _edit("whose turns", _AUTHOR, "True"),
             "Only turns of the policy are actions; all else it has read.",
         ),
         Mistake(
             "the last turn of the policy alone",
-            _chosen(lambda turns: _of_policy(turns)[-1:]),
+            _edit("whose turns", _TURNS, "only(turns, slice(-1, None))"),
             "A call is as much a decision as the answer is: every turn of the policy counts.",
         ),
         Mistake(
             "the first turn of the policy alone",
-            _chosen(lambda turns: _of_policy(turns)[:1]),
+            _edit("whose turns", _TURNS, "only(turns, slice(1))"),
             "An episode has several turns of the policy, and every one counts.",
         ),
         Mistake(
             "every second turn, whoever wrote it",
-            _chosen(lambda turns: range(1, len(turns), 2)),
+            _edit("whose turns", _TURNS, "[k % 2 == 1 for k in range(len(turns))]"),
             "An environment may speak twice, or the policy: ask the turn for its author.",
         ),
         Mistake(
             "turns without their EOS",
-            _without_eos,
+            _edit("the tokens of a turn", "[mine for", "[mine and ids[t] != EOS for"),
             "To end a turn, and so to call the tool, is a decision like any other.",
         ),
         Mistake(
             "turns without their last token, whatever it is",
-            _without_last,
+            _edit("the tokens of a turn", "[mine for", "[mine and t < len(ids) - 1 for"),
             "The last token of a turn, usually its EOS, is the policy's as well.",
         ),
         Mistake(
+            "turns without their first token",
+            _edit("the tokens of a turn", "[mine for", "[mine and t > 0 for"),
+            "The first token of a turn is drawn like the others: the environment's last token is "
+            "what it was drawn after.",
+        ),
+        Mistake(
             "`completion_mask`'s idea: nothing after the first EOS",
-            _until_first_eos,
+            _edit("the end of an episode", "in flags]", "in map(until_eos, flags, episodes)]"),
             "An EOS ends a turn here, not the episode.",
         ),
         Mistake(
             "a mask that comes one token late",
-            _shifted(1),
+            _edit("the place", "return mask", "return mask.roll(1, 1)"),
             "The mask lies on the tokens themselves: position t is for token t.",
         ),
         Mistake(
             "a mask that comes one token early",
-            _shifted(-1),
+            _edit("the place", "return mask", "return mask.roll(-1, 1)"),
             "The mask lies on the tokens, not on the logits before them: position t is for token "
             "t.",
         ),
         Mistake(
             "one entry for each turn",
-            _by_turns,
+            _edit("the tokens of a turn", "range(len(ids))", "[0]"),
             "A loss sums over tokens: repeat the flag for each token of the turn.",
         ),
         Mistake(
             "rows that end together: padding on the left",
-            _on_the_left,
+            _edit("the padding", _PADDED, "[False] * (width - len(row)) + row"),
             "Rows begin together here, and shorter ones are padded on the right.",
         ),
         Mistake(
             "padding as if the policy had written it",
-            _padding_too,
+            _edit("the padding", "[False]", "[True]"),
             "Nobody wrote the padding: False.",
         ),
         Mistake(
             "numbers in place of truth values",
-            lambda episodes: action_mask(episodes).float(),
+            _edit("the dtype", "torch.bool", "torch.float32"),
             "A mask of bool is asked for: `dtype=torch.bool`.",
         ),
     ),

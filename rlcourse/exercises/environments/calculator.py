@@ -8,6 +8,7 @@ from rlcourse.algorithms.environments import calculator
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -41,7 +42,10 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         "a power": f"{c} ** 2",
         "a floor division": f"{b} // {c}",
         "a sign": f"-{a} + {b}",
+        "a sign on the right": f"{a} * -{c}",
         "a fraction": f"{a}.5 + {b}",
+        "a point between the numbers": f"{a}.{b}",
+        "a comma between the numbers": f"{a}, {b}",
         "an expression that is code": "__import__('os').getcwd()",
         "a number alone": f"{a}",
         "an empty text": "",
@@ -57,28 +61,16 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         yield Case(label, {"text": text})
 
 
-NUMBER = r"([0-9]{1,9})"
-CALL = rf" *{NUMBER} *([-+*/]) *{NUMBER} *"
-
-
-def _variant(
-    find=lambda text: re.fullmatch(CALL, text),
-    divide=lambda a, b: str(a // b) if b and a % b == 0 else "?",
-    otherwise="?",
-    result=str,
-    order=lambda a, b: (a, b),
-):
-    """`calculator` with one of its parts replaced."""
-
-    def answer(text):
-        call = find(text)
-        if call is None:
-            return otherwise
-        a, b = order(int(call[1]), int(call[3]))
-        if call[2] == "/":
-            return divide(a, b)
-        return result({"+": a + b, "-": a - b, "*": a * b}[call[2]])
-
+def line_by_line(text):
+    number = r"([0-9]{1,9})"
+    call = re.fullmatch(rf" *{number} *([-+*/]) *{number} *", text)
+    answer = "?"
+    if call:
+        a, sign, b = int(call[1]), call[2], int(call[3])
+        if sign != "/":
+            answer = str({"+": a + b, "-": a - b, "*": a * b}[sign])
+        elif b != 0 and a % b == 0:
+            answer = str(a // b)
     return answer
 
 
@@ -87,18 +79,6 @@ def _evaluated(text):
         return str(eval(text, {"__builtins__": {}}))
     except Exception:
         return "?"
-
-
-def _raising(text):
-    call = re.fullmatch(CALL, text)
-    a, b = int(call[1]), int(call[3])
-    if call[2] == "/":
-        return str(a // b) if b and a % b == 0 else "?"
-    return str({"+": a + b, "-": a - b, "*": a * b}[call[2]])
-
-
-def _divided_by_zero(a, b):
-    return str(a // b) if a % b == 0 else "?"
 
 
 def by_hand(text):
@@ -135,6 +115,12 @@ def by_names(text):
     return "?" if rest else f"{quotient}"
 
 
+_edit = Sketch(line_by_line).edit
+_CALL = 'rf" *{number} *([-+*/]) *{number} *"'
+_SPLIT = 'rf"\\s*{number}\\s+([-+*/])\\s+{number}\\s*"'
+_WHOLE = "b != 0 and a % b == 0"
+
+
 EXERCISE = Exercise(
     reference=calculator,
     lesson="14_environments",
@@ -152,95 +138,139 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the first call anywhere in the text",
-            _variant(find=lambda text: re.search(CALL, text)),
+            _edit("what is a call: from end to end", "fullmatch", "search"),
             "A turn is a call or it is none: `re.fullmatch` leaves no room for anything else.",
         ),
         Mistake(
             "a call that only has to begin the text",
-            _variant(find=lambda text: re.match(CALL, text)),
+            _edit("what is a call: from end to end", "fullmatch", "match"),
             "`re.match` does not look at the end: 12 + 3 * 4 would be 15. Use `re.fullmatch`.",
         ),
         Mistake(
             "a division with its remainder dropped",
-            _variant(divide=lambda a, b: str(a // b) if b else "?"),
+            _edit("division: when it has a result", _WHOLE, "b != 0"),
             "7 / 2 has no whole result: the answer is “?”, and a policy can learn from it.",
         ),
         Mistake(
             "a division that gives a fraction",
-            _variant(divide=lambda a, b: str(a / b) if b and a % b == 0 else "?"),
+            _edit("division: its result", "a // b", "a / b"),
             "`/` makes a float, “12.0”: for whole numbers it is `//`.",
         ),
         Mistake(
+            "a division that gives a fraction, whole or not",
+            _edit("division: its result", _WHOLE, "b != 0", "str(a // b)", "str(a / b)"),
+            "`/` makes a float, “12.0”: answer with `//` where the result is whole, and “?” where "
+            "it is not.",
+        ),
+        Mistake(
             "a division by zero that raises",
-            _variant(divide=_divided_by_zero),
+            _edit("division: when it has a result", _WHOLE, "a % b == 0"),
             "The text is the policy's: it will divide by zero, and training must not end there.",
             telling=1,
         ),
         Mistake(
             "a difference that is never below zero",
-            _variant(result=lambda value: str(max(value, 0))),
+            _edit("differences", '"-": a - b', '"-": max(a - b, 0)'),
             "3 - 5 is -2. What a policy does with that is its own affair.",
             telling=1,
         ),
         Mistake(
             "“?” for a difference below zero",
-            _variant(result=lambda value: str(value) if value >= 0 else "?"),
+            _edit("differences", '"-": a - b', '"-": a - b if a >= b else "?"'),
             "3 - 5 is -2: a calculator has no opinion on which results make sense.",
             telling=1,
         ),
         Mistake(
             "the two numbers exchanged",
-            _variant(order=lambda a, b: (b, a)),
+            _edit("the order", "a, sign, b", "b, sign, a"),
             "The left number comes first: it matters for - and /.",
         ),
         Mistake(
             "None where there is no call",
-            _variant(otherwise=None),
+            _edit("what is no call", "return answer", "return answer if call else None"),
             'The answer is read by the policy, so it is always a text: "?".',
         ),
         Mistake(
             "an empty text where there is no call",
-            _variant(otherwise=""),
+            _edit("what is no call", "return answer", 'return answer if call else ""'),
             'Silence teaches nothing: the answer to anything else is "?".',
         ),
         Mistake(
             "an exception where there is no call",
-            _raising,
+            _edit("what is no call", "if call:", "if True:"),
             "`re.fullmatch` returns None where nothing matches: answer “?” then.",
         ),
         Mistake(
-            "a number in place of its text",
-            _variant(
-                result=lambda value: value, divide=lambda a, b: a // b if b and a % b == 0 else "?"
+            "the call with its result",
+            _edit(
+                "the text",
+                "return answer",
+                'return answer if answer == "?" else f"{text} = {answer}"',
             ),
+            "The policy wrote the call itself and still sees it: the answer is the result alone.",
+        ),
+        Mistake(
+            "a number in place of its text",
+            _edit("the text", "str(a // b)", "a // b", "str({", "({"),
             "The policy reads text: `str(...)`.",
         ),
         Mistake(
             "spaces that must be exactly one",
-            _variant(find=lambda text: re.fullmatch(rf"{NUMBER} ([-+*/]) {NUMBER}", text)),
+            _edit("the spaces", _CALL, 'rf"{number} ([-+*/]) {number}"'),
             "Spaces may stand around each number and around the operator, or be missing.",
         ),
         Mistake(
+            "a text that is split at its spaces",
+            _edit("the spaces", _CALL, _SPLIT),
+            "Spaces may stand around each number, and may be missing: 12*3 is a call, too.",
+        ),
+        Mistake(
+            "no spaces before and after the call",
+            _edit("the spaces", _CALL, 'rf"{number} *([-+*/]) *{number}"'),
+            "Spaces may stand around *each* number: before the first and after the second, too.",
+            telling=1,
+        ),
+        Mistake(
+            "numbers with signs of their own",
+            _edit("the numbers", "([0-9]", "(-?[0-9]"),
+            "A call is digits, one sign, digits: a second sign makes it none.",
+            telling=2,
+        ),
+        Mistake(
+            "“?” for leading zeros",
+            _edit("the numbers", "if call:", 'if call and not re.search(r"\\b0[0-9]", text):'),
+            "007 is a whole number of three digits: `int` reads it. (`eval` does not, and here "
+            "nothing is ever run as code.)",
+            telling=1,
+        ),
+        Mistake(
+            "`[+-/]`, which is a range of characters",
+            _edit("the signs", "[-+*/]", "[+-/*]"),
+            "Between two others in brackets a hyphen means “from … to”, here + , - . and /: put "
+            "it first, `[-+*/]`.",
+            telling=2,
+        ),
+        Mistake(
             "numbers of any length",
-            _variant(find=lambda text: re.fullmatch(CALL.replace("{1,9}", "+"), text)),
+            _edit("the numbers", "{1,9}", "+"),
             "A policy can write digits without end, and a product of two such numbers takes the "
             "time and the context with it: at most nine.",
             telling=1,
         ),
         Mistake(
             "`\\d`, which is more than 0 to 9",
-            _variant(find=lambda text: re.fullmatch(CALL.replace("[0-9]", r"\d"), text)),
+            _edit("the digits", "[0-9]", r"\d"),
             "`\\d` matches the digits of every script: write `[0-9]`.",
             telling=1,
         ),
         Mistake(
             "`\\s` or `strip()`, which also allow line breaks",
-            _variant(find=lambda text: re.fullmatch(CALL, text.strip())),
+            _edit("the spaces", ", text)", ", text.strip())"),
             "Only spaces may stand around: a turn of two lines is no call.",
             telling=1,
         ),
     ),
-    alternatives=(by_hand, by_names),
+    alternatives=(line_by_line, by_hand, by_names),
     hints=(
         "Two questions: is this text, from its first character to its last, a call? And which of "
         "four results has it?",

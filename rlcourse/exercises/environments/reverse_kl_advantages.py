@@ -1,6 +1,7 @@
 """What a teacher says of each token that the student wrote."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -47,20 +48,6 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("log-probs of −∞ on padding", padded, mask, padded.clone())
 
 
-def _variant(gap=lambda s, t: t - s, after=lambda a, mask: a, future=True):
-    """`reverse_kl_advantages` with another gap, or something done to the result."""
-
-    def advantages(student_logprobs, teacher_logprobs, mask, gamma=0.0):
-        g = torch.where(mask.bool(), gap(student_logprobs, teacher_logprobs), 0).detach()
-        columns, later = [], torch.zeros_like(g[:, 0])
-        for t in reversed(range(g.shape[1])):
-            later = g[:, t] + (gamma if future else 0.0) * later
-            columns = [later, *columns]
-        return after(torch.where(mask.bool(), torch.stack(columns, 1), 0), mask)
-
-    return advantages
-
-
 def line_by_line(student_logprobs, teacher_logprobs, mask, gamma=0.0):
     kept = mask.bool()
     gap = teacher_logprobs - student_logprobs
@@ -78,18 +65,23 @@ def centered(a, kept):
     return (a - mean) * kept
 
 
-_edit = Sketch(line_by_line, centered).edit
+def whitened(a, kept):
+    apart = centered(a, kept)
+    return apart / (apart.square().sum() / kept.sum().clamp(min=1)).sqrt().clamp(min=1e-8)
 
 
-def _forward(student_logprobs, teacher_logprobs, mask, gamma=0.0):
-    right = reverse_kl_advantages
-    turned = [x.flip(1) for x in (student_logprobs, teacher_logprobs, mask)]
-    return right(*turned, gamma).flip(1)
+def shifted(gap):
+    return torch.cat([gap[:, 1:], torch.zeros_like(gap[:, :1])], 1)
 
 
-def _nan_on_padding(student_logprobs, teacher_logprobs, mask, gamma=0.0):
-    gap = ((teacher_logprobs - student_logprobs) * mask).detach()
-    return _variant()(torch.zeros_like(gap), gap, mask, gamma) + 0 * gap
+def rest(gap):
+    return gap.flip(1).cumsum(1).flip(1) - gap
+
+
+_edit = Sketch(line_by_line, centered, whitened, shifted, rest).edit
+_KEPT, _MASKED = "torch.where(kept, gap, 0)", "torch.where(kept, advantages, 0)"
+_LATER = "gap[:, t] + gamma * later"
+_gap = partial(_edit, "the gap: its parts", "teacher_logprobs - student_logprobs")
 
 
 def by_matrix(student_logprobs, teacher_logprobs, mask, gamma=0.0):
@@ -134,44 +126,28 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the teacher's log-prob alone",
-            _edit("the gap: its parts", "teacher_logprobs - student_logprobs", "teacher_logprobs"),
+            _gap("teacher_logprobs"),
             "Without the student's share the policy collapses onto the teacher's likeliest token: "
             "−log π_student is the entropy in the divergence.",
         ),
         Mistake(
             "a ratio of probabilities",
-            _edit(
-                "the gap: its parts",
-                "teacher_logprobs - student_logprobs",
-                "(teacher_logprobs - student_logprobs).exp()",
-            ),
+            _gap("(teacher_logprobs - student_logprobs).exp()"),
             "The divergence is a mean of *log*-ratios: where both agree the advantage is 0, not 1.",
         ),
         Mistake(
             "a difference of probabilities",
-            _edit(
-                "the gap: its parts",
-                "teacher_logprobs - student_logprobs",
-                "teacher_logprobs.exp() - student_logprobs.exp()",
-            ),
+            _gap("teacher_logprobs.exp() - student_logprobs.exp()"),
             "The reverse KL compares log-probs: 0.01 against 0.1 is as far as 0.1 against 1.",
         ),
         Mistake(
             "a gap weighted with the teacher's probability: the forward KL's",
-            _edit(
-                "the gap: its parts",
-                "teacher_logprobs - student_logprobs",
-                "teacher_logprobs.exp() * (teacher_logprobs - student_logprobs)",
-            ),
+            _gap("teacher_logprobs.exp() * (teacher_logprobs - student_logprobs)"),
             "The student drew the token, so the draw has weighted it already.",
         ),
         Mistake(
             "a gap weighted with the student's probability",
-            _edit(
-                "the gap: its parts",
-                "teacher_logprobs - student_logprobs",
-                "student_logprobs.exp() * (teacher_logprobs - student_logprobs)",
-            ),
+            _gap("student_logprobs.exp() * (teacher_logprobs - student_logprobs)"),
             "A mean over samples of π needs no further π: the draw is the weight.",
         ),
         Mistake(
@@ -194,10 +170,7 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "one number for the whole episode",
-            _variant(
-                future=False,
-                after=lambda a, mask: a.sum(1, keepdim=True) * mask.bool(),
-            ),
+            _edit("the result: one a token", _MASKED, "gap.sum(1, keepdim=True) * kept"),
             "That is what an outcome reward gives; a teacher has a word for every token.",
         ),
         Mistake(
@@ -211,6 +184,11 @@ EXERCISE = Exercise(
             "rewarded or punished.",
         ),
         Mistake(
+            "advantages whitened over the batch",
+            _edit("the result: its center", _MASKED, f"whitened({_MASKED}, kept)"),
+            "0 means something here, that both agree, and the size says by how much they do not.",
+        ),
+        Mistake(
             "γ ignored",
             _edit("what follows: its discount", "gamma * later", "0.0 * later"),
             "With γ above 0 a token answers for what follows, too: `returns_to_go`.",
@@ -221,8 +199,32 @@ EXERCISE = Exercise(
             "By default a token answers for itself: pass `gamma` on.",
         ),
         Mistake(
+            "γ applied to the next token alone",
+            _edit("what follows: how far", "torch.stack(columns, 1)", "gap + gamma * shifted(gap)"),
+            "“And so on”: what the next token *has* holds what comes after it, with γ² and γ³.",
+        ),
+        Mistake(
+            "γ once for everything that follows",
+            _edit("what follows: how far", "torch.stack(columns, 1)", "gap + gamma * rest(gap)"),
+            "A token s places later is multiplied by γ to the power of s.",
+        ),
+        Mistake(
+            "a discount that passes over the environment's tokens",
+            _edit(
+                "what follows: its discount", _LATER, f"torch.where(kept[:, t], {_LATER}, later)"
+            ),
+            "Each place to the right costs a factor γ, whoever wrote there, as in `returns_to_go`.",
+            telling=2,
+        ),
+        Mistake(
             "a sum that runs forward",
-            _forward,
+            _edit(
+                "what follows: its direction",
+                "reversed(range(gap.shape[1]))",
+                "range(gap.shape[1])",
+                "[later, *columns]",
+                "[*columns, later]",
+            ),
             "A token cannot change what was written before it: sum from its own place onward.",
         ),
         Mistake(
@@ -253,11 +255,23 @@ EXERCISE = Exercise(
             ),
             "An advantage is a number: the gradient comes through log π in the loss. `detach()`.",
         ),
-        Mistake(
-            "NaN on padding",
-            _nan_on_padding,
-            "Padding may hold anything, and 0 · NaN is NaN: choose with `where` or `masked_fill`.",
-            telling=1,
+        *(
+            Mistake(
+                f"NaN {where}",
+                _edit("the mask of the gaps", *texts),
+                "Padding may hold anything, and 0 · NaN is NaN: choose with `where` or "
+                "`masked_fill`.",
+                telling=1,
+            )
+            for where, *texts in (
+                (
+                    "on padding",
+                    _MASKED,
+                    f"{_MASKED} + 0 * (teacher_logprobs - student_logprobs).detach()",
+                ),
+                ("before padding", _KEPT, "(gap * mask)"),
+                ("on padding and before it", _KEPT, "(gap * mask)", _MASKED, "advantages * mask"),
+            )
         ),
     ),
     alternatives=(line_by_line, by_matrix, by_double_loop),

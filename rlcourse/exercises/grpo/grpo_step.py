@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
@@ -10,6 +11,7 @@ from rlcourse.algorithms.grpo import group_normalized_advantages, grpo_loss, grp
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.checks.specs import Spec
 
 
@@ -68,126 +70,16 @@ def _of(batch, logprobs, clip, beta):
     )
 
 
-def _step_as(
-    shorten=clip_grad_norm_, change=None, result=list, passed=lambda clip, beta: (clip, beta)
-):
-    """`grpo_step` with another way to shorten gradients, another batch, or another result."""
-
-    def step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
-        losses = []
-        for _ in range(num_iterations):
-            batch = change(policy, rollouts) if change else rollouts
-            optimizer.zero_grad()
-            loss = _of(batch, policy.logprobs(batch), *passed(clip, beta))
-            loss.backward()
-            shorten(list(policy.parameters()), max_grad_norm)
-            optimizer.step()
-            losses.append(loss.item())
-        return result(losses)
-
-    return step
-
-
-def _old_anew(policy, rollouts):
-    return replace(rollouts, old_logprobs=policy.logprobs(rollouts).detach())
-
-
-def _reference_anew(policy, rollouts):
-    return replace(rollouts, ref_logprobs=policy.logprobs(rollouts).detach())
-
-
-def _reference_is_old(policy, rollouts):
-    return replace(rollouts, ref_logprobs=rollouts.old_logprobs)
-
-
-def _rewards_for_advantages(policy, rollouts):
-    return replace(rollouts, advantages=rollouts.rewards)
-
-
-def _normalized_again(policy, rollouts):
-    advantages = group_normalized_advantages(rollouts.advantages, len(rollouts))
-    return replace(rollouts, advantages=advantages)
-
-
-def _sampled_again(policy, rollouts):
-    again = policy.sample(len(rollouts), torch.Generator().manual_seed(0))
-    return replace(again, ref_logprobs=again.old_logprobs, advantages=rollouts.advantages)
-
-
-def _scored_once(retain):
-    def step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
-        logprobs, losses = policy.logprobs(rollouts), []
-        for _ in range(num_iterations):
-            optimizer.zero_grad()
-            loss = _of(rollouts, logprobs, clip, beta)
-            loss.backward(retain_graph=retain)
-            clip_grad_norm_(policy.parameters(), max_grad_norm)
-            optimizer.step()
-            losses.append(loss.item())
-        return losses
-
-    return step
-
-
-def _accumulating(clear_first):
-    def step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
-        losses = []
-        if clear_first:
-            optimizer.zero_grad()
-        for _ in range(num_iterations):
-            loss = _of(rollouts, policy.logprobs(rollouts), clip, beta)
-            loss.backward()
-            clip_grad_norm_(policy.parameters(), max_grad_norm)
-            optimizer.step()
-            losses.append(loss.item())
-        return losses
-
-    return step
-
-
-def _one_step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
-    optimizer.zero_grad()
-    losses = []
-    for _ in range(num_iterations):
-        loss = _of(rollouts, policy.logprobs(rollouts), clip, beta)
-        loss.backward()
-        losses.append(loss.item())
-    clip_grad_norm_(policy.parameters(), max_grad_norm)
-    optimizer.step()
-    return losses
-
-
-def _old_at_the_start(policy, optimizer, rollouts, num_iterations, **options):
-    return grpo_step(policy, optimizer, _old_anew(policy, rollouts), num_iterations, **options)
-
-
-def _once(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
-    return grpo_step(policy, optimizer, rollouts, 1, clip, beta, max_grad_norm)
-
-
-def _losses_afterwards(
+def line_by_line(
     policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0
 ):
-    losses = []
-    for _ in range(num_iterations):
-        grpo_step(policy, optimizer, rollouts, 1, clip, beta, max_grad_norm)
-        losses.append(_of(rollouts, policy.logprobs(rollouts), clip, beta).item())
-    return losses
-
-
-def _losses_as_tensors(
-    policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0
-):
-    losses = grpo_step(policy, optimizer, rollouts, num_iterations, clip, beta, max_grad_norm)
-    return [torch.tensor(loss, dtype=rollouts.old_logprobs.dtype) for loss in losses]
-
-
-def _uphill(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
+    old, ref, advantages = rollouts.old_logprobs, rollouts.ref_logprobs, rollouts.advantages
     losses = []
     for _ in range(num_iterations):
         optimizer.zero_grad()
-        loss = _of(rollouts, policy.logprobs(rollouts), clip, beta)
-        (-loss).backward()
+        logprobs = policy.logprobs(rollouts)
+        loss = grpo_loss(logprobs, old, ref, advantages, rollouts.mask, clip, beta)
+        loss.backward()
         clip_grad_norm_(policy.parameters(), max_grad_norm)
         optimizer.step()
         losses.append(loss.item())
@@ -227,6 +119,14 @@ def by_hand(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, ma
     return losses
 
 
+_edit = Sketch(line_by_line, group_normalized_advantages, clip_grad_value_).alone
+_CLEAR, _SCORE = "optimizer.zero_grad()", "logprobs = policy.logprobs(rollouts)"
+_CLIP, _STEP = "clip_grad_norm_(policy.parameters(), max_grad_norm)", "optimizer.step()"
+_cleared_once = partial(_edit, "losses = []", f"losses = []\n    {_CLEAR}", _CLEAR, "pass")
+_scored_once = partial(_edit, "losses = []", f"losses = []\n    {_SCORE}", _SCORE, "pass")
+_passing = partial(_edit, "clip, beta)")
+_returned = partial(_edit, "return losses")
+
 EXERCISE = Exercise(
     reference=grpo_step,
     lesson="06_grpo",
@@ -238,148 +138,165 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a step whose old log-probs are computed anew for every update",
-            _step_as(change=_old_anew),
+            _edit("old, ref, advantages, rollouts", "logprobs.detach(), ref, advantages, rollouts"),
             "Then the ratio is always 1 and nothing is ever clipped: `rollouts.old_logprobs` were "
             "stored when the batch was sampled, and stay.",
         ),
         Mistake(
             "a step whose old log-probs are computed when the updates begin",
-            _old_at_the_start,
+            _edit(
+                "old, ref, advantages = rollouts.old_logprobs",
+                "old, ref, advantages = policy.logprobs(rollouts).detach()",
+            ),
             "Only a batch that this very policy has sampled makes that right: the ratio corrects "
             "for who sampled, and `rollouts.old_logprobs` remembers.",
         ),
         Mistake(
             "a step that samples again before every update",
-            _step_as(change=_sampled_again),
+            _edit(
+                _SCORE,
+                "rollouts = policy.sample(len(rollouts), torch.Generator().manual_seed(0))\n"
+                f"        old = ref = rollouts.old_logprobs\n        {_SCORE}",
+            ),
             "The advantages belong to the completions that were rewarded: all μ updates use that "
             "one batch.",
         ),
         Mistake(
             "a step whose reference follows the policy",
-            _step_as(change=_reference_anew),
+            _edit("ref, advantages, rollouts", "logprobs.detach(), advantages, rollouts"),
             "A leash to oneself does not hold: `rollouts.ref_logprobs` are those of the frozen "
             "model.",
         ),
         Mistake(
             "a step that takes the policy that sampled for the reference",
-            _step_as(change=_reference_is_old),
+            _edit("rollouts.ref_logprobs", "rollouts.old_logprobs"),
             "πold is for the ratio, πref for the KL: the batch carries both.",
         ),
         Mistake(
             "a step on the raw rewards",
-            _step_as(change=_rewards_for_advantages),
+            _edit("rollouts.advantages", "rollouts.rewards"),
             "The comparison within the group is in `rollouts.advantages`; the raw rewards have no "
             "baseline.",
         ),
         Mistake(
             "a step that normalizes the advantages once more",
-            _step_as(change=_normalized_again),
+            _edit(
+                "rollouts.advantages",
+                "group_normalized_advantages(rollouts.advantages, len(rollouts))",
+            ),
             "`rollouts.advantages` are final: they have been compared within their group already.",
         ),
         Mistake(
             "a step that scores the completions once, before the loop",
-            _scored_once(retain=True),
+            _scored_once("backward()", "backward(retain_graph=True)"),
             "After the first update these log-probs describe a policy that is gone: "
             "`policy.logprobs(rollouts)` belongs inside the loop.",
         ),
         Mistake(
             "a step that goes backward twice through one graph",
-            _scored_once(retain=False),
+            _scored_once(),
             "The log-probs were computed before the loop: every update needs a fresh "
             "`policy.logprobs(rollouts)`, under the weights as they are now.",
         ),
         Mistake(
             "a step whose gradients were never cleared",
-            _accumulating(clear_first=False),
+            _edit(_CLEAR, "pass"),
             "`backward` *adds* to the gradients: `optimizer.zero_grad()` at the start of every "
             "update.",
         ),
         Mistake(
             "a step that clears the gradients only once, before the loop",
-            _accumulating(clear_first=True),
+            _cleared_once(),
             "From the second update on, the first one's gradient still pushes along: clear inside "
             "the loop.",
         ),
         Mistake(
             "one optimizer step for all updates together",
-            _one_step,
+            _cleared_once(
+                _CLIP,
+                "pass",
+                _STEP,
+                "pass",
+                "return losses",
+                f"{_CLIP}\n    {_STEP}\n    return losses",
+            ),
             "Each of the μ updates moves the weights: `optimizer.step()` belongs inside the loop.",
         ),
         Mistake(
             "a single update, whatever `num_iterations` says",
-            _once,
+            _edit("range(num_iterations)", "range(1)"),
             "μ is the argument `num_iterations`: loop over it.",
         ),
         Mistake(
             "a step with the default band and leash, whatever `clip` and `beta` say",
-            _step_as(passed=lambda clip, beta: (0.2, 0.04)),
+            _passing("0.2, 0.04)"),
             "Pass both on to `grpo_loss`.",
         ),
         Mistake(
             "a step that does not pass `clip` on",
-            _step_as(passed=lambda clip, beta: (0.2, beta)),
+            _passing("0.2, beta)"),
             "`grpo_loss` has a band of its own by default: hand it yours.",
             telling=2,
         ),
         Mistake(
             "a step that does not pass `beta` on",
-            _step_as(passed=lambda clip, beta: (clip, 0.04)),
+            _passing("clip, 0.04)"),
             "`grpo_loss` has a leash of its own by default: hand it yours.",
         ),
         Mistake(
             "a step with `clip` and `beta` exchanged",
-            _step_as(passed=lambda clip, beta: (beta, clip)),
+            _passing("beta, clip)"),
             "In `grpo_loss` the band comes before the leash; naming the arguments avoids the "
             "question.",
         ),
         Mistake(
             "a step without gradient clipping",
-            _step_as(shorten=lambda parameters, max_norm: None),
+            _edit(_CLIP, "pass"),
             "One lucky batch can throw the policy away: shorten the gradient after `backward` and "
             "before `step`, in every update.",
             telling=2,
         ),
         Mistake(
             "a step whose gradient is clipped entry by entry",
-            _step_as(shorten=clip_grad_value_),
+            _edit("clip_grad_norm_", "clip_grad_value_"),
             "Clipping each entry changes the direction: clip the norm (`clip_grad_norm_`).",
             telling=2,
         ),
         Mistake(
             "a step clipped to norm 1 whatever `max_grad_norm` says",
-            _step_as(shorten=lambda parameters, max_norm: clip_grad_norm_(parameters, 1.0)),
+            _edit("parameters(), max_grad_norm", "parameters(), 1.0"),
             "Pass the argument on: `clip_grad_norm_(policy.parameters(), max_grad_norm)`.",
             telling=1,
         ),
         Mistake(
             "a step uphill on the loss",
-            _uphill,
+            _edit("loss.backward()", "(-loss).backward()"),
             "The loss is the negative of the objective already: go down on it, as optimizers do.",
         ),
         Mistake(
             "right updates that report each loss after its step",
-            _losses_afterwards,
+            _edit("loss.item()", "_of(rollouts, policy.logprobs(rollouts), clip, beta).item()"),
             "Return the loss that the gradient was taken of: it is known before the step, and "
             "scoring again costs a pass.",
         ),
         Mistake(
             "right updates that report tensors",
-            _losses_as_tensors,
+            _edit("loss.item()", "loss.detach()"),
             "A list of Python floats is asked for: `loss.item()` also lets go of the graph.",
         ),
         Mistake(
             "right updates that report the last loss only",
-            _step_as(result=lambda losses: losses[-1]),
+            _returned("return losses[-1]"),
             "The list has an entry for each update: append inside the loop.",
         ),
         Mistake(
             "right updates that report the mean loss",
-            _step_as(result=lambda losses: sum(losses) / len(losses)),
+            _returned("return sum(losses) / len(losses)"),
             "The list has an entry for each update: how the loss moves within a batch is worth "
             "seeing.",
         ),
     ),
-    alternatives=(by_autograd, by_hand),
+    alternatives=(by_autograd, by_hand, line_by_line),
     hints=(
         "It is `reinforce_step` of lesson 02 in a loop. What changes from one pass of the loop to "
         "the next, and what does not?",

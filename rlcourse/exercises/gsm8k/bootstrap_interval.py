@@ -16,7 +16,11 @@ from rlcourse.algorithms.evaluation import bootstrap_interval
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise
-from rlcourse.exercises.gsm8k.bootstrap_interval_mistakes import MISTAKES, standard_error
+from rlcourse.exercises.gsm8k.bootstrap_interval_mistakes import (
+    MISTAKES,
+    standard_error,
+    step_by_step,
+)
 
 RESAMPLES = 4000
 LONG_RUN = 60_000
@@ -112,7 +116,7 @@ EXERCISE = Exercise(
     observe=observe,
     oracle=_long_run,
     mistakes=MISTAKES,
-    alternatives=(_with_numpy, _one_after_another, _by_counts),
+    alternatives=(_with_numpy, _one_after_another, _by_counts, step_by_step),
     hints=(
         "Pretend that your n scores are all problems there are, and draw an evaluation of n "
         "problems from them. Do so many times, and see how the mean varies.",

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.tasks.rewards import extract_answer, extract_tagged_answer
 
 
@@ -49,129 +51,33 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         yield Case(label, {"text": text})
 
 
-_PAIR = r"<answer>((?:(?!<answer>).)*?)</answer>"
-_NUMBER = r"-?\$?[0-9][0-9,]*(?:\.[0-9]+)?"
+PAIR = "<answer>((?:(?!<answer>).)*?)</answer>"
+PLAIN = "<answer>(.*?)</answer>"
+DIGITS = r"<answer>\s*([0-9]+)\s*</answer>"
+NUMBER = r"-?\$?[0-9][0-9,]*(?:\.[0-9]+)?"
+THOUGHTS = r"<think>.*?</think>\s*<answer>"
 
 
-def _inside(text: str) -> str | None:
-    found = re.findall(_PAIR, text, flags=re.DOTALL)
+def in_two_steps(text):
+    pairs = re.findall(PAIR, text, re.DOTALL)
+    number = extract_answer("####" + pairs[-1]) if pairs else None
+    return number
+
+
+def numbers(texts: list[str]) -> list[str]:
+    """Those with which the texts begin, where they do, in one spelling."""
+    return [number for text in texts if (number := extract_answer("####" + text)) is not None]
+
+
+def last(found: list[str]) -> str | None:
     return found[-1] if found else None
 
 
-def _canonical(number: str | None) -> str | None:
-    return None if number is None else extract_answer("####" + number)
-
-
-def _one_line_only(text):
-    found = re.findall(_PAIR, text)
-    return _canonical(found[-1]) if found else None
-
-
-def _plain_first_pair(text):
-    found = re.search(r"<answer>(.*?)</answer>", text, flags=re.DOTALL)
-    return _canonical(found.group(1)) if found else None
-
-
-def _plain_one_line(text):
-    found = re.findall(r"<answer>(.*?)</answer>", text)
-    return _canonical(found[-1]) if found else None
-
-
-def _without_mark(text):
-    inside = _inside(text)
-    return None if inside is None else extract_answer(inside)
-
-
-def _earlier_pair(text):
-    pairs = re.findall(_PAIR, text, flags=re.DOTALL)
-    numbers = [_canonical(pair) for pair in reversed(pairs)]
-    return next((number for number in numbers if number is not None), None)
-
-
-def _first_pair(text):
-    found = re.findall(_PAIR, text, flags=re.DOTALL)
-    return _canonical(found[0]) if found else None
-
-
-def _greedy(text):
-    found = re.search(r"<answer>(.*)</answer>", text, flags=re.DOTALL)
-    return _canonical(found.group(1)) if found else None
-
-
-def _from_the_first_opening(text):
-    found = re.findall(r"<answer>(.*?)</answer>", text, flags=re.DOTALL)
-    return _canonical(found[-1]) if found else None
-
-
-def _as_it_stands(text):
-    return _inside(text)
-
-
-def _stripped(text):
-    found = _inside(text)
-    return None if found is None else found.strip()
-
-
-def _split_needs_no_tags(text):
-    return _canonical(text.split("<answer>")[-1].split("</answer>")[0])
-
-
-def _needs_no_end(text):
-    _, opening, tail = text.rpartition("<answer>")
-    return _canonical(tail) if opening else None
-
-
-def _marked(text):
-    return extract_answer(text)
-
-
-def _marked_where_untagged(text):
-    return extract_answer(text) if _inside(text) is None else extract_tagged_answer(text)
-
-
-def _last_number_where_untagged(text):
-    found = re.findall(_NUMBER, text)
-    if _inside(text) is None and found:
-        return _canonical(found[-1])
-    return extract_tagged_answer(text)
-
-
-def _last_number_inside(text):
-    found = re.findall(_NUMBER, _inside(text) or "")
-    return _canonical(found[-1]) if found else None
-
-
-def _first_number_inside(text):
-    found = re.search(_NUMBER, _inside(text) or "")
-    return _canonical(found.group()) if found else None
-
-
-def _digits_only(text):
-    found = re.findall(r"<answer>\s*([0-9]+)\s*</answer>", text)
-    return found[-1] if found else None
-
-
-def _needs_thoughts(text):
-    whole = re.search(r"<think>.*?</think>\s*<answer>", text, flags=re.DOTALL)
-    return extract_tagged_answer(text) if whole else None
-
-
-def _needs_the_end_of_the_text(text):
-    return extract_tagged_answer(text) if text.rstrip().endswith("</answer>") else None
-
-
-def _empty_for_none(text):
-    return extract_tagged_answer(text) or ""
-
-
-def _as_number(text):
-    found = extract_tagged_answer(text)
-    return None if found is None else float(found)
-
-
-def _as_float_text(text):
-    found = extract_tagged_answer(text)
-    return None if found is None else str(float(found))
+_edit = Sketch(in_two_steps, numbers, last).alone
+_find = partial(_edit, "PAIR, text, re.DOTALL")
+_read = partial(_edit, 'extract_answer("####" + pairs[-1])')
+_if = partial(_edit, "if pairs else None")
+_returned = partial(_edit, "return number")
 
 
 def _by_partition(text):
@@ -201,11 +107,6 @@ def _by_positions(text):
     return extract_answer(f"####{text[start + len('<answer>') : end]}")
 
 
-def _plain_first_line(text):
-    found = re.search(r"<answer>(.*?)</answer>", text)
-    return _canonical(found.group(1)) if found else None
-
-
 EXERCISE = Exercise(
     reference=extract_tagged_answer,
     lesson="11_gsm8k",
@@ -217,48 +118,48 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "the first pair of tags, found by a plain `.*?`",
-            _plain_first_pair,
+            _find("PLAIN, text, re.DOTALL", "[-1]", "[0]"),
             "A model that corrects itself means the last one; and `.*?` runs across an opening tag "
             "that was never closed.",
         ),
         Mistake(
             "a plain `.*?`, which stops at the end of a line and runs across an opening tag",
-            _plain_one_line,
+            _find("PLAIN, text"),
             "`re.DOTALL` lets `.` match a line break; and between the tags no other `<answer>` may "
             "stand.",
             telling=2,
         ),
         Mistake(
             "the text between the tags, read by `extract_answer` as it is",
-            _without_mark,
+            _read("extract_answer(pairs[-1])"),
             "`extract_answer` looks for `####`, which does not stand there: put it in front.",
         ),
         Mistake(
             "an earlier answer where the last pair holds no number",
-            _earlier_pair,
+            _read("last(numbers(pairs))"),
             "The last pair is what was declared: without a number in it there is no answer.",
             telling=1,
         ),
         Mistake(
             "a pattern whose `.` stops at the end of a line",
-            _one_line_only,
+            _find("PAIR, text"),
             "An answer on a line of its own between its tags is then no answer: `re.DOTALL`.",
             telling=1,
         ),
         Mistake(
             "the first pair of tags",
-            _first_pair,
+            _edit("[-1]", "[0]"),
             "A model that corrects itself means the last answer; the first is what it took back.",
         ),
         Mistake(
             "everything from the first opening tag to the last closing one",
-            _greedy,
+            _find("PLAIN.replace('?', ''), text, re.DOTALL"),
             "`.*` takes as much as it can, over all answers in between; `.*?` takes as little as "
             "it can.",
         ),
         Mistake(
             "a pair that begins at an earlier opening tag",
-            _from_the_first_opening,
+            _find("PLAIN, text, re.DOTALL"),
             "`<answer>(.*?)</answer>` begins at the *first* `<answer>` that is still unmatched, "
             "and a model that talks about the tag has opened one: begin at the last one before "
             "the end.",
@@ -266,97 +167,97 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "the text between the tags, as it stands",
-            _as_it_stands,
+            _read("pairs[-1]"),
             "“1,500” and “1500” would be different answers: spell the number one way, as "
             "`extract_answer` does.",
         ),
         Mistake(
             "the text between the tags without the blanks around it",
-            _stripped,
+            _read("pairs[-1].strip()"),
             "“$14.00” and “14” would be different answers: spell the number one way, as "
             "`extract_answer` does.",
         ),
         Mistake(
             "a split at the tags, which gives something even where there are none",
-            _split_needs_no_tags,
+            _returned('return last(numbers([text.split("<answer>")[-1].split("</answer>")[0]]))'),
             "Where the separator is missing, `split` returns the whole text: check that both tags "
             "are there.",
         ),
         Mistake(
             "an answer whose tag was never closed",
-            _needs_no_end,
+            _returned('return last(numbers(text.split("<answer>")[1:][-1:]))'),
             "A completion that was cut off may stop in the middle of a number: no end, no answer.",
         ),
         Mistake(
             "the number after `####`, tags or no tags",
-            _marked,
+            _returned("return extract_answer(text)"),
             "The prompt asked for tags; this rule reads those and nothing else.",
         ),
         Mistake(
             "the number after `####` where there are no tags",
-            _marked_where_untagged,
+            _if("if pairs else extract_answer(text)"),
             "A rule that takes either form cannot say how often the form asked for was kept.",
             telling=1,
         ),
         Mistake(
             "the last number of a text without tags",
-            _last_number_where_untagged,
+            _if("if pairs else last(numbers(re.findall(NUMBER, text)))"),
             "That is the lenient rule. Trained with it, a model is paid for whatever number it "
             "wrote last.",
         ),
         Mistake(
             "the last number between the tags",
-            _last_number_inside,
+            _read("last(numbers(re.findall(NUMBER, pairs[-1])))"),
             "“14 eggs in 3 boxes” says 14: read the number with which the answer begins.",
             telling=2,
         ),
         Mistake(
             "the first number between the tags, whatever stands before it",
-            _first_number_inside,
+            _read("last(numbers(re.findall(NUMBER, pairs[-1])[:1]))"),
             "The number must come first, as it must after `####`: “The 3 boxes hold 14” would "
             "say 3.",
             telling=1,
         ),
         Mistake(
             "digits only",
-            _digits_only,
+            _find("DIGITS, text"),
             "A minus, a comma, a point, a dollar sign and a unit belong to numbers as people write "
             "them.",
         ),
         Mistake(
             "None wherever `<think>` does not come right before",
-            _needs_thoughts,
+            _if("if pairs and re.search(THOUGHTS, text, re.DOTALL) else None"),
             "Whether thoughts came first is for `format_reward` to ask; this rule reads answers.",
         ),
         Mistake(
             "None wherever anything follows the closing tag",
-            _needs_the_end_of_the_text,
+            _if('if pairs and text.rstrip().endswith("</answer>") else None'),
             "An answer stays one when a word of farewell follows it.",
         ),
         Mistake(
             "an empty string where there is no answer",
-            _empty_for_none,
+            _returned('return number or ""'),
             "Two texts without an answer would then agree, and would vote: return None.",
         ),
         Mistake(
             "a Python float",
-            _as_number,
+            _returned("return float(number) if number else None"),
             "Answers are compared and counted as strings, in one spelling: return what "
             "`extract_answer` returns.",
         ),
         Mistake(
             "a float printed as it is, 14.0 for 14",
-            _as_float_text,
+            _returned("return str(float(number)) if number else None"),
             "A whole number is spelled without a point, as `extract_answer` does.",
         ),
         Mistake(
             "the first pair of tags on one line, found by a plain `.*?`",
-            _plain_first_line,
+            _find("PLAIN, text", "[-1]", "[0]"),
             "The last pair counts, it may span several lines (`re.DOTALL`), and no other "
             "`<answer>` may stand between the tags.",
         ),
     ),
-    alternatives=(_by_partition, _by_walking, _by_positions),
+    alternatives=(_by_partition, _by_walking, _by_positions, in_two_steps),
     hints=(
         "Two steps: cut out the text between the tags of the last pair; then let `extract_answer` "
         "spell the number. It wants a `####` in front.",

@@ -3,12 +3,14 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 
 from rlcourse.algorithms.evaluation import majority_vote
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -41,96 +43,18 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
         yield Case(label, {"answers": answers})
 
 
-def _votes(answers):
-    return [answer for answer in answers if answer is not None]
+def line_by_line(answers):
+    votes = [answer for answer in answers if answer is not None]
+    counts = Counter(votes)
+    if not votes:
+        return None
+    return counts.most_common(1)[0][0]
 
 
-def _none_votes(answers):
-    return Counter(answers).most_common(1)[0][0] if answers else None
-
-
-def _none_as_text(answers):
-    return Counter(map(str, answers)).most_common(1)[0][0] if answers else None
-
-
-def _crashes_without_votes(answers):
-    return Counter(_votes(answers)).most_common(1)[0][0]
-
-
-def _mode_crashes(answers):
-    return statistics.mode(_votes(answers))
-
-
-def _max_crashes(answers):
-    votes = _votes(answers)
-    return max(votes, key=votes.count)
-
-
-def _smallest_of_a_tie(answers):
-    votes = sorted(_votes(answers))
-    return max(votes, key=votes.count) if votes else None
-
-
-def _largest_of_a_tie(answers):
-    votes = _votes(answers)
-    return max(votes, key=lambda answer: (votes.count(answer), answer)) if votes else None
-
-
-def _last_of_a_tie(answers):
-    return majority_vote(answers[::-1])
-
-
-def _absolute_majority(answers):
-    votes, winner = _votes(answers), majority_vote(answers)
-    return winner if 2 * votes.count(winner) > len(votes) else None
-
-
-def _majority_of_all(answers):
-    winner = majority_vote(answers)
-    return winner if 2 * list(answers).count(winner) > len(answers) else None
-
-
-def _none_of_a_tie(answers):
-    votes, winner = _votes(answers), majority_vote(answers)
-    tied = {a for a in votes if votes.count(a) == votes.count(winner)}
-    return winner if len(tied) == 1 else None
-
-
-def _first(answers):
-    return next(iter(_votes(answers)), None)
-
-
-def _last(answers):
-    return next(iter(_votes(answers)[::-1]), None)
-
-
-def _longest_run(answers):
-    runs = [(len(list(run)), answer) for answer, run in groupby(_votes(answers))]
-    return max(runs, key=lambda run: run[0])[1] if runs else None
-
-
-def _rarest(answers):
-    votes = _votes(answers)
-    return min(votes, key=votes.count) if votes else None
-
-
-def _median(answers):
-    votes = sorted(_votes(answers), key=float)
-    return votes[len(votes) // 2] if votes else None
-
-
-def _with_count(answers):
-    votes = Counter(_votes(answers))
-    return votes.most_common(1)[0] if votes else None
-
-
-def _only_count(answers):
-    votes = Counter(_votes(answers))
-    return votes.most_common(1)[0][1] if votes else None
-
-
-def _empty_for_none(answers):
-    return majority_vote(answers) or ""
+_edit = Sketch(line_by_line, groupby).alone
+_counted = partial(_edit, "answer for answer in answers if answer is not None")
+_none_if = partial(_edit, "not votes")
+_winner = partial(_edit, "counts.most_common(1)[0][0]")
 
 
 def _by_counting(answers):
@@ -155,11 +79,6 @@ def _by_max(answers):
     return max(votes, key=votes.count, default=None)
 
 
-def _order_of_a_set(answers):
-    votes = _votes(answers)
-    return max(set(votes), key=votes.count) if votes else None
-
-
 EXERCISE = Exercise(
     reference=majority_vote,
     lesson="11_gsm8k",
@@ -171,111 +90,113 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a vote in which None counts",
-            _none_votes,
+            _counted("answer for answer in answers"),
             "A completion without an answer abstains: leave it out before you count.",
             telling=1,
         ),
         Mistake(
             "a vote for the word “None”",
-            _none_as_text,
+            _counted("str(answer) for answer in answers"),
             "`str(None)` is a text like any other, and it wins where many give no answer.",
             telling=2,
         ),
         Mistake(
             "a count that fails where nobody has voted",
-            _crashes_without_votes,
+            _none_if("False"),
             "`most_common` of nothing is an empty list: without votes the answer is None.",
             telling=2,
         ),
         Mistake(
             "`statistics.mode`, which fails where nobody has voted",
-            _mode_crashes,
+            _none_if("False", "counts.most_common(1)[0][0]", "statistics.mode(votes)"),
             "Without votes the answer is None, and `mode` must not be asked.",
             telling=2,
         ),
         Mistake(
             "`max`, which fails where nobody has voted",
-            _max_crashes,
+            _none_if("False", "counts.most_common(1)[0][0]", "max(votes, key=votes.count)"),
             "Without votes the answer is None: `max` takes a `default`.",
             telling=2,
         ),
         Mistake(
             "the smallest of the answers that are tied",
-            _smallest_of_a_tie,
+            _edit("Counter(votes)", "Counter(sorted(votes))"),
             "Sorting first lets the alphabet decide a tie, where “9” comes after “10”; the answer "
             "given first shall win.",
         ),
         Mistake(
             "the largest of the answers that are tied",
-            _largest_of_a_tie,
+            _winner("max(votes, key=lambda answer: (votes.count(answer), answer))"),
             "A tie is decided by the order in which the answers came, not by their size.",
             telling=2,
         ),
         Mistake(
             "the last of the answers that are tied",
-            _last_of_a_tie,
+            _edit("in answers", "in answers[::-1]"),
             "`>=` in place of `>` lets every equal count take over; the answer given first shall "
             "win.",
             telling=1,
         ),
         Mistake(
             "None unless more than half of the votes agree",
-            _absolute_majority,
+            _none_if("not votes or 2 * max(counts.values()) <= len(votes)"),
             "The commonest answer wins, be it one of five that are all different.",
         ),
         Mistake(
             "None unless more than half of all completions agree",
-            _majority_of_all,
+            _none_if("not votes or 2 * max(counts.values()) <= len(answers)"),
             "The commonest answer wins, and a completion without one abstains.",
         ),
         Mistake(
             "None where answers are tied",
-            _none_of_a_tie,
+            _none_if("[*counts.values()].count(max(counts.values(), default=0)) != 1"),
             "A tie has a winner, too: of the tied answers the one given first.",
         ),
-        Mistake("the first answer", _first, "One voice is no vote: count them.", telling=2),
-        Mistake("the last answer", _last, "One voice is no vote: count them."),
+        Mistake(
+            "the first answer", _winner("votes[0]"), "One voice is no vote: count them.", telling=2
+        ),
+        Mistake("the last answer", _winner("votes[-1]"), "One voice is no vote: count them."),
         Mistake(
             "the longest run of equal answers",
-            _longest_run,
+            _winner("max(groupby(votes), key=lambda run: len([*run[1]]))[0]"),
             "`groupby` joins neighbors only; count equal answers wherever they stand.",
         ),
         Mistake(
             "the rarest answer",
-            _rarest,
+            _winner("min(votes, key=votes.count)"),
             "The commonest answer wins; this is the one with the fewest votes.",
         ),
         Mistake(
             "the median",
-            _median,
+            _winner("sorted(votes, key=float)[len(votes) // 2]"),
             "Answers near the truth are as wrong as others: count equal ones, do not order them.",
         ),
         Mistake(
             "the answer together with its count",
-            _with_count,
+            _winner("counts.most_common(1)[0]"),
             "`most_common(1)` gives a list of one pair (answer, count): the answer is its first "
             "part.",
         ),
         Mistake(
             "the number of votes",
-            _only_count,
+            _winner("counts.most_common(1)[0][1]"),
             "How many agree is not what they say: return the answer.",
         ),
         Mistake(
             "an empty string where nobody has voted",
-            _empty_for_none,
+            _edit("return None", 'return ""'),
             "No votes, no answer: None.",
             telling=2,
         ),
         Mistake(
             "whichever of the tied answers a set happens to give first",
-            _order_of_a_set,
+            _winner("max(set(votes), key=votes.count)"),
             "A set has no order, and that of strings is another one each time Python starts. Count "
             "in a `Counter` or a dictionary, which keep the order in which answers came.",
             telling=1,
         ),
     ),
-    alternatives=(_by_counting, _by_mode, _by_max),
+    alternatives=(_by_counting, _by_mode, _by_max, line_by_line),
     hints=(
         "First leave out every None. Then count.",
         "`collections.Counter` counts, and its `most_common(1)` gives the commonest with its "

@@ -3,14 +3,17 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import torch
+from torch import Tensor
 
 from rlcourse.algorithms.evaluation import pass_at_k
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
@@ -49,120 +52,37 @@ def _possible(n: int, c: int, k: int) -> None:
         raise ValueError("there is no such draw")
 
 
-def _guarded(*mistakes: Mistake) -> tuple[Mistake, ...]:
-    """With the ValueError, so that each is only the mistake that it is meant to be."""
-    return tuple(replace(m, implementation=_with_guard(m.implementation)) for m in mistakes)
+def in_two_lines(n, c, k):
+    _possible(n, c, k)
+    missed = math.comb(n - c, k) / math.comb(n, k)
+    return 1 - missed
 
 
-def _with_guard(implementation):
-    def checked(n, c, k):
-        _possible(n, c, k)
-        return implementation(n, c, k)
-
-    return checked
-
-
-def _unguarded(n, c, k):
-    try:
-        return pass_at_k(n, c, k)
-    except ValueError:
-        return 0.0
-
-
-def _biased(n, c, k):
-    return 1 - (1 - c / n) ** k
-
-
-def _any(n, c, k):
-    return float(c > 0)
-
-
-def _accuracy(n, c, k):
-    return c / n
-
-
-def _all_right(n, c, k):
-    return math.comb(c, k) / math.comb(n, k)
-
-
-def _not_all_right(n, c, k):
-    return 1 - math.comb(c, k) / math.comb(n, k)
-
-
-def _none_right(n, c, k):
-    return math.comb(n - c, k) / math.comb(n, k)
-
-
-def _union_bound(n, c, k):
-    return min(1.0, k * c / n)
-
-
-def _exactly_one(n, c, k):
-    return c * math.comb(n - c, k - 1) / math.comb(n, k)
-
-
-def _chosen_from_all(n, c, k):
-    return 1 - math.comb(n - c, k) / n**k
-
-
-def _with_order(n, c, k):
-    return 1 - math.comb(n - c, k) / math.perm(n, k)
-
-
-def _swapped(n, c, k):
-    return 1 - math.comb(k, n - c) / math.comb(k, n)
-
-
-def _factorials(n, c, k):
-    if n - c < k:
-        return 1.0
-    f = lambda m: math.gamma(m + 1.0)  # noqa: E731
-    return 1 - f(n - c) * f(n - k) / (f(n - c - k) * f(n))
-
-
-def _single_precision(n, c, k):
-    if n - c < k:
-        return 1.0
-    f = lambda m: torch.lgamma(torch.tensor(m + 1.0))  # noqa: E731
-    return 1 - (f(n - c) + f(n - k) - f(n - c - k) - f(n)).exp().item()
-
-
-def _off_by_one(n, c, k):
-    if n - c < k:
-        return 1.0
-    return 1 - math.prod(1 - k / i for i in range(n - c, n))
-
-
-def _last_factor_missing(n, c, k):
-    if n - c < k:
-        return 1.0
-    return 1.0 - math.prod(1 - k / i for i in range(n - c + 1, n))
-
-
-def _one_factor_short(n, c, k):
-    return 1 - math.prod((n - c - i) / (n - i) for i in range(k - 1))
-
-
-def _one_factor_more(n, c, k):
-    if n - c < k:
-        return 1.0
-    return 1 - math.prod(1 - k / i for i in range(n - c, n + 1))
-
-
-def _percent(n, c, k):
-    return 100 * pass_at_k(n, c, k)
-
-
-def _zero_where_certain(n, c, k):
-    return 0.0 if n - c < k else pass_at_k(n, c, k)
-
-
-def _by_product(n, c, k):
+def by_product(n, c, k):
     """As the Codex paper's own code has it."""
     _possible(n, c, k)
-    if n - c < k:
-        return 1.0
-    return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
+    missed = 0.0
+    if n - c >= k:
+        missed = math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
+    return 1.0 - missed
+
+
+def f(m: int) -> float:
+    """The factorial, as a float."""
+    return math.gamma(m + 1.0)
+
+
+def log_f(m: int) -> Tensor:
+    return torch.lgamma(torch.tensor(m + 1.0))
+
+
+_edit = Sketch(in_two_lines).alone
+_missed = partial(_edit, "math.comb(n - c, k) / math.comb(n, k)")
+_number_of_draws = partial(_edit, "math.comb(n, k)")
+_result = partial(_edit, "1 - missed")
+_in_product = Sketch(by_product, f, log_f).alone
+_product = partial(_in_product, "math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))")
+_factors = partial(_in_product, "n - c + 1, n + 1")
 
 
 def _one_by_one(n, c, k):
@@ -202,113 +122,113 @@ EXERCISE = Exercise(
     cases=_cases,
     oracle=_by_listing,
     mistakes=(
-        *_guarded(
-            Mistake(
-                "1 − (1 − c/n)^k, which draws the same completion more than once",
-                _biased,
-                "c/n is only an estimate, and the power of an estimate is too low on average: "
-                "draw k *different* ones of the n.",
-            ),
-            Mistake(
-                "1 as soon as any completion is right, as with k = n",
-                _any,
-                "That is pass@n. With fewer tries the right one may be among those not drawn. (A "
-                "division by `//` has the same result.)",
-            ),
-            Mistake(
-                "c/n, the chance for a single try",
-                _accuracy,
-                "With k tries there are k chances: what is the probability that *all* miss?",
-            ),
-            Mistake(
-                "the probability that all k are right",
-                _all_right,
-                "One right one is enough: 1 minus the probability that all k are *wrong*.",
-            ),
-            Mistake(
-                "the probability that not all k are right",
-                _not_all_right,
-                "The complement of “at least one right” is “all k wrong”, and there are n − c "
-                "wrong ones to choose from.",
-            ),
-            Mistake(
-                "the probability that all k are wrong",
-                _none_right,
-                "That is the complement: subtract it from 1.",
-            ),
-            Mistake(
-                "k · c/n, cut off at 1",
-                _union_bound,
-                "Adding the chances counts twice the draws in which two are right.",
-            ),
-            Mistake(
-                "the probability that exactly one of the k is right",
-                _exactly_one,
-                "Two right ones are welcome, too: at least one.",
-            ),
-            Mistake(
-                "n^k for the number of draws",
-                _chosen_from_all,
-                "k different completions, in no order, can be drawn in C(n, k) ways.",
-            ),
-            Mistake(
-                "draws with order below and without order above",
-                _with_order,
-                "Count both in the same way: C(n−c, k) of the C(n, k) draws miss.",
-            ),
-            Mistake(
-                "`comb` with its arguments exchanged",
-                _swapped,
-                "`comb(n, k)` is the number of ways to choose k of n; the larger comes first.",
-            ),
-            Mistake(
-                "factorials as floats, which overflow from 171 on",
-                _factorials,
-                "171! is larger than any float. `math.comb` computes with whole numbers of any "
-                "size, and Python divides them exactly.",
-            ),
-            Mistake(
-                "log-gammas in single precision",
-                _single_precision,
-                "The logarithm of 200! is 863, and float32 keeps seven digits of it: the fourth "
-                "digit of the result is noise.",
-            ),
-            Mistake(
-                "a product that begins and ends one too early",
-                _off_by_one,
-                "In Codex's product the factors run from n − c + 1 to n, both included.",
-            ),
-            Mistake(
-                "a product without its last factor",
-                _last_factor_missing,
-                "The factors 1 − k/i run from i = n − c + 1 to n, both included: `range` stops "
-                "one before its end.",
-            ),
-            Mistake(
-                "k − 1 tries",
-                _one_factor_short,
-                "There is a factor for each try, the first and the last included.",
-            ),
-            Mistake("percent", _percent, "A probability lies between 0 and 1."),
-            Mistake(
-                "0 where there are fewer wrong ones than tries",
-                _zero_where_certain,
-                "Who draws more than all the wrong ones has drawn a right one: 1.",
-            ),
-            Mistake(
-                "a product with one factor too many",
-                _one_factor_more,
-                "There is a factor for each try: k of them.",
-            ),
+        Mistake(
+            "1 − (1 − c/n)^k, which draws the same completion more than once",
+            _missed("(1 - c / n) ** k"),
+            "c/n is only an estimate, and the power of an estimate is too low on average: "
+            "draw k *different* ones of the n.",
+        ),
+        Mistake(
+            "1 as soon as any completion is right, as with k = n",
+            _result("float(c > 0)"),
+            "That is pass@n. With fewer tries the right one may be among those not drawn. (A "
+            "division by `//` has the same result.)",
+        ),
+        Mistake(
+            "c/n, the chance for a single try",
+            _result("c / n"),
+            "With k tries there are k chances: what is the probability that *all* miss?",
+        ),
+        Mistake(
+            "the probability that all k are right",
+            _result("math.comb(c, k) / math.comb(n, k)"),
+            "One right one is enough: 1 minus the probability that all k are *wrong*.",
+        ),
+        Mistake(
+            "the probability that not all k are right",
+            _missed("math.comb(c, k) / math.comb(n, k)"),
+            "The complement of “at least one right” is “all k wrong”, and there are n − c "
+            "wrong ones to choose from.",
+        ),
+        Mistake(
+            "the probability that all k are wrong",
+            _result("missed"),
+            "That is the complement: subtract it from 1.",
+        ),
+        Mistake(
+            "k · c/n, cut off at 1",
+            _result("min(1.0, k * c / n)"),
+            "Adding the chances counts twice the draws in which two are right.",
+        ),
+        Mistake(
+            "the probability that exactly one of the k is right",
+            _result("c * math.comb(n - c, k - 1) / math.comb(n, k)"),
+            "Two right ones are welcome, too: at least one.",
+        ),
+        Mistake(
+            "n^k for the number of draws",
+            _number_of_draws("n**k"),
+            "k different completions, in no order, can be drawn in C(n, k) ways.",
+        ),
+        Mistake(
+            "draws with order below and without order above",
+            _number_of_draws("math.perm(n, k)"),
+            "Count both in the same way: C(n−c, k) of the C(n, k) draws miss.",
+        ),
+        Mistake(
+            "`comb` with its arguments exchanged",
+            _missed("math.comb(k, n - c) / math.comb(k, n)"),
+            "`comb(n, k)` is the number of ways to choose k of n; the larger comes first.",
+        ),
+        Mistake(
+            "factorials as floats, which overflow from 171 on",
+            _product("f(n - c) * f(n - k) / (f(n - c - k) * f(n))"),
+            "171! is larger than any float. `math.comb` computes with whole numbers of any "
+            "size, and Python divides them exactly.",
+        ),
+        Mistake(
+            "log-gammas in single precision",
+            _product("(log_f(n - c) + log_f(n - k) - log_f(n - c - k) - log_f(n)).exp().item()"),
+            "The logarithm of 200! is 863, and float32 keeps seven digits of it: the fourth "
+            "digit of the result is noise.",
+        ),
+        Mistake(
+            "a product that begins and ends one too early",
+            _factors("n - c, n", "return 1.0", "return 1"),
+            "In Codex's product the factors run from n − c + 1 to n, both included.",
+        ),
+        Mistake(
+            "a product without its last factor",
+            _factors("n - c + 1, n"),
+            "The factors 1 − k/i run from i = n − c + 1 to n, both included: `range` stops "
+            "one before its end.",
+        ),
+        Mistake(
+            "k − 1 tries",
+            _missed("math.prod((n - c - i) / (n - i) for i in range(k - 1))"),
+            "There is a factor for each try, the first and the last included.",
+        ),
+        Mistake("percent", _result("100 * (1 - missed)"), "A probability lies between 0 and 1."),
+        Mistake(
+            "0 where there are fewer wrong ones than tries",
+            _in_product("missed = 0.0", "missed = 1.0"),
+            "Who draws more than all the wrong ones has drawn a right one: 1.",
+        ),
+        Mistake(
+            "a product with one factor too many",
+            _factors("n - c, n + 1"),
+            "There is a factor for each try: k of them.",
         ),
         Mistake(
             "a result where ValueError is asked for",
-            _unguarded,
+            _edit(
+                "_possible(n, c, k)", "if not (0 <= c <= n and 1 <= k <= n):\n        return 0.0"
+            ),
             "Nobody can draw five of four completions: a number in place of an error hides that "
             "the counts are wrong.",
         ),
     ),
-    alternatives=(_by_product, _one_by_one, _by_log_gamma),
+    alternatives=(by_product, _one_by_one, _by_log_gamma, in_two_lines),
     hints=(
         "What is the probability that all k are wrong?",
         "Put the n completions on the table, turn them over, and draw k different ones. All wrong "

@@ -1,13 +1,15 @@
 """Paying for the right number."""
 
-import math
 from collections.abc import Iterator
+from functools import partial
+from math import isclose
 
 import torch
 
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.checks.specs import Spec
 from rlcourse.tasks.rewards import correctness_reward, extract_answer
 
@@ -40,114 +42,25 @@ def _correct_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("another way to read completions: the last word", *pairs, extract=last)
 
 
-def _text_equal(completions, answers, extract=extract_answer):
-    return torch.tensor(
-        [float(c.strip() == a.strip()) for c, a in zip(completions, answers, strict=True)]
-    )
+def line_by_line(completions, answers, extract=extract_answer):
+    rewards = []
+    for completion, answer in zip(completions, answers, strict=True):
+        given, wanted = extract(completion), extract_answer(answer)
+        right = given is not None and given == wanted
+        rewards.append(float(right))
+    return torch.tensor(rewards)
 
 
-def _compared(completions, answers, extract, same):
-    pairs = zip(completions, answers, strict=True)
-    return torch.tensor([float(same(extract(c), extract_answer(a))) for c, a in pairs])
+def marked(text):
+    """What stands after the mark, as it is written."""
+    return text.rpartition("####")[2].strip() if "####" in text else None
 
 
-def _last_line_equal(completions, answers, extract=extract_answer):
-    def tail(text):
-        return text.rpartition("####")[2].strip() if "####" in text else None
-
-    extract = tail if extract is extract_answer else extract
-    pairs = zip(completions, answers, strict=True)
-    return torch.tensor([float(extract(c) is not None and extract(c) == tail(a)) for c, a in pairs])
-
-
-def _contains(completions, answers, extract=extract_answer):
-    pairs = zip(completions, answers, strict=True)
-    return torch.tensor([float((extract_answer(a) or "?") in c) for c, a in pairs])
-
-
-def _anywhere_in_reference(completions, answers, extract=extract_answer):
-    pairs = [(extract(c), a.replace(",", "")) for c, a in zip(completions, answers, strict=True)]
-    return torch.tensor([float(said is not None and said in text) for said, text in pairs])
-
-
-def _anywhere_as_written(completions, answers, extract=extract_answer):
-    pairs = [(extract(c), a) for c, a in zip(completions, answers, strict=True)]
-    return torch.tensor([float(said is not None and said in text) for said, text in pairs])
-
-
-def _within_number(completions, answers, extract=extract_answer):
-    return _compared(
-        completions, answers, extract, lambda a, b: a is not None and b is not None and a in b
-    )
-
-
-def _truthy(completions, answers, extract=extract_answer):
-    def same(a, b):
-        return bool(a and float(a)) and a == b
-
-    return _compared(completions, answers, extract, same)
-
-
-def _rounded(completions, answers, extract=extract_answer):
-    def same(a, b):
-        return a is not None and abs(float(a) - float(b)) < 0.5
-
-    return _compared(completions, answers, extract, same)
-
-
-def _within_one_percent(completions, answers, extract=extract_answer):
-    def same(a, b):
-        return a is not None and math.isclose(float(a), float(b), rel_tol=0.01)
-
-    return _compared(completions, answers, extract, same)
-
-
-def _within_a_hundredth(completions, answers, extract=extract_answer):
-    def same(a, b):
-        return a is not None and abs(float(a) - float(b)) < 0.01
-
-    return _compared(completions, answers, extract, same)
-
-
-def _none_is_right(completions, answers, extract=extract_answer):
-    return _compared(completions, answers, extract, lambda a, b: a == b)
-
-
-def _own_extract(completions, answers, extract=extract_answer):
-    return correctness_reward(completions, answers)
-
-
-def _extract_both(completions, answers, extract=extract_answer):
-    pairs = zip(completions, answers, strict=True)
-    return torch.tensor(
-        [float(extract(c) is not None and extract(c) == extract(a)) for c, a in pairs]
-    )
-
-
-def _truncated(completions, answers, extract=extract_answer):
-    return _compared(
-        completions, answers, extract, lambda a, b: a is not None and int(float(a)) == int(float(b))
-    )
-
-
-def _tolerant(completions, answers, extract=extract_answer):
-    return _compared(
-        completions, answers, extract, lambda a, b: a is not None and abs(float(a) - float(b)) <= 1
-    )
-
-
-def _signless(completions, answers, extract=extract_answer):
-    return _compared(
-        completions, answers, extract, lambda a, b: a is not None and a.lstrip("-") == b.lstrip("-")
-    )
-
-
-def _averaged(completions, answers, extract=extract_answer):
-    return correctness_reward(completions, answers, extract).mean()
-
-
-def _punishes(completions, answers, extract=extract_answer):
-    return 2 * correctness_reward(completions, answers, extract) - 1
+_edit = Sketch(line_by_line, marked, isclose).alone
+_right_if = partial(_edit, "given is not None and given == wanted")
+_same = partial(_edit, "given == wanted")
+_read = partial(_edit, "extract(completion), extract_answer(answer)")
+_returned = partial(_edit, "torch.tensor(rewards)")
 
 
 def _correct_by_floats(completions, answers, extract=extract_answer):
@@ -177,143 +90,140 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "equality of the whole texts",
-            _text_equal,
+            _right_if("completion.strip() == answer.strip()"),
             "There are hundreds of right ways to the same number: only the final numbers are "
             "compared.",
         ),
         Mistake(
             "equality of what is written after the mark, “14” against “14.0”",
-            _last_line_equal,
+            _edit(
+                "extract_answer(answer)",
+                "marked(answer)",
+                "given, wanted",
+                "extract = marked if extract is extract_answer else extract\n        given, wanted",
+            ),
             "Both sides go through an extraction that gives one number one spelling.",
         ),
         Mistake(
             "credit for a text in which the right number occurs anywhere",
-            _contains,
+            _right_if('(wanted or "?") in completion'),
             "On real solutions of GSM8K that pays for many wrong answers: only the declared one "
             "counts.",
         ),
         Mistake(
             "credit for a number that occurs anywhere in the reference",
-            _anywhere_in_reference,
+            _same('given in answer.replace(",", "")'),
             "A reference shows its working, and its 18 is a step on the way to 14: both final "
             "numbers have to be read out and compared.",
             telling=2,
         ),
         Mistake(
             "credit for a number that the reference's text contains as it is written",
-            _anywhere_as_written,
+            _same("given in answer"),
             "A reference shows its working, and its 18 is a step on the way to 14; and it may "
             "write 1,500 for 1500: read its final number out and compare that.",
         ),
         Mistake(
             "credit for a number that is part of the right one",
-            _within_number,
+            _same("wanted is not None and given in wanted"),
             "`in` looks for a piece of a string, and “4” is a piece of “14”: compare with `==`.",
             telling=1,
         ),
         Mistake(
             "nothing for a right answer of 0",
-            _truthy,
+            _right_if("bool(given and float(given)) and given == wanted"),
             "0 is a number like any other, and false in Python: ask whether there is an answer "
             "with `is not None`.",
             telling=1,
         ),
         Mistake(
             "credit for an answer that is off by less than a half",
-            _rounded,
+            _same("abs(float(given) - float(wanted)) < 0.5"),
             "A verifiable reward has no “nearly”: the numbers are equal or they are not.",
             telling=2,
         ),
         Mistake(
             "credit for an answer that is off by up to one percent",
-            _within_one_percent,
+            _same("isclose(float(given), float(wanted), rel_tol=0.01)"),
             "A verifiable reward has no “nearly”: 1000 is not 1001.",
             telling=2,
         ),
         Mistake(
             "credit for an answer that is off by less than a hundredth",
-            _within_a_hundredth,
+            _same("abs(float(given) - float(wanted)) < 0.01"),
             "A verifiable reward has no “nearly”: 2.33 is not 2.333.",
             telling=1,
         ),
         Mistake(
             "credit where neither text has an answer",
-            _none_is_right,
+            _right_if("given == wanted"),
             "None equals None, but nothing was solved: a completion without a number earns 0.",
             telling=1,
         ),
         Mistake(
             "a reward that ignores `extract`",
-            _own_extract,
+            _read("extract_answer(completion), extract_answer(answer)"),
             "Completions are read with the function that was handed in; the default is only its "
             "default.",
             telling=1,
         ),
         Mistake(
             "reference answers read with `extract`, too",
-            _extract_both,
+            _read("extract(completion), extract(answer)"),
             "`extract` knows the completions' format; references are always in GSM8K's.",
             telling=1,
         ),
         Mistake(
             "equality of the whole parts",
-            _truncated,
+            _same("int(float(given)) == int(float(wanted))"),
             "`int` cuts decimals off: 14.4 is not 14.",
             telling=2,
         ),
         Mistake(
             "credit for an answer that is off by up to 1",
-            _tolerant,
+            _same("abs(float(given) - float(wanted)) <= 1"),
             "A verifiable reward has no “nearly”: the numbers are equal or they are not.",
             telling=2,
         ),
         Mistake(
             "equality without the sign",
-            _signless,
+            _same('given.lstrip("-") == wanted.lstrip("-")'),
             "−3 and 3 are different answers.",
             telling=1,
         ),
         Mistake(
             "one mean for the whole batch",
-            _averaged,
+            _returned("torch.tensor(rewards).mean()"),
             "Every completion gets a reward of its own, (N,): the mean would tell nobody who "
             "was right.",
         ),
         Mistake(
             "−1 for a wrong answer",
-            _punishes,
+            _returned("2 * torch.tensor(rewards) - 1"),
             "Wrong earns 0 here. What a shift of all rewards does to learning is lesson 03.",
         ),
         Mistake(
             "the completion's number against the whole reference text",
-            lambda completions, answers, extract=extract_answer: torch.tensor(
-                [float(extract(c) == a) for c, a in zip(completions, answers, strict=True)]
-            ),
+            _right_if("given == answer"),
             "`answers` are worked solutions: their number has to be read out as well.",
         ),
         Mistake(
             "True and False in place of 1.0 and 0.0",
-            lambda completions, answers, extract=extract_answer: (
-                correctness_reward(completions, answers, extract) > 0
-            ),
+            _returned("torch.tensor(rewards) > 0"),
             "Rewards are float, as advantages and losses will be computed from them.",
         ),
         Mistake(
             "whole numbers in place of floats",
-            lambda completions, answers, extract=extract_answer: correctness_reward(
-                completions, answers, extract
-            ).long(),
+            _returned("torch.tensor(rewards).long()"),
             "Rewards are float, as advantages and losses will be computed from them.",
         ),
         Mistake(
             "a list in place of a tensor",
-            lambda completions, answers, extract=extract_answer: correctness_reward(
-                completions, answers, extract
-            ).tolist(),
+            _returned("rewards"),
             "Training computes with it: return `torch.tensor(rewards)`.",
         ),
     ),
-    alternatives=(_correct_by_floats, _correct_by_lists),
+    alternatives=(_correct_by_floats, _correct_by_lists, line_by_line),
     hints=(
         "Pair completions with answers (`zip`), decide for each pair, collect 0.0 or 1.0.",
         "The completion's number comes from `extract`, the answer's from `extract_answer`. "

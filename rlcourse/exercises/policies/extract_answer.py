@@ -26,6 +26,8 @@ def _extract_cases(draw: CaseSampler) -> Iterator[Case]:
         "a fraction below 1": "#### 0.25",
         "zero": f"{a} - {a} = 0\n#### 0",
         "a number that ends in zeros": f"#### {draw.integer(1, 9)}00",
+        "a whole number after a fraction": "2.5 * 40 = 100.0\n#### 100",
+        "a whole number before a fraction": "#### 100 bags of 2.5 kg",
         "two marks": f"#### {a}\nNo, wait.\n#### {b}",
         "a number after the first of two marks": f"#### {a}\nNo, wait.\n####",
         "a minus before the dollar sign": f"{a} - {b}\n#### -${b - a}",

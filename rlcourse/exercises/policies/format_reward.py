@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.tasks.rewards import format_reward
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+ANSWER = "<answer>(.*?)</answer>"
+WHOLE = r"<think>.*</think>\s*<answer>.*\d.*</answer>"
 
 
 def _format_cases(draw: CaseSampler) -> Iterator[Case]:
@@ -41,102 +45,25 @@ def _format_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("several completions", {"completions": list(texts.values())[: draw.size(3, 5)]})
 
 
-def _paid(texts, tags=None, number=None):
-    """Format rewards from a rule for the number of earned tags and one for the number."""
-    tags = tags or (lambda text: round(10 * float(_tags_only(text))))
-    number = number or _has_number
-    return torch.tensor([(tags(text) + number(text)) / 10 for text in texts])
-
-
-def _tags_only(text):
-    return format_reward([text])[0] - 0.1 * _has_number(text)
-
-
-def _has_number(text):
-    inside = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return int(bool(inside and re.search(r"[0-9]", inside.group(1))))
-
-
-def _number_between_earning_tags(text):
-    return _has_number(text) * (_earned(text) >= {"<answer>", "</answer>"})
-
-
-def _earned(text):
-    tags, end = set(), 0
-    for tag in TAGS:
-        if text.count(tag) == 1 and text.index(tag) >= end:
-            tags.add(tag)
-            end = text.index(tag) + len(tag)
-    return tags
-
-
-def _number_in_any(text):
-    spans = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return int(any(re.search(r"[0-9]", span) for span in spans))
-
-
-def _number_in_widest(text):
-    inside = re.search(r"<answer>(.*)</answer>", text, re.DOTALL)
-    return int(bool(inside and re.search(r"[0-9]", inside.group(1))))
-
-
-def _number_in_last(text):
-    spans = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return int(bool(spans and re.search(r"[0-9]", spans[-1])))
-
-
-def _number_on_one_line(text):
-    inside = re.search(r"<answer>(.*?)</answer>", text)
-    return int(bool(inside and re.search(r"[0-9]", inside.group(1))))
-
-
-def _number_alone(text):
-    inside = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return int(bool(inside and inside.group(1).strip().isdigit()))
-
-
-def _unordered(text):
-    return sum(text.count(tag) == 1 for tag in TAGS)
-
-
-def _present(text):
-    return sum(tag in text for tag in TAGS)
-
-
-def _repeated(text):
-    earned, end = 0, 0
-    for tag in TAGS:
-        place = text.find(tag, end)
-        if place >= 0:
-            earned, end = earned + 1, place + len(tag)
-    return earned
-
-
-def _until_one_is_missing(text):
-    earned, end = 0, 0
-    for tag in TAGS:
-        if text.count(tag) != 1 or text.index(tag) < end:
-            break
-        earned, end = earned + 1, text.index(tag) + len(tag)
-    return earned
-
-
-def _whole_numbers(completions):
-    rewards = [reward if reward else 0 for reward in format_reward(completions).tolist()]
+def line_by_line(completions):
+    rewards = []
+    for text in completions:
+        earned, end = 0, 0
+        for tag in TAGS:
+            if text.count(tag) == 1 and text.index(tag) >= end:
+                earned += 1
+                end = text.index(tag) + len(tag)
+        answer = re.search(ANSWER, text, re.DOTALL)
+        if answer and re.search("[0-9]", answer.group(1)):
+            earned += 1
+        rewards.append(earned / 10)
     return torch.tensor(rewards)
 
 
-def _one_pattern(completions):
-    pattern = r"<think>.*</think>\s*<answer>.*\d.*</answer>"
-    return torch.tensor([0.5 * bool(re.search(pattern, t, re.DOTALL)) for t in completions])
-
-
-def _all_or_nothing(completions):
-    return (format_reward(completions) > 0.45).float() / 2
-
-
-def _last_attempt(completions):
-    return format_reward([text[max(0, text.rfind("<think>")) :] for text in completions])
+_edit = Sketch(line_by_line).alone
+_tag_if = partial(_edit, "text.count(tag) == 1 and text.index(tag) >= end")
+_number_if = partial(_edit, 'answer and re.search("[0-9]", answer.group(1))')
+_tenths = partial(_edit, "earned / 10")
 
 
 def _format_by_positions(completions):
@@ -180,119 +107,125 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "credit for tags that occur more than once",
-            lambda completions: _paid(completions, tags=_repeated),
+            _tag_if(
+                "text.find(tag, end) >= 0", "end = text.index(tag)", "end = text.find(tag, end)"
+            ),
             "Each tag must occur exactly once: a model that is paid for repetition will repeat.",
         ),
         Mistake(
             "credit for every tag that occurs, however often and wherever",
-            lambda completions: _paid(
-                completions, tags=lambda text: sum(tag in text for tag in TAGS)
-            ),
+            _tag_if("tag in text"),
             "Exactly once, and after the tags that earned before it: otherwise repetition and "
             "disorder are paid.",
         ),
         Mistake(
             "all or nothing, by one pattern for the whole text",
-            _one_pattern,
+            _tenths("0.5 * bool(re.search(WHOLE, text, re.DOTALL))"),
             "Tenth by tenth: a model that does one part right should feel it.",
         ),
         Mistake(
             "whole numbers where nothing was earned",
-            _whole_numbers,
+            _tenths("earned / 10 if earned else 0"),
             "`torch.tensor([0])` is an integer tensor: start the sum at 0.0.",
         ),
         Mistake(
             "credit for tags in any order",
-            lambda completions: _paid(completions, tags=_unordered),
+            _tag_if("text.count(tag) == 1"),
             "An answer before its reasoning is not what was asked: a tag counts only after the "
             "tags that earned before it.",
             telling=2,
         ),
         Mistake(
             "a number that must stand on the same line as its tags",
-            lambda completions: _paid(completions, number=_number_on_one_line),
+            _edit(", re.DOTALL", ""),
             "`.` does not match a line break unless `flags=re.DOTALL` says so.",
             telling=1,
         ),
         Mistake(
             "credit for the example that stands in the instructions",
-            _last_attempt,
+            _edit(
+                "earned, end =",
+                'text = text[max(0, text.rfind("<think>")) :]\n        earned, end =',
+            ),
             "A completion that repeats the template has each tag twice: that is not exactly "
             "once, and only its own text may be paid.",
         ),
         Mistake(
             "all or nothing",
-            _all_or_nothing,
+            _tenths("(earned == 5) / 2"),
             "Tenth by tenth: a model that does one part right should feel it.",
         ),
         Mistake(
             "credit that ends with the first tag that is missing",
-            lambda completions: _paid(completions, tags=_until_one_is_missing),
+            _edit("+ len(tag)", "+ len(tag)\n            else:\n                break"),
             "A missing tag earns nothing itself, but the later ones still count.",
         ),
         Mistake(
             "credit for a number anywhere in the text",
-            lambda completions: _paid(
-                completions, number=lambda text: int(bool(re.search(r"[0-9]", text)))
-            ),
+            _number_if('re.search("[0-9]", text)'),
             "The number must stand between the answer tags.",
         ),
         Mistake(
             "credit for a number only if nothing else stands between the tags",
-            lambda completions: _paid(completions, number=_number_alone),
+            _number_if("answer and answer.group(1).strip().isdigit()"),
             "“It is 14 apples.” contains a number; whether it is right is for the other reward "
             "to say.",
             telling=1,
         ),
         Mistake(
             "a number that counts only between tags that earned",
-            lambda completions: _paid(completions, number=_number_between_earning_tags),
+            _edit(
+                "earned, end = 0, 0",
+                "earned, end, tags = 0, 0, set()",
+                "end = text.index(tag)",
+                "tags.add(tag)\n                end = text.index(tag)",
+                "if answer and",
+                "if tags >= {*TAGS[2:]} and",
+            ),
             "The last tenth looks at the first `<answer>` and the `</answer>` that follows it, "
             "whether or not these two have earned their own tenths.",
         ),
         Mistake(
             "a number in any answer, the first or a later one",
-            lambda completions: _paid(completions, number=_number_in_any),
+            _number_if('re.search("[0-9]", "".join(re.findall(ANSWER, text, re.DOTALL)))'),
             "Only the first `<answer>…</answer>` is read: one without a number is not mended by "
             "another one after it.",
             telling=1,
         ),
         Mistake(
             "a number in the last answer",
-            lambda completions: _paid(completions, number=_number_in_last),
+            _number_if('answer and re.search("[0-9]", re.findall(ANSWER, text, re.DOTALL)[-1])'),
             "The first `<answer>…</answer>` is read, not the last.",
             telling=2,
         ),
         Mistake(
             "a number between the first `<answer>` and the last `</answer>`",
-            lambda completions: _paid(completions, number=_number_in_widest),
+            _edit("ANSWER", "ANSWER.replace('?', '')"),
             "`.*` takes as much as it can; `.*?` ends at the first `</answer>`.",
             telling=2,
         ),
         Mistake(
             "credit for the tags only",
-            lambda completions: _paid(completions, number=lambda text: 0),
+            _number_if("False"),
             "The last tenth is for a number between the answer tags.",
         ),
         Mistake(
             "credit for an answer that holds no number",
-            lambda completions: _paid(
-                completions, number=lambda text: int("<answer>" in text and "</answer>" in text)
-            ),
+            _number_if('"<answer>" in text and "</answer>" in text'),
             "A pair of tags with words between them has no answer that could be compared.",
         ),
         Mistake(
             "points in place of tenths",
-            lambda completions: 10 * format_reward(completions),
+            _tenths("float(earned)"),
             "0.1 each, 0.5 in all: the form must never be worth more than the right answer.",
         ),
         Mistake(
             "a reward for the number only",
-            lambda completions: _paid(completions, tags=lambda text: 0),
+            _tag_if("False"),
             "Each of the four tags earns a tenth as well.",
         ),
     ),
-    alternatives=(_format_by_positions, _format_by_split),
+    alternatives=(_format_by_positions, _format_by_split, line_by_line),
     hints=(
         "Keep a position in the text. Each tag must occur once, and not before that position.",
         "`text.count(tag) == 1` and `text.index(tag) >= end`; after a tag that earned, move `end` "

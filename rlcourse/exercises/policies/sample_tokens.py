@@ -39,10 +39,16 @@ def frequencies(case: Case, tokens: Tensor) -> tuple | dict[str, bool]:
 
 
 def _many(
-    label: str, draw: CaseSampler, first: list[float], second: list[float], **options
+    label: str,
+    draw: CaseSampler,
+    first: list[float],
+    second: list[float],
+    constant: float | None = None,
+    **options,
 ) -> Case:
-    """DRAWS rows of each distribution, in turn. Logits are log-probs plus any constant."""
-    logits = tensor([first, second]).log() + draw.normal(2, 1)
+    """DRAWS rows of each distribution, in turn. Logits are log-probs plus a constant, or any."""
+    added = draw.normal(2, 1) if constant is None else constant
+    logits = tensor([first, second]).log() + added
     generator = Spec("watched_generator", {"seed": draw.integer(0, 10_000)})
     arguments = {"logits": logits.repeat(DRAWS, 1), "generator": generator, **options}
     label += f"; rows with probabilities {first} and {second} in turn"
@@ -72,7 +78,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield _many("top_k of 2", draw, c, d, top_k=2)
     yield _many("top_k larger than the vocabulary", draw, c, d, top_k=9)
     e, f = [0.22, 0.5, 0.04, 0.24], [0.35, 0.05, 0.4, 0.2]
-    yield _many("top_p of 0.6", draw, e, f, top_p=0.6)
+    # With this constant the sum of the largest logits passes 0.6 earlier than that of the probs.
+    yield _many("top_p of 0.6", draw, e, f, constant=1.6, top_p=0.6)
     yield _many("top_p of 1", draw, e, f, top_p=1.0)
     tie = torch.zeros(2 * DRAWS, 2).double()  # probabilities of ½, exactly
     arguments = {"logits": tie, "top_p": 0.5, "generator": Spec("generator", {"seed": draw.seed})}

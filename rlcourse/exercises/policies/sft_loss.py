@@ -17,6 +17,8 @@ def _loss_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("a token of log-prob 0", {"logprobs": WITH_ZERO, "mask": WORKED_MASK})
     certain = draw.logprobs(2, 4) * tensor([[1, 0, 1, 1], [0, 1, 1, 0]])
     yield Case("tokens of log-prob 0", {"logprobs": certain, "mask": draw.mask(2, 4)})
+    ends_certain = tensor([[-1.0, -2.0, 0.0]])
+    yield Case("a last token of log-prob 0", {"logprobs": ends_certain, "mask": ends_certain <= 0})
     for label, logprobs, mask in draw.batches():
         yield Case(label, {"logprobs": logprobs, "mask": mask})
 

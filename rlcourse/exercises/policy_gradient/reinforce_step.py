@@ -1,6 +1,7 @@
 """One REINFORCE update of a policy small enough to enumerate."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
@@ -9,6 +10,7 @@ from rlcourse.algorithms.policy_gradient import reinforce_loss, reinforce_step
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.checks.specs import Spec
 from rlcourse.exercises.policy_gradient.reinforce_loss import baseline_loss, token_mean_loss
 
@@ -60,93 +62,14 @@ def _step_case(
     return Case(label, arguments, atol=1e-5)
 
 
-def _step_as(loss_of=reinforce_loss, clip=clip_grad_norm_):
-    """`reinforce_step` with another loss or another way to clip."""
-
-    def step(policy, optimizer, batch, max_grad_norm=1.0):
-        optimizer.zero_grad()
-        loss = loss_of(policy.logprobs(batch), batch.rewards, batch.mask)
-        loss.backward()
-        clip(list(policy.parameters()), max_grad_norm)
-        optimizer.step()
-        return loss.item()
-
-    return step
-
-
-def _step_no_zero_grad(policy, optimizer, batch, max_grad_norm=1.0):
-    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)
+def line_by_line(policy, optimizer, batch, max_grad_norm=1.0):
+    optimizer.zero_grad()
+    logprobs = policy.logprobs(batch)
+    loss = reinforce_loss(logprobs, batch.rewards, batch.mask)
     loss.backward()
     clip_grad_norm_(policy.parameters(), max_grad_norm)
     optimizer.step()
     return loss.item()
-
-
-def _step_stale_logprobs(policy, optimizer, batch, max_grad_norm=1.0):
-    optimizer.zero_grad()
-    reinforce_loss(batch.old_logprobs, batch.rewards, batch.mask).backward()
-
-
-def _step_nothing(policy, optimizer, batch, max_grad_norm=1.0):
-    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)
-    loss.backward()
-    optimizer.zero_grad()
-    optimizer.step()
-    return loss.item()
-
-
-def _step_before_backward(policy, optimizer, batch, max_grad_norm=1.0):
-    optimizer.step()
-    return _step_nothing(policy, optimizer, batch)
-
-
-def _step_uphill(policy, optimizer, batch, max_grad_norm=1.0):
-    optimizer.zero_grad()
-    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)
-    (-loss).backward()
-    clip_grad_norm_(policy.parameters(), max_grad_norm)
-    optimizer.step()
-    return loss.item()
-
-
-def _step_loss_afterwards(policy, optimizer, batch, max_grad_norm=1.0):
-    reinforce_step(policy, optimizer, batch, max_grad_norm)
-    return float(reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask))
-
-
-def _step_twice(policy, optimizer, batch, max_grad_norm=1.0):
-    loss = reinforce_step(policy, optimizer, batch, max_grad_norm)
-    optimizer.step()
-    return loss
-
-
-def _clip_not(parameters, max_norm):
-    pass
-
-
-def _clip_at_one(parameters, max_norm):
-    clip_grad_norm_(parameters, 1.0)
-
-
-def _clip_to_norm(parameters, max_norm):
-    norm = torch.cat([p.grad.flatten() for p in parameters]).norm()
-    for parameter in parameters:
-        parameter.grad *= max_norm / norm.clamp(min=1e-12)
-
-
-def _clip_to_norm_and_epsilon(parameters, max_norm):
-    norm = torch.cat([p.grad.flatten() for p in parameters]).norm()
-    for parameter in parameters:
-        parameter.grad *= max_norm / (norm + 1e-6)
-
-
-def _clip_one_by_one(parameters, max_norm):
-    for parameter in parameters:
-        clip_grad_norm_([parameter], max_norm)
-
-
-def _loss_imitation(logprobs, rewards, mask):
-    return reinforce_loss(logprobs, torch.ones_like(rewards), mask)
 
 
 def _step_by_autograd(policy, optimizer, batch, max_grad_norm=1.0):
@@ -172,6 +95,18 @@ def _step_clipped_by_hand(policy, optimizer, batch, max_grad_norm=1.0):
     return loss.item()
 
 
+def scale(parameters, factor):
+    """Multiply all gradients by what `factor` makes of their norm."""
+    gradients = [p.grad for p in parameters]
+    norm = torch.cat([gradient.flatten() for gradient in gradients]).norm()
+    for gradient in gradients:
+        gradient *= factor(norm)
+
+
+_edit = Sketch(line_by_line, scale, clip_grad_value_, baseline_loss, token_mean_loss).alone
+_clearing = partial(_edit, "optimizer.zero_grad()")
+_clipping = partial(_edit, "clip_grad_norm_(policy.parameters(), max_grad_norm)")
+
 EXERCISE = Exercise(
     reference=reinforce_step,
     lesson="02_policy_gradient",
@@ -183,99 +118,104 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a step that adds to the gradients which it found",
-            _step_no_zero_grad,
+            _clearing("pass"),
             "`backward` *adds*, and the gradients may hold something when the step begins: call "
             "`optimizer.zero_grad()` before it, not after the step and not never.",
         ),
         Mistake(
             "a step on the log-probs that were stored when sampling",
-            _step_stale_logprobs,
+            _edit("policy.logprobs(batch)", "batch.old_logprobs"),
             "`batch.old_logprobs` are numbers without a graph: score the completions again with "
             "`policy.logprobs(batch)`.",
         ),
         Mistake(
             "an update that changes nothing",
-            _step_nothing,
+            _clipping("optimizer.zero_grad()"),
             "Either `optimizer.step()` was never called, or there was no gradient when it was: "
             "clear first, then `backward`, then `step`.",
         ),
         Mistake(
             "a step taken before `backward`",
-            _step_before_backward,
+            _clearing("optimizer.step()", "    optimizer.step()", "    optimizer.zero_grad()"),
             "The optimizer moved along what the batch before had left: call `backward` first, "
             "then `step`.",
         ),
         Mistake(
             "a step uphill on the loss",
-            _step_uphill,
+            _edit("loss.backward()", "(-loss).backward()"),
             "The loss is the negative of the objective already: go down on it, as optimizers do.",
         ),
         Mistake(
             "a step without gradient clipping",
-            _step_as(clip=_clip_not),
+            _clipping("pass"),
             "One lucky batch can throw the policy away: clip the norm after `backward`, when the "
             "gradient is there, and before `step`.",
         ),
         Mistake(
             "a step whose gradient is clipped entry by entry",
-            _step_as(clip=clip_grad_value_),
+            _edit("clip_grad_norm_", "clip_grad_value_"),
             "Clipping each entry changes the direction: clip the norm (`clip_grad_norm_`), which "
             "changes the length only.",
         ),
         Mistake(
             "a step clipped to norm 1 whatever `max_grad_norm` says",
-            _step_as(clip=_clip_at_one),
+            _clipping("clip_grad_norm_(policy.parameters(), 1.0)"),
             "Pass the argument on: `clip_grad_norm_(policy.parameters(), max_grad_norm)`.",
             telling=2,
         ),
         Mistake(
             "a step whose gradient always gets the full norm",
-            _step_as(clip=_clip_to_norm),
+            _clipping(
+                "scale(policy.parameters(), lambda norm: max_grad_norm / norm.clamp(min=1e-12))"
+            ),
             "Clipping shortens long gradients and leaves short ones alone.",
         ),
         Mistake(
             "a step whose gradient is always scaled to `max_grad_norm`",
-            _step_as(clip=_clip_to_norm_and_epsilon),
+            _clipping("scale(policy.parameters(), lambda norm: max_grad_norm / (norm + 1e-6))"),
             "Clipping shortens long gradients and leaves short ones alone: scale only if the norm "
             "is larger than `max_grad_norm`.",
         ),
         Mistake(
             "a step whose parameter tensors are clipped one by one",
-            _step_as(clip=_clip_one_by_one),
+            _clipping("for p in policy.parameters():\n        clip_grad_norm_([p], max_grad_norm)"),
             "The norm is that of *all* parameters together, `clip_grad_norm_(policy.parameters(), "
             "…)`: scaled one by one they no longer point where the gradient did.",
             telling=1,
         ),
         Mistake(
             "a step on rewards minus their mean",
-            _step_as(loss_of=baseline_loss),
+            _edit("reinforce_loss", "baseline_loss"),
             "That is a baseline, the idea of lesson 03; REINFORCE as it stands uses the reward "
             "itself: call your `reinforce_loss`.",
         ),
         Mistake(
             "a step that imitates every completion, whatever its reward",
-            _step_as(loss_of=_loss_imitation),
+            _edit("batch.rewards", "torch.ones_like(batch.rewards)"),
             "Without rewards this is supervised fine-tuning on the policy's own samples.",
         ),
         Mistake(
             "a step on the token mean",
-            _step_as(loss_of=token_mean_loss),
+            _edit("reinforce_loss", "token_mean_loss"),
             "The log-prob of a completion is the *sum* over its tokens; use your `reinforce_loss`.",
         ),
         Mistake(
             "a right step that reports the loss after it",
-            _step_loss_afterwards,
+            _edit(
+                "return loss",
+                "return reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)",
+            ),
             "Return the loss that the gradient was taken of: it is known before the step, and "
             "scoring again costs a pass.",
         ),
         Mistake(
             "two steps along one gradient",
-            _step_twice,
+            _edit("optimizer.step()", "optimizer.step()\n    optimizer.step()"),
             "One batch, one gradient, one step: afterwards the policy is another and the gradient "
             "is out of date.",
         ),
     ),
-    alternatives=(_step_by_autograd, _step_clipped_by_hand),
+    alternatives=(_step_by_autograd, _step_clipped_by_hand, line_by_line),
     hints=(
         "Five things happen, and their order matters: clear, compute, differentiate, clip, step.",
         "The loss needs log-probs *with* a graph, from `policy.logprobs(batch)`. "

@@ -1,6 +1,7 @@
 """A step that is shortened until it is safe."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
@@ -8,6 +9,7 @@ from rlcourse.algorithms.ppo import backtracking_line_search
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.checks.specs import Spec
 
 flatten = torch.nn.utils.parameters_to_vector
@@ -33,12 +35,8 @@ def _uphill(weight, states, rewards, bias=None):
 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
-    one, flat_policy, first_pays = (
-        torch.ones(1, 1).double(),
-        torch.zeros(1, 3).double(),
-        [[1, 0, 0]],
-    )
-    worked = {"weight": flat_policy}, one, tensor(first_pays)
+    one, flat_policy = torch.ones(1, 1).double(), torch.zeros(1, 3).double()
+    worked = {"weight": flat_policy}, one, tensor([[1, 0, 0]])
     yield _case("worked: the first step is too long", *worked, tensor([4, -2, -2]), max_kl=0.02)
     yield _case("worked: the first step is safe", *worked, tensor([0.2, -0.1, -0.1]), max_kl=0.02)
     yield _case("worked: half of it is safe", *worked, tensor([1, -0.5, -0.5]), max_kl=0.1)
@@ -76,110 +74,26 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield _case("a step of which a quarter gains", tensors, states, loses, step, max_kl=100.0)
 
 
-def _search(
-    safe=lambda gain, kl, max_kl: gain > 0 and kl <= max_kl, restore=True, sign=1.0,
-    fraction=lambda shrink, k: shrink**k, tries=lambda n: n, accumulate=False,
-    report=lambda fraction, k: fraction, against="start", failure=0.0, above=None,
-):  # fmt: skip
-    """`backtracking_line_search` with one of its parts replaced."""
-
-    @torch.no_grad()
-    def search(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-        parameters = list(parameters)
-        start = flatten(parameters).clone()
-        before = objective_fn()
-        for k in range(tries(max_backtracks)):
-            base = flatten(parameters) if accumulate else start
-            assign(base + sign * fraction(shrink, k) * step, parameters)
-            now = objective_fn()
-            gain = now - before if above is None else 1.0 * above(now, before)
-            if safe(gain, kl_fn(), max_kl):
-                return report(fraction(shrink, k), k)
-            if against == "last":
-                before = now
-        if restore:
-            assign(start, parameters)
-        return failure
-
-    return search
-
-
-@torch.no_grad()
-def _best(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    start, before, best = flatten(parameters).clone(), objective_fn(), 0.0
-    highest = before
+def line_by_line(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
+    parameters = list(parameters)
+    start = flatten(parameters).detach()
+    before = objective_fn()
     for k in range(max_backtracks):
-        assign(start + shrink**k * step, parameters)
-        if objective_fn() > highest and kl_fn() <= max_kl:
-            highest, best = objective_fn(), shrink**k
-    assign(start + best * step, parameters)
-    return best
-
-
-@torch.no_grad()
-def _in_place(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    start, before, fraction = flatten(parameters).clone(), objective_fn(), 1.0
-    for _ in range(max_backtracks):
-        assign(start + step, parameters)
-        if objective_fn() > before and kl_fn() <= max_kl:
+        fraction = shrink**k
+        assign(start + fraction * step, parameters)
+        now = objective_fn()
+        if now > before and kl_fn() <= max_kl:
             return fraction
-        step *= shrink
-        fraction *= shrink
     assign(start, parameters)
     return 0.0
 
 
-@torch.no_grad()
-def _taken_back(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    parameters, before = list(parameters), objective_fn()
-    for k in range(max_backtracks):
-        assign(flatten(parameters) + shrink**k * step, parameters)
-        if objective_fn() > before and kl_fn() <= max_kl:
-            return shrink**k
-        assign(flatten(parameters) - shrink**k * step, parameters)
-    return 0.0
-
-
-@torch.no_grad()
-def _nothing_moved(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    start = flatten(parameters).clone()
-    search = _search()
-    found = search(objective_fn, kl_fn, parameters, step, max_kl, shrink, max_backtracks)
-    assign(start, parameters)
-    return found
-
-
-def _leaf_in_place(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    with torch.enable_grad():
-        start = 0
-        for p in parameters:
-            p += step[start : start + p.numel()].view_as(p)
-            start += p.numel()
-
-
-def _quadratic_model(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    """The longest step by the formula, without ever trying it."""
-    start = flatten(parameters).detach().clone()
-    assign(start + step, parameters)
-    with torch.no_grad():
-        kl = kl_fn().item()
-    fraction = min(1.0, (max_kl / max(kl, 1e-30)) ** 0.5)
-    assign(start + fraction * step, parameters)
-    return fraction
-
-
-def _saved_aliases(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    with torch.no_grad():
-        saved, before = [p.data for p in parameters], objective_fn()
-        parts = step.split([p.numel() for p in parameters])
-        for k in range(max_backtracks):
-            for p, start, part in zip(parameters, saved, parts, strict=True):
-                p.data.copy_(start + shrink**k * part.view_as(p))
-            if objective_fn() > before and kl_fn() <= max_kl:
-                return shrink**k
-        for p, start in zip(parameters, saved, strict=True):
-            p.data.copy_(start)
-        return 0.0
+_edit = Sketch(line_by_line).alone
+_safe = partial(_edit, "now > before and kl_fn() <= max_kl")
+_fraction = partial(_edit, "shrink**k")
+_moving_along = partial(_edit, "assign(start +", "assign(flatten(parameters) +")
+_found = partial(_edit, "return fraction")
+_nothing_found = partial(_edit, "assign(start, parameters)")
 
 
 def _by_copies(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
@@ -225,147 +139,175 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "a search that never looks at the KL",
-            _search(safe=lambda gain, kl, max_kl: gain > 0),
+            _safe("now > before"),
             "The budget is the point of it: a step is safe only while `kl_fn()` stays within "
             "`max_kl`.",
         ),
         Mistake(
             "a search that never looks at the objective",
-            _search(safe=lambda gain, kl, max_kl: kl <= max_kl),
+            _safe("kl_fn() <= max_kl"),
             "The step came from a linear model of the objective, which may be wrong: accept it "
             "only if the objective really rises.",
         ),
         Mistake(
             "a search that is content with either condition",
-            _search(safe=lambda gain, kl, max_kl: gain > 0 or kl <= max_kl),
+            _safe("now > before or kl_fn() <= max_kl"),
             "Both must hold: the objective rises *and* the KL stays within the budget.",
         ),
         Mistake(
             "a search that accepts an objective that does not move",
-            _search(safe=lambda gain, kl, max_kl: gain >= 0 and kl <= max_kl),
+            _safe("now >= before and kl_fn() <= max_kl"),
             "No gain is no reason to move: the objective has to rise.",
             telling=1,
         ),
         Mistake(
             "a search that wants the objective to fall",
-            _search(safe=lambda gain, kl, max_kl: gain < 0 and kl <= max_kl),
+            _safe("now < before and kl_fn() <= max_kl"),
             "`objective_fn` is to be maximized; it is not a loss.",
         ),
         Mistake(
             "a search that compares the objective with 0, not with where it started",
-            _search(above=lambda now, before: now > 0),
+            _safe("now > 0 and kl_fn() <= max_kl"),
             "An objective may be positive and have fallen: remember it before you move.",
         ),
         Mistake(
             "a search that refuses what is worse, and so lets NaN pass",
-            _search(safe=lambda gain, kl, max_kl: not (gain <= 0 or kl > max_kl)),
+            _safe("not (now <= before or kl_fn() > max_kl)"),
             "Every comparison with NaN is false: ask for what is safe, not for what is unsafe.",
             telling=1,
         ),
         Mistake(
             "a refused step that is taken back by subtracting it",
-            _taken_back,
+            _moving_along(
+                "return fraction",
+                "return fraction\n"
+                "        assign(flatten(parameters) - fraction * step, parameters)",
+                "assign(start, parameters)",
+                "pass",
+            ),
             "What was added does not come off without rounding, and infinity not at all: keep a "
             "copy of the start, and put it back.",
             telling=1,
         ),
         Mistake(
             "a search that leaves the last attempt in place when nothing was safe",
-            _search(restore=False),
+            _nothing_found("pass"),
             "A refused step must be undone: put the parameters back where they were.",
         ),
         Mistake(
             "attempts that start where the last one ended",
-            _search(accumulate=True),
+            _moving_along(),
             "Each attempt replaces the last: always start from the parameters at the beginning.",
         ),
         Mistake(
             "starting parameters that were not copied, so that they move along",
-            _saved_aliases,
+            _moving_along("assign(start, parameters)", "pass"),
             "`p.data` is the parameter's own memory, not a copy: take `p.detach().clone()`.",
         ),
         Mistake(
             "a first attempt that is shrunk already",
-            _search(fraction=lambda shrink, k: shrink ** (k + 1)),
+            _fraction("shrink ** (k + 1)"),
             "The whole step comes first: shrink⁰ = 1.",
         ),
         Mistake(
             "steps in the opposite direction",
-            _search(sign=-1.0),
+            _edit("assign(start +", "assign(start -"),
             "`step` points uphill: add it.",
         ),
         Mistake(
             "a shrinkage of one half whatever the argument says",
-            _search(fraction=lambda shrink, k: 0.5**k),
+            _fraction("0.5**k"),
             "Use the argument `shrink`, not its default.",
             telling=2,
         ),
         Mistake(
             "fractions that shrink once and for all",
-            _search(fraction=lambda shrink, k: 1.0 if k == 0 else shrink),
+            _fraction("1.0 if k == 0 else shrink"),
             "Each attempt shrinks the last one: step, shrink · step, shrink² · step, …",
         ),
         Mistake(
             "fractions 1, 1/2, 1/3, …",
-            _search(fraction=lambda shrink, k: 1 / (k + 1)),
+            _fraction("1 / (k + 1)"),
             "The fractions are powers of `shrink`, so that a step that is far too long becomes "
             "short in a few attempts.",
         ),
         Mistake(
             "ten attempts whatever the argument says",
-            _search(tries=lambda n: 10),
+            _edit("range(max_backtracks)", "range(10)"),
             "Use the argument `max_backtracks`, not its default.",
         ),
         Mistake(
             "one attempt too many",
-            _search(tries=lambda n: n + 1),
+            _edit("range(max_backtracks)", "range(max_backtracks + 1)"),
             "`max_backtracks` counts the attempts, the whole step included.",
             telling=1,
         ),
         Mistake(
             "a search in which each attempt has to beat the one before",
-            _search(against="last"),
+            _found("return fraction\n        before = now"),
             "What must be beaten is the objective at the start: remember it before you move.",
         ),
         Mistake(
             "the safe step with the highest objective, not the largest",
-            _best,
+            _found(
+                "best, before = fraction, now",
+                "for k in",
+                "best = 0.0\n    for k in",
+                "assign(start, parameters)",
+                "assign(start + best * step, parameters)",
+                "return 0.0",
+                "return best",
+            ),
             "Each attempt costs a pass over the batch: the first safe one is taken.",
         ),
         Mistake(
             "a longest step taken from a formula, untried",
-            _quadratic_model,
+            _edit(
+                "before = objective_fn()",
+                "assign(start + step, parameters)\n"
+                "    fraction = min(1.0, (max_kl / max(kl_fn().item(), 1e-30)) ** 0.5)\n"
+                "    assign(start + fraction * step, parameters)\n"
+                "    return fraction",
+            ),
             "The KL grows with the square of a step only nearby, and this is the test of whether "
             "nearby is near enough: try, look, shrink.",
         ),
         Mistake(
             "the number of the attempt, not the fraction of the step",
-            _search(report=lambda fraction, k: float(k)),
+            _found("return float(k)"),
             "Return which fraction of the step was taken: shrink to the power of the attempt.",
         ),
         Mistake(
             "a fraction that was found but not taken",
-            _nothing_moved,
+            _found("assign(start, parameters)\n            return fraction"),
             "The accepted step has to remain in the parameters.",
         ),
         Mistake(
             "a search that shrinks the caller's step in place",
-            _in_place,
+            _edit(
+                "start + fraction * step",
+                "start + step",
+                "return fraction",
+                "return fraction\n        step *= shrink",
+            ),
             "`step *= shrink` changes the argument: multiply by a fraction instead.",
         ),
         Mistake(
             "None when nothing was safe",
-            _search(failure=None),
+            _edit("return 0.0", "return None"),
             "No part of the step was taken, and the fraction of that is 0.0.",
         ),
         Mistake(
             "a parameter changed in place while autograd records",
-            _leaf_in_place,
+            _edit(
+                "assign(start + fraction * step, parameters)",
+                "for p in parameters:\n            p += step[: p.numel()].view_as(p)",
+            ),
             "Outside `torch.no_grad()` a leaf must not be changed: assign with "
             "`vector_to_parameters`, or work on `p.data`.",
         ),
     ),
-    alternatives=(_by_copies, _by_stepping_back),
+    alternatives=(_by_copies, _by_stepping_back, line_by_line),
     hints=(
         "Remember two things before you move: the parameters, as one vector, and the objective.",
         "For attempt 0, 1, 2, …: set the parameters to start + shrink^attempt · step, look at both "

@@ -44,8 +44,11 @@ def one_token(label: str, ratio: float, advantage: float, **given) -> Case:
 
 
 def _extremes(draw: CaseSampler, **given) -> Iterator[Case]:
-    """Always the same: a second bound on the ratio or on the advantage shows in each of them."""
-    for ratio, advantage in ((20.0, -1.0), (40.0, -0.5), (15.0, -2.0)):
+    """Always the same: a second bound on the ratio or on the advantage shows in each of the first.
+
+    A band that is only wider shows in the last but one, an advantage that is added in the last.
+    """
+    for ratio, advantage in ((20.0, -1.0), (40.0, -0.5), (15.0, -2.0), (3.0, 1.0), (0.5, -5.0)):
         yield one_token(f"ratio {ratio:g}, advantage {advantage:g}", ratio, advantage, **given)
     one_right = torch.full((8,), -0.3535, dtype=torch.float64)
     one_right[draw.integer(0, 7)] = 2.4744  # (1 − 1/8) / std

@@ -1,6 +1,7 @@
 """Conjugate gradients on small systems."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from rlcourse.algorithms.ppo import conjugate_gradient
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.checks.specs import Spec
 
 
@@ -45,103 +47,35 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield drawn("float32", 6, torch.float32, iterations=3, tolerance=1e-8)
 
 
-def _solver(
-    momentum=lambda new, old: new / old, start=torch.zeros_like, stop=lambda r, tol: r @ r < tol,
-    count=lambda n, b: n, length=lambda rr, d, image, r: rr / (d @ image), sign=1.0,
-    stale=False, result="x", check_first=True, fresh=lambda direction, residual, m: residual
-    + m * direction,
-):  # fmt: skip
-    """`conjugate_gradient` with one of its parts replaced."""
-
-    def solve(matvec, b, iterations=10, tolerance=1e-10):
-        x = start(b)
-        residual = b - matvec(x) if start is not torch.zeros_like else b.clone()
-        direction, squared = residual.clone(), residual @ residual
-        for i in range(count(iterations, b)):
-            if (i or check_first) and stop(residual, tolerance):
-                break
-            image = matvec(direction)
-            step = length(squared, direction, image, residual)
-            x = x + step * direction
-            residual = residual - sign * step * image
-            previous, squared = squared, residual @ residual
-            m = momentum(squared, squared if stale else previous)
-            direction = fresh(direction, residual, m)
-        return {"x": x, "residual": residual, "direction": direction}[result]
-
-    return solve
-
-
-def _in_place(matvec, b, iterations=10, tolerance=1e-10):
-    x, direction, squared = torch.zeros_like(b), b.clone(), b @ b
-    for _ in range(iterations):
-        if squared < tolerance:
-            break
-        image = matvec(direction)
-        step = squared / (direction @ image)
-        x = x + step * direction
-        b -= step * image
-        previous, squared = squared, b @ b
-        direction = b + (squared / previous) * direction
-    return x
-
-
-def _one_tensor_for_three(matvec, b, iterations=10, tolerance=1e-10):
-    """Residual, direction and b are three names of one tensor, and `-=` changes them all."""
+def line_by_line(matvec, b, iterations=10, tolerance=1e-10):
     x = torch.zeros_like(b)
-    residual = direction = b
+    residual, direction = b.clone(), b.clone()
     squared = residual @ residual
     for _ in range(iterations):
         if squared < tolerance:
             break
         image = matvec(direction)
         step = squared / (direction @ image)
-        x += step * direction
-        residual -= step * image
+        x = x + step * direction
+        residual = residual - step * image
         previous, squared = squared, residual @ residual
-        direction = residual + (squared / previous) * direction
+        share = squared / previous
+        direction = residual + share * direction
     return x
 
 
-def _first_squared_residual(matvec, b, iterations=10, tolerance=1e-10):
-    x, residual, direction, squared = torch.zeros_like(b), b.clone(), b.clone(), b @ b
-    for _ in range(iterations):
-        if squared < tolerance:
-            break
-        image = matvec(direction)
-        step = squared / (direction @ image)
-        x, residual = x + step * direction, residual - step * image
-        direction = residual + (residual @ residual) / squared * direction
-    return x
-
-
-def _guarded_step(matvec, b, iterations=10, tolerance=1e-10):
-    """As in a well-known library: no tolerance, but a little something in one of the divisors."""
-    x, residual, direction, squared = torch.zeros_like(b), b.clone(), b.clone(), b @ b
-    for _ in range(iterations):
-        image = matvec(direction)
-        step = squared / (direction @ image + 1e-8)
-        x, residual = x + step * direction, residual - step * image
-        previous, squared = squared, residual @ residual
-        direction = residual + (squared / previous) * direction
-    return x
-
-
-def _matrix_of(matvec, b: Tensor) -> Tensor:
+def matrix_of(matvec, b: Tensor) -> Tensor:
     unit = torch.eye(len(b), dtype=b.dtype)
     return torch.stack([matvec(unit[i]) for i in range(len(b))], dim=1)
 
 
-def _exact(matvec, b, iterations=10, tolerance=1e-10):
-    return torch.linalg.solve(_matrix_of(matvec, b), b)
-
-
-def _diagonal(matvec, b, iterations=10, tolerance=1e-10):
-    return b / _matrix_of(matvec, b).diagonal()
-
-
-def _multiplied(matvec, b, iterations=10, tolerance=1e-10):
-    return matvec(b)
+_edit = Sketch(line_by_line, matrix_of).alone
+_share = partial(_edit, "squared / previous")
+_step = partial(_edit, "squared / (direction @ image)")
+_direction = partial(_edit, "residual + share * direction")
+_turns = partial(_edit, "range(iterations)")
+_stop = partial(_edit, "squared < tolerance")
+_returned = partial(_edit, "return x")
 
 
 def _by_true_residual(matvec, b, iterations=10, tolerance=1e-10):
@@ -196,152 +130,162 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake(
             "steepest descent: every direction is the residual",
-            _solver(momentum=lambda new, old: 0.0),
+            _share("0.0"),
             "Without the share of the old direction each step undoes part of the last one; "
             "conjugate directions are never needed twice.",
         ),
         Mistake(
             "directions whose share of the old one is upside down",
-            _solver(momentum=lambda new, old: old / new),
+            _share("previous / squared"),
             "The share is the *new* squared residual over the old one, which is below 1 when the "
             "solution comes nearer.",
         ),
         Mistake(
             "directions that keep the whole old one",
-            _solver(stale=True),
+            _share("squared / squared"),
             "Remember the squared residual from before the update: the new one over itself is 1.",
         ),
         Mistake(
             "a share of the lengths, not of their squares",
-            _solver(momentum=lambda new, old: (new / old).sqrt()),
+            _share("(squared / previous).sqrt()"),
             "β is the ratio of *squared* residuals.",
         ),
         Mistake(
             "directions that subtract the old one",
-            _solver(fresh=lambda direction, residual, m: residual - m * direction),
+            _direction("residual - share * direction"),
             "The new direction is the residual *plus* β times the old direction.",
         ),
         Mistake(
             "a direction that is never renewed",
-            _solver(fresh=lambda direction, residual, m: direction),
+            _direction("direction"),
             "One direction is exhausted after one step: each iteration needs a new one, built "
             "from the new residual.",
         ),
         Mistake(
             "steps that do not look at the curvature",
-            _solver(length=lambda rr, d, image, r: rr / (d @ d)),
+            _step("squared / (direction @ direction)"),
             "How far to go depends on how steeply A rises along the direction: divide by d · A d.",
         ),
         Mistake(
             "steps divided by the length of A d",
-            _solver(length=lambda rr, d, image, r: rr / (image @ image)),
+            _step("squared / (image @ image)"),
             "The lowest point along d is at r·r / (d · A d).",
         ),
         Mistake(
             "a residual that grows: its update has the wrong sign",
-            _solver(sign=-1.0),
+            _edit("residual - step", "residual + step"),
             "The residual is b − A x: as x grows by step · d, it *loses* step · A d.",
         ),
         Mistake(
             "a start at b in place of 0",
-            _solver(start=torch.clone),
+            _edit("torch.zeros_like(b)", "b.clone()\n    b = b - matvec(x)"),
             "Stopped early, the answer depends on the start: x begins at 0, so the first residual "
             "is b itself.",
         ),
         Mistake(
             "as many iterations as there are unknowns",
-            _solver(count=lambda n, b: len(b)),
+            _turns("range(len(b))"),
             "`iterations` is the budget: a network has millions of unknowns; ten steps must do.",
         ),
         Mistake(
             "ten iterations whatever the argument says",
-            _solver(count=lambda n, b: 10),
+            _turns("range(10)"),
             "Use the argument `iterations`, not its default.",
         ),
         Mistake(
             "one iteration too many",
-            _solver(count=lambda n, b: n + 1),
+            _turns("range(iterations + 1)"),
             "`range(iterations)` already has `iterations` turns.",
         ),
         Mistake(
             "one iteration too few",
-            _solver(count=lambda n, b: max(n - 1, 0)),
+            _turns("range(1, iterations)"),
             "`range(1, iterations)` has one turn less than `iterations`.",
         ),
         Mistake(
             "iterations that no tolerance stops",
-            _solver(stop=lambda r, tol: False),
+            _stop("False"),
             "Once the residual is 0 the step is 0/0: stop when its square falls below `tolerance`.",
         ),
         Mistake(
             "a tolerance that is compared with the length of the residual, not its square",
-            _solver(stop=lambda r, tol: r.norm() < tol),
+            _stop("residual.norm() < tolerance"),
             "It is the *squared* residual that is compared with `tolerance`.",
             telling=2,
         ),
         Mistake(
             "a tolerance of 1e−10 whatever the argument says",
-            _solver(stop=lambda r, tol: r @ r < 1e-10),
+            _stop("squared < 1e-10"),
             "Use the argument `tolerance`, not its default.",
         ),
         Mistake(
             "a first step taken before anyone looks at the residual",
-            _solver(check_first=False),
+            _edit("for _ in", "for i in", "squared < tolerance", "i and squared < tolerance"),
             "Look before the step: b may be 0, and then the step is 0/0.",
             telling=2,
         ),
         Mistake(
             "the residual, not the solution",
-            _solver(result="residual"),
+            _returned("return residual"),
             "What is asked for is x; the residual says how far A x still is from b.",
         ),
         Mistake(
             "the last direction, not the solution",
-            _solver(result="direction"),
+            _returned("return direction"),
             "The solution is the sum of all the steps, x.",
         ),
         Mistake(
             "the exact solution, whatever the budget",
-            _exact,
+            _returned("return torch.linalg.solve(matrix_of(matvec, b), b)"),
             "To solve exactly you had to build the matrix, D products of D numbers; the point of "
             "this method is to stop after a few.",
         ),
         Mistake(
             "b divided by the diagonal of A",
-            _diagonal,
+            _returned("return b / matrix_of(matvec, b).diagonal()"),
             "That solves the system only if A has nothing beside its diagonal.",
         ),
         Mistake(
             "A b in place of the solution of A x = b",
-            _multiplied,
+            _returned("return matvec(b)"),
             "The matrix is to be undone, not applied.",
         ),
         Mistake(
             "a solution that writes over b",
-            _in_place,
+            _edit(
+                "residual, direction = b.clone()",
+                "residual, direction = b",
+                "residual = residual - step",
+                "residual -= step",
+            ),
             "`b -= …` changes the caller's vector, also where `residual = b` is but another name "
             "for it: start from `b.clone()`, or make new tensors.",
         ),
         Mistake(
             "a solution in which residual, direction and b are one tensor",
-            _one_tensor_for_three,
+            _edit("b.clone(), b.clone()", "b, b", "residual = residual - step", "residual -= step"),
             "`residual = b` makes a second name, not a copy, and `-=` then changes all of them: "
             "start from `b.clone()`.",
         ),
         Mistake(
             "steps that use the first squared residual all along",
-            _first_squared_residual,
+            _edit(
+                "previous, squared = squared, residual @ residual\n        ",
+                "",
+                "squared / previous",
+                "residual @ residual / squared",
+            ),
             "The squared residual of this turn is the old one of the next: renew it at the end of "
             "each turn.",
         ),
         Mistake(
             "iterations without a tolerance, and 1e−8 in the divisor of the step",
-            _guarded_step,
+            _edit("direction @ image", "direction @ image + 1e-8", "squared < tolerance", "False"),
             "The small number saves the step but not the share of the old direction, which is 0/0 "
             "as well: stop when the squared residual falls below `tolerance`.",
         ),
     ),
-    alternatives=(_by_true_residual, _by_recursion, _by_krylov_space),
+    alternatives=(_by_true_residual, _by_recursion, _by_krylov_space, line_by_line),
     hints=(
         "Keep three vectors, x, residual and direction, and one number, the squared residual. "
         "Call `matvec` once per turn.",

@@ -1,6 +1,7 @@
 """The Fisher matrix times a vector, on softmax policies whose matrix could be written down."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from rlcourse.algorithms.ppo import fisher_vector_product
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.sketch import Sketch
 from rlcourse.checks.specs import Spec
 
 
@@ -53,126 +55,54 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield drawn("float32", damping=0.3, dtype=torch.float32)
 
 
-def _flat(tensors) -> Tensor:
+def flat(tensors) -> Tensor:
     return torch.cat([t.flatten() for t in tensors])
 
 
-def _listed(product):
-    """With the parameters as a list, so that the mistake is only the one that it is meant to be."""
-    return lambda kl_fn, parameters, vector, damping=0.0: product(
-        kl_fn, list(parameters), vector, damping
+def matrix(gradient, parameters) -> Tensor:
+    """The derivatives of all entries of a gradient, a row for each."""
+    return torch.stack(
+        [flat(torch.autograd.grad(entry, parameters, retain_graph=True)) for entry in gradient]
     )
 
 
-def _iterated_twice(kl_fn, parameters, vector, damping=0.0):
-    flat = _flat(torch.autograd.grad(kl_fn(), parameters, create_graph=True))
-    return _flat(torch.autograd.grad(flat @ vector, parameters)) + damping * vector
-
-
-def _gradient(kl_fn, parameters, flatten=_flat) -> Tensor:
-    return flatten(torch.autograd.grad(kl_fn(), parameters, create_graph=True))
-
-
-def _product(kl_fn, parameters, vector) -> Tensor:
-    return fisher_vector_product(kl_fn, parameters, vector, 0.0)
-
-
-def _damped(combine):
-    def product(kl_fn, parameters, vector, damping=0.0):
-        return combine(_product(kl_fn, list(parameters), vector), vector, damping)
-
-    return product
-
-
-def _first_order(kl_fn, parameters, vector, damping=0.0):
-    return _gradient(kl_fn, parameters).detach() + damping * vector
-
-
-def _outer_product(kl_fn, parameters, vector, damping=0.0):
-    gradient = _gradient(kl_fn, parameters).detach()
-    return gradient * (gradient @ vector) + damping * vector
-
-
-def _without_graph(kl_fn, parameters, vector, damping=0.0):
-    flat = _flat(torch.autograd.grad(kl_fn(), parameters))
-    return _flat(torch.autograd.grad(flat @ vector, parameters)) + damping * vector
-
-
-def _sum_of_gradient(kl_fn, parameters, vector, damping=0.0):
-    total = _gradient(kl_fn, parameters).sum()
-    return _flat(torch.autograd.grad(total, parameters)) + damping * vector
-
-
-def _diagonal(kl_fn, parameters, vector, damping=0.0):
-    gradient = _gradient(kl_fn, parameters)
-    rows = [
-        _flat(torch.autograd.grad(entry, parameters, retain_graph=True))[i]
-        for i, entry in enumerate(gradient)
+def in_blocks(gradients, parameters, vector) -> list[Tensor]:
+    parts = vector.split([p.numel() for p in parameters])
+    return [
+        matrix(gradient.flatten(), parameter) @ part
+        for gradient, parameter, part in zip(gradients, parameters, parts, strict=True)
     ]
-    return torch.stack(rows) * vector + damping * vector
 
 
-def _blocks(kl_fn, parameters, vector, damping=0.0):
-    parts, start = [], 0
-    for parameter in parameters:
-        (gradient,) = torch.autograd.grad(kl_fn(), parameter, create_graph=True)
-        part = vector[start : start + parameter.numel()]
-        parts += torch.autograd.grad(gradient.flatten() @ part, parameter)
-        start += parameter.numel()
-    return _flat(parts) + damping * vector
+def columns_first(tensors) -> Tensor:
+    return flat([t.T if t.dim() == 2 else t for t in tensors])
 
 
-def _first_tensor(kl_fn, parameters, vector, damping=0.0):
-    size = parameters[0].numel()
-    return fisher_vector_product(kl_fn, parameters[:1], vector[:size], damping)
+def line_by_line(kl_fn, parameters, vector, damping=0.0):
+    parameters = list(parameters)
+    gradients = torch.autograd.grad(kl_fn(), parameters, create_graph=True)
+    gradient = flat(gradients)
+    products = torch.autograd.grad(gradient @ vector, parameters)
+    product = flat(products)
+    return product + damping * vector
 
 
-def _columns_first(kl_fn, parameters, vector, damping=0.0):
-    def flatten(tensors):
-        return torch.cat([t.T.flatten() if t.dim() == 2 else t for t in tensors])
-
-    along = _gradient(kl_fn, parameters, flatten) @ vector
-    return flatten(torch.autograd.grad(along, parameters)) + damping * vector
-
-
-def _tensors_reversed(kl_fn, parameters, vector, damping=0.0):
-    along = _gradient(kl_fn, parameters, lambda ts: _flat(ts[::-1])) @ vector
-    return _flat(torch.autograd.grad(along, parameters)[::-1]) + damping * vector
-
-
-def _by_backward(kl_fn, parameters, vector, damping=0.0):
-    kl_fn().backward(create_graph=True)
-    along = _flat([p.grad for p in parameters]) @ vector
-    return _flat(torch.autograd.grad(along, parameters)) + damping * vector
-
-
-def _quadratic_form(kl_fn, parameters, vector, damping=0.0):
-    return vector @ fisher_vector_product(kl_fn, parameters, vector, damping)
-
-
-def _in_place(kl_fn, parameters, vector, damping=0.0):
-    product = _product(kl_fn, parameters, vector)
-    vector *= damping
-    return product + vector
-
-
-def _applied_twice(kl_fn, parameters, vector, damping=0.0):
-    once = _product(kl_fn, parameters, vector)
-    return _product(kl_fn, parameters, once) + damping * vector
-
-
-def _normalized(kl_fn, parameters, vector, damping=0.0):
-    return fisher_vector_product(kl_fn, parameters, vector / vector.norm(), damping)
+_edit = Sketch(line_by_line, matrix, in_blocks, columns_first).alone
+_list = partial(_edit, "list(parameters)")
+_again = partial(_edit, "torch.autograd.grad(gradient @ vector, parameters)")
+_product = partial(_edit, "flat(products)")
+_returned = partial(_edit, "product + damping * vector")
 
 
 def _by_explicit_matrix(kl_fn, parameters, vector, damping=0.0):
-    gradient = _gradient(kl_fn, parameters)
-    rows = [_flat(torch.autograd.grad(entry, parameters, retain_graph=True)) for entry in gradient]
+    parameters = list(parameters)
+    gradient = flat(torch.autograd.grad(kl_fn(), parameters, create_graph=True))
     identity = torch.eye(len(vector), dtype=vector.dtype)
-    return (torch.stack(rows) + damping * identity) @ vector
+    return (matrix(gradient, parameters) + damping * identity) @ vector
 
 
 def _by_grad_outputs(kl_fn, parameters, vector, damping=0.0):
+    parameters = list(parameters)
     gradients = torch.autograd.grad(kl_fn(), parameters, create_graph=True)
     parts = [
         part.view_as(p)
@@ -185,10 +115,10 @@ def _by_grad_outputs(kl_fn, parameters, vector, damping=0.0):
 def _by_damped_objective(kl_fn, parameters, vector, damping=0.0):
     """The damping as a term of what is differentiated: ½ damping ‖θ − θold‖²."""
     parameters = list(parameters)
-    start = _flat(parameters).detach()
-    damped = kl_fn() + damping / 2 * (_flat(parameters) - start).square().sum()
-    along = _flat(torch.autograd.grad(damped, parameters, create_graph=True)).dot(vector)
-    return _flat(torch.autograd.grad(along, parameters))
+    start = flat(parameters).detach()
+    damped = kl_fn() + damping / 2 * (flat(parameters) - start).square().sum()
+    along = flat(torch.autograd.grad(damped, parameters, create_graph=True)).dot(vector)
+    return flat(torch.autograd.grad(along, parameters))
 
 
 EXERCISE = Exercise(
@@ -199,122 +129,134 @@ EXERCISE = Exercise(
     difficulty=4,
     minutes=12,
     cases=_cases,
-    oracle=_listed(_by_explicit_matrix),
+    oracle=_by_explicit_matrix,
     mistakes=(
         Mistake(
             "the gradient of the KL, differentiated once only",
-            _listed(_first_order),
+            _product("gradient.detach()"),
             "At θold the KL is at its lowest point and its gradient is 0: what tells directions "
             "apart is its *second* derivative.",
         ),
         Mistake(
             "the outer product of the KL's gradient with itself",
-            _listed(_outer_product),
+            _product("gradient.detach() * (gradient.detach() @ vector)"),
             "The Fisher matrix is the mean outer product of the *scores*, not of the gradient of "
             "the KL, which is 0 at θold: differentiate ∇KL · v instead.",
         ),
         Mistake(
             "a second derivative of a gradient that has no graph",
-            _listed(_without_graph),
+            _edit(", create_graph=True", ""),
             "By default autograd forgets how it computed a gradient: ask for it with "
             "`create_graph=True`, and the gradient can be differentiated again.",
         ),
         Mistake(
             "parameters that are gone through twice, where once is all they give",
-            _iterated_twice,
+            _list("parameters"),
             "`policy.parameters()` is a generator, empty after the first pass: begin with "
             "`parameters = list(parameters)`.",
             telling=1,
         ),
         Mistake(
             "F times a vector of ones",
-            _listed(_sum_of_gradient),
+            _edit("gradient @ vector", "gradient.sum()"),
             "The sum of ∇KL is ∇KL · 1: take its dot product with `vector` before you "
             "differentiate again.",
         ),
         Mistake(
             "the diagonal of F times v",
-            _listed(_diagonal),
+            _again("[matrix(gradient, parameters).diagonal() * vector]"),
             "Parameters act together: what one logit does depends on the others, and that is in "
             "the entries off the diagonal.",
         ),
         Mistake(
             "a product in which each parameter tensor knows only itself",
-            _listed(_blocks),
+            _again("in_blocks(gradients, parameters, vector)"),
             "F couples the tensors: lay all gradients end to end, one dot product with the whole "
             "vector, then differentiate by all of them.",
         ),
         Mistake(
             "the product for the first parameter tensor only",
-            _listed(_first_tensor),
+            _list("list(parameters)[:1]\n    vector = vector[: parameters[0].numel()]"),
             "D counts the elements of *all* parameters: lay the products end to end.",
         ),
         Mistake(
             "entries in column order",
-            _listed(_columns_first),
+            _edit(
+                "flat(gradients)",
+                "columns_first(gradients)",
+                "flat(products)",
+                "columns_first(products)",
+            ),
             "The vector's layout is that of `flatten`, rows first, as in "
             "`torch.nn.utils.parameters_to_vector`.",
         ),
         Mistake(
             "parameter tensors in reversed order",
-            _listed(_tensors_reversed),
+            _edit(
+                "flat(gradients)", "flat(gradients[::-1])", "flat(products)", "flat(products[::-1])"
+            ),
             "The first elements of the vector belong to the first tensor of `parameters`.",
         ),
         Mistake(
             "F v without damping",
-            _damped(lambda product, vector, damping: product),
+            _returned("product"),
             "F + damping · I: add `damping * vector`, so that directions in which the policy does "
             "not change at all cannot get an infinite step.",
         ),
         Mistake(
             "F v + damping, a number added to every entry",
-            _damped(lambda product, vector, damping: product + damping),
+            _returned("product + damping"),
             "The damping is a multiple of the *identity matrix*, which gives damping · v.",
         ),
         Mistake(
             "F v scaled by 1 + damping",
-            _damped(lambda product, vector, damping: (1 + damping) * product),
+            _returned("(1 + damping) * product"),
             "The identity matrix times v is v, not F v.",
         ),
         Mistake(
             "F v with the damping subtracted",
-            _damped(lambda product, vector, damping: product - damping * vector),
+            _returned("product - damping * vector"),
             "Subtracted, it would make flat directions look like hills: F + damping · I.",
         ),
         Mistake(
             "the product with its sign turned",
-            _damped(lambda product, vector, damping: damping * vector - product),
+            _returned("damping * vector - product"),
             "Every direction away from θold *raises* the KL, so v·F v is never negative.",
         ),
         Mistake(
             "a product that leaves gradients behind in the parameters",
-            _listed(_by_backward),
+            _edit(
+                "torch.autograd.grad(kl_fn(), parameters, create_graph=True)",
+                "[p.grad for p in parameters]",
+                "gradients =",
+                "kl_fn().backward(create_graph=True)\n    gradients =",
+            ),
             "`backward` writes into `.grad`, where the next optimizer step will find it: use "
             "`torch.autograd.grad`, which returns the gradient.",
             telling=2,
         ),
         Mistake(
             "v·F v, a single number",
-            _listed(_quadratic_form),
+            _returned("vector @ (product + damping * vector)"),
             "The product of a matrix and a vector is a vector: (D,).",
         ),
         Mistake(
             "a product that multiplies the vector in place",
-            _listed(_in_place),
+            _edit("return", "vector *= damping\n    return", "damping * vector", "vector"),
             "`vector *= damping` changes the caller's vector: `damping * vector` makes a new one.",
         ),
         Mistake(
             "F applied twice",
-            _listed(_applied_twice),
+            _again("[matrix(gradient, parameters) @ (matrix(gradient, parameters) @ vector)]"),
             "Two derivatives make one F: the first gives ∇KL, the second that of ∇KL · v.",
         ),
         Mistake(
             "the product with v scaled to length 1",
-            _listed(_normalized),
+            _list("list(parameters)\n    vector = vector / vector.norm()"),
             "The product is linear in v: twice the vector, twice the product.",
         ),
     ),
-    alternatives=(_listed(_by_explicit_matrix), _listed(_by_grad_outputs), _by_damped_objective),
+    alternatives=(_by_explicit_matrix, _by_grad_outputs, _by_damped_objective, line_by_line),
     hints=(
         "F is the matrix of second derivatives of the KL. You need not write it down: the gradient "
         "of (∇KL · v), with v held constant, is F v.",
