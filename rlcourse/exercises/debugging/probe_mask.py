@@ -21,6 +21,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield _case("worked: the EOS left out", worked, real & (worked != EOS))
     yield _case("worked: shifted by one", worked, real.roll(1, 1))
     yield _case("worked: the padding counted", worked, torch.ones_like(real))
+    at_once = torch.tensor([[EOS, PAD, PAD], [5, EOS, PAD]])
+    yield _case("an EOS at once", at_once, _real(at_once))
     for label, pad in (("padding of its own", PAD), ("padding with the EOS", EOS)):
         rows, width = draw.size(3, 5), draw.size(5, 8)
         tokens = draw.integers(rows, width, high=9) + 3

@@ -44,7 +44,7 @@ def _with_replacement(rewards, generator):
 
 
 def _rolled(rewards, generator):
-    return rewards.roll(int(torch.randint(1, 50, (), generator=generator)))
+    return rewards.roll(int(torch.randint(1, 20, (), generator=generator)))
 
 
 def _noise(rewards, generator):
@@ -91,7 +91,7 @@ EXERCISE = Exercise(
             "trainer could find it there.",
         ),
         Mistake(
-            "rewards moved on by some places",
+            "rewards that keep their neighbors",
             _rolled,
             "Neighbors stay neighbors, and most of a group keeps the rewards of one group: deal "
             "them out one by one.",

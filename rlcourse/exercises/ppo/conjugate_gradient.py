@@ -39,6 +39,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield _case("twelve iterations for 14 unknowns", uneven, draw.normal(14) + 2, iterations=12)
     for threshold in (1e-2, 1e-3):
         yield drawn(f"a tolerance of {threshold:g}", draw.size(7, 8), tolerance=threshold)
+    long = tensor([4.0, 0.25])  # its square is above the tolerance, the sum of its roots is not
+    yield _case("b is longer than the tolerance", tensor([[2.0, 0.0], [0, 1]]), long, tolerance=5.0)
     identity = torch.eye(5).double()
     yield _case("the identity matrix", identity, draw.normal(5) + 2, iterations=4)
     yield _case("b is 0", identity, torch.zeros(5).double())

@@ -31,7 +31,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     for label, logprobs, mask in batches(draw):
         yield case(label, logprobs, mask)
     old, one = tensor([[-2.0]]), torch.ones(1, 1) > 0
-    for ratio, advantage, weighs in ((1.5, 1.0, 0.5), (0.5, -1.0, 1.5), (20.0, -1.0, 4.0)):
+    worked = (1.5, 1.0, 0.5), (0.5, -1.0, 1.5), (20.0, -1.0, 4.0), (5.0, 1.0, 0.5)
+    for ratio, advantage, weighs in worked:
         yield case(
             f"worked: ratio {ratio:g}, advantage {advantage:+.0f}, weight {weighs:g}",
             old + tensor([[ratio]]).log(),
