@@ -1,8 +1,8 @@
 """Every cell of every solved lesson, policies on the device. Long; see ../test_on_a_gpu.py.
 
 Training runs are cut to a few steps of short completions. What a cell says of a run's success is
-then not true, and what it looks for may not be there, so an AssertionError or a StopIteration is no
-failure here; what mixes devices, or is not there on a GPU, raises others.
+then not true, so an AssertionError is no failure here; what mixes devices, or is not there on a
+GPU, raises others.
 """
 
 import json
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted(path.stem for path in (ROOT / "solutions").glob("[0-9]*.ipynb"))
 AT_MOST = {
-    "steps": 2,
+    "steps": 3,
     "eval_problems": 4,
     "questions": 16,
     "eval_samples": 8,
@@ -54,6 +54,6 @@ def test_lesson(lesson, short_runs_on_the_device):
     for cell in cells:
         done = shell.run_cell(cell, silent=True)
         error = done.error_before_exec or done.error_in_exec
-        if error is not None and not isinstance(error, AssertionError | StopIteration):
+        if error is not None and not isinstance(error, AssertionError):
             wrong.append(f"{type(error).__name__}: {error}\nin the cell\n{cell[:400]}")
     assert not wrong, "\n\n".join(wrong)
