@@ -32,6 +32,7 @@ def _optimal_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("norms of very different size", draw.rewards(n), norms(n) ** 6)
     yield case("one sample", draw.rewards(1), norms(1))
     yield case("short scores", draw.rewards(n), 0.01 * norms(n))
+    yield case("long scores", draw.rewards(n), 100 * norms(n))
     yield case("no sample pulls", draw.rewards(n), torch.zeros(n).double())
     yield case("float32", draw.rewards(n).float(), norms(n).float())
 

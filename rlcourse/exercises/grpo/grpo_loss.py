@@ -8,7 +8,7 @@ from torch import Tensor
 from rlcourse.algorithms.grpo import grpo_loss
 from rlcourse.algorithms.policies import masked_mean
 from rlcourse.checks.calling import Case
-from rlcourse.checks.cases import CaseSampler, tensor
+from rlcourse.checks.cases import CaseSampler, mask_of, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
 from rlcourse.exercises.ppo.clipped_loss_mistakes import of_the_clip
@@ -57,6 +57,9 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield _case(draw, "no leash", logprobs, mask, beta=0.0)
     per_token = draw.rewards(rows * tokens).reshape(rows, tokens)
     yield _case(draw, "an advantage for every token", logprobs, mask, advantages=per_token)
+    square, ends = draw.logprobs(3, 3), mask_of(torch.tensor([3, 1, 2]), 3)
+    blamed = -draw.rewards(3).abs()
+    yield _case(draw, "a padded square, all blamed", square, ends, advantages=blamed)
     yield _case(draw, "no advantage", logprobs, mask, advantages=torch.zeros(rows).double())
     # Always the same: a second bound on the ratio or on the advantage shows in each of them.
     for ratio, advantage in ((20, -1.0), (40, -0.5), (15, -2.0)):
