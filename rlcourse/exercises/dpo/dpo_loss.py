@@ -34,8 +34,8 @@ def _loss_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("β = 0.4, one mislabeled in ten", *pairs(5), beta=0.4, label_smoothing=0.1)
     fell = pairs(3)
     yield case("both have become unlikelier", fell[0] - 20, fell[1] - 30, *fell[2:])
-    wrong = tensor([-30000.0, -20.0]), tensor([-20.0, -30000.0])
-    yield case("margins of ±3000", *wrong, *tensor([[-25.0, -25.0], [-30.0, -30.0]]))
+    wrong = tensor([-30000.0, -20.0]), tensor([-20.0, -10000.0])
+    yield case("margins of −3000 and 1000", *wrong, *tensor([[-25.0, -25.0], [-30.0, -30.0]]))
     yield case("float32", *(t.float() for t in pairs(4)))
     yield case("many pairs", *pairs(draw.size(16, 20)), beta=0.3)
 

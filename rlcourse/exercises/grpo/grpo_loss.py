@@ -11,7 +11,7 @@ from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler, mask_of, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
-from rlcourse.exercises.ppo.clipped_loss_mistakes import of_the_clip
+from rlcourse.exercises.ppo.clipped_loss_mistakes import both_signs, of_the_clip
 
 
 def _near(draw: CaseSampler, logprobs: Tensor, spread: float) -> Tensor:
@@ -40,7 +40,8 @@ def _worked(label: str, probability: float, reference: float, advantage: float, 
 
 def _cases(draw: CaseSampler) -> Iterator[Case]:
     rows, tokens = draw.size(3, 4), draw.size(5, 6)
-    yield _case(draw, "different lengths", draw.logprobs(rows, tokens), draw.mask(rows, tokens))
+    logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
+    yield _case(draw, "different lengths", logprobs, mask, **both_signs(draw, logprobs))
     boundary = {"clip": 0.2, "beta": 0.02}
     yield _worked("worked: just inside the band", 0.5999, 0.1, 0.01, **boundary)
     yield _worked("worked: outside, and praised", 0.75, 0.5, 1.0, clip=0.2, beta=0.0)

@@ -58,11 +58,27 @@ def _extremes(draw: CaseSampler, **given) -> Iterator[Case]:
         yield case_of(draw, f"one {label} of eight", logprobs, mask, **arguments)
 
 
+def both_signs(draw: CaseSampler, logprobs: Tensor) -> dict[str, Tensor]:
+    """Of the first two completions, near the old policy, one is praised and one is blamed.
+
+    So gradient reaches the log-probs, old ones among them where it leaks, through any clip.
+    """
+    rows = len(logprobs)
+    spread = torch.full((rows, 1), 0.4).double()
+    spread[:2] = 0.1
+    signs = torch.where(torch.arange(rows) % 2 == 0, 1.0, -1.0)
+    return {
+        "old_logprobs": logprobs + spread * draw.normal(*logprobs.shape),
+        "advantages": signs * draw.rewards(rows).abs(),
+    }
+
+
 def batches(draw: CaseSampler, **given) -> Iterator[Case]:
     """All the shapes of `CaseSampler.batches`; a batch of different lengths comes first."""
     rows, tokens = draw.size(3, 4), draw.size(5, 6)
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
-    yield case_of(draw, "different lengths", logprobs, mask, **given)
+    signs = both_signs(draw, logprobs)
+    yield case_of(draw, "different lengths", logprobs, mask, **signs, **given)
     for label, other, other_mask in draw.batches():
         yield case_of(draw, label, other, other_mask, **given)
     yield from _extremes(draw, **given)
