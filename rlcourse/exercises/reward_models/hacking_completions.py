@@ -1,6 +1,7 @@
 """Break this reward: texts that earn full marks and solve nothing."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from rlcourse.checks.calling import Case
 from rlcourse.checks.cases import CaseSampler
@@ -29,6 +30,7 @@ def _seen(case: Case, completions: list[str]) -> list[str]:
     return [f"earns {_pay(text)}; declares {_declared(text)}" for text in completions]
 
 
+@lru_cache(maxsize=200)  # a comparison asks again what each text earned
 def _pay(text: str) -> str:
     paid: dict[str, list[str]] = {}
     for n in ANSWERS:
