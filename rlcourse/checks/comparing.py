@@ -74,7 +74,7 @@ def compare(
         found = list(compare_values(*seen, rule, ""))
     for name in case.compared:
         wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
-        if not rule.close(wanted, got):
+        if not (rule.close(wanted, got) or rule.beside(expected.value).close(wanted, got)):
             kind = "leak" if name in case.constants else "gradient"
             found.append(Difference(kind, name, wanted, got))
     found += [
@@ -173,6 +173,13 @@ class Tolerance:
     def loosened(self) -> "Tolerance":
         """For a result in the wrong precision, so that only the precision is held against it."""
         return replace(self, relative=max(self.relative, 1e-3), absolute=max(self.absolute, 1e-5))
+
+    def beside(self, value: Any) -> "Tolerance":
+        """For the gradient of this value: what is left where large terms cancel is no gradient."""
+        if not (isinstance(value, Tensor) and value.is_floating_point() and value.numel()):
+            return self
+        largest = value.detach().double().nan_to_num(0, 0, 0).abs().max().item()
+        return replace(self, absolute=self.absolute * max(1.0, largest))
 
     def close(self, expected: Tensor, actual: Tensor) -> bool:
         if expected.shape != actual.shape:

@@ -5,7 +5,8 @@ import copy
 import pytest
 import torch
 
-from rlcourse.checks.calling import Outcome, call, call_all, describe
+from rlcourse.checks.calling import Case, Outcome, call, call_all, describe
+from rlcourse.checks.comparing import compare
 from rlcourse.checks.exam import Exam
 from rlcourse.exercises import get
 from rlcourse.grading import protocol
@@ -70,3 +71,13 @@ def test_a_constant_rounded_to_float32_is_no_mistake(seed):
     for hidden in (False, True):
         exam = Exam(get("ppo_clip_loss"), seed, hidden)
         assert exam.judge(describe(by_sign), call_all(by_sign, exam.cases, False)).passed
+
+
+@pytest.mark.parametrize("size, same", [(1.0, False), (5e4, True)])
+def test_what_is_left_where_large_terms_cancel_is_no_gradient(size, same):
+    case = Case("", {"x": torch.zeros(2).double()}, differentiable=("x",))
+    none, rest = (
+        Outcome(torch.tensor(size).double(), {"x": torch.full((2,), slope).double()})
+        for slope in (0.0, 1e-11)
+    )
+    assert (not compare(none, rest, case)) is same

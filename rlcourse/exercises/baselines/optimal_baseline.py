@@ -26,6 +26,7 @@ def _optimal_cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("rewards of any sign", draw.rewards(n), norms(n))
     yield case("rewards far from 0", 50 + draw.rewards(n), norms(n))
     yield case("equal rewards", draw.rewards(1).repeat(n), norms(n))
+    yield case("every reward below 0", -draw.rewards(n).abs(), norms(n))
     one_pulls = torch.zeros(n).double()
     one_pulls[draw.integer(0, n - 1)] = 2.5
     yield case("only one sample pulls", draw.rewards(n), one_pulls)

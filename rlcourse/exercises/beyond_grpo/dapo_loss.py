@@ -22,6 +22,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield from batches(draw)
     for ratio, advantage in ((1.24, 1.0), (1.5, 1.0), (1.5, -1.0), (0.76, -1.0)):
         yield one_token(f"worked: ratio {ratio}, advantage {advantage:+.0f}", ratio, advantage)
+    yield one_token("worked: a ratio of 1.5, room to 1.8", 1.5, 1.0, clip_high=0.8)
+    yield one_token("worked: a ratio of 0.6, room to 0.9", 0.6, -1.0, clip_low=0.1)
     rows, tokens = draw.shape()
     for label, low, high in (
         ("a narrow band", 0.05, 0.1),

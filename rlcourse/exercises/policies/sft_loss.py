@@ -6,7 +6,7 @@ import torch
 
 from rlcourse.algorithms.policies import masked_mean, sft_loss
 from rlcourse.checks.calling import Case
-from rlcourse.checks.cases import CaseSampler, tensor
+from rlcourse.checks.cases import CaseSampler, mask_of, tensor
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
 from rlcourse.exercises.policies.masked_mean import WITH_ZERO, WORKED, WORKED_MASK
@@ -16,9 +16,11 @@ def _loss_cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("worked: two rows", {"logprobs": WORKED, "mask": WORKED_MASK})
     yield Case("a token of log-prob 0", {"logprobs": WITH_ZERO, "mask": WORKED_MASK})
     certain = draw.logprobs(2, 4) * tensor([[1, 0, 1, 1], [0, 1, 1, 0]])
-    yield Case("tokens of log-prob 0", {"logprobs": certain, "mask": draw.mask(2, 4)})
-    ends_certain = tensor([[-1.0, -2.0, 0.0]])
-    yield Case("a last token of log-prob 0", {"logprobs": ends_certain, "mask": ends_certain <= 0})
+    padded = mask_of(torch.tensor([4, 2]), 4)
+    yield Case("tokens of log-prob 0", {"logprobs": certain, "mask": padded})
+    ends_certain = tensor([[-1.0, -2.0, 0.0], [-0.5, 0.0, -1.5]])
+    padded = mask_of(torch.tensor([3, 1]), 3)
+    yield Case("a last token of log-prob 0", {"logprobs": ends_certain, "mask": padded})
     for label, logprobs, mask in draw.batches():
         yield Case(label, {"logprobs": logprobs, "mask": mask})
 
