@@ -68,7 +68,7 @@ def test_the_rewards_of_section_3():
 
 def test_a_teacher_who_always_adds_solves_some_problems_and_only_adds():
     adds = word_problems.Slop(add=1.0, stop=0.0, format=0.0, slip=0.0)
-    problems = load_task("word_problems", seed=0).evaluation[:32]
+    problems = load_task("word_problems", seed=0).evaluation  # 26 to 43 of 256, on twelve seeds
     answers = [word_problems.sloppy_answer(p, adds, Random(0)) for p in problems]
     assert not any(op in answer for answer in answers for op in (" - ", " * ", " / "))
     solved = [

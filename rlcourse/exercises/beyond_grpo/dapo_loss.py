@@ -23,7 +23,8 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     for ratio, advantage in ((1.24, 1.0), (1.5, 1.0), (1.5, -1.0), (0.76, -1.0)):
         yield one_token(f"worked: ratio {ratio}, advantage {advantage:+.0f}", ratio, advantage)
     yield one_token("worked: a ratio of 1.5, room to 1.8", 1.5, 1.0, clip_high=0.8)
-    yield one_token("worked: a ratio of 0.6, room to 0.9", 0.6, -1.0, clip_low=0.1)
+    room = {"clip_low": 0.1, "clip_high": 0.9}
+    yield one_token("worked: a ratio of 0.6 in a band from 0.9 to 1.9", 0.6, -1.0, **room)
     rows, tokens = draw.shape()
     for label, low, high in (
         ("a narrow band", 0.05, 0.1),
@@ -110,6 +111,11 @@ EXERCISE = Exercise(
         Mistake(
             "a ratio clipped to [clip_low, clip_high]",
             _edit("the clip: its band", "1 - clip_low, 1 + clip_high", "clip_low, clip_high"),
+            "The band lies around 1: from 1 − clip_low to 1 + clip_high.",
+        ),
+        Mistake(
+            "a band that ends at clip_high",
+            _edit("the clip: its band", "1 + clip_high", "clip_high"),
             "The band lies around 1: from 1 − clip_low to 1 + clip_high.",
         ),
         Mistake(
