@@ -17,6 +17,7 @@ AT_MOST = {
     "eval_problems": 4,
     "questions": 16,
     "eval_samples": 8,
+    "eval_every": 2,
     "max_tokens": 32,
     "sampler_staleness": 1,
 }
