@@ -84,7 +84,7 @@ class Court:
         return kind, None, [Finding(kind, of, mutant.diff)]
 
     def _failed(self, exam: Exam, fn):
-        return exam.examine(describe(fn), call_all(fn, exam.cases, repeat=False))
+        return exam.examine(describe(fn), call_all(fn, exam.cases, self.repeat))
 
     def _is_true(self, tried: Exam, fn) -> bool:
         """Whether the mistake found in one drawing explains the answer in all the fresh ones."""
