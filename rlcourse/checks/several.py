@@ -94,9 +94,9 @@ class Runs:
             of = {edit_of(m): (i, m) for i, m in enumerate(mistakes)}
             for edits, result in sketch.run(self.case.arguments, list(of), size, self.steps):
                 parts = sorted((of[edit] for edit in edits), key=lambda pair: pair[0])
-                data, mistakes_made = as_data(result), tuple(mistake for _, mistake in parts)
+                mistakes_made = tuple(mistake for _, mistake in parts)
                 loosest = max((m.atol for m in mistakes_made if m.atol is not None), default=None)
-                yield Way(mistakes_made, data, _typical(data), loosest)
+                yield Way(mistakes_made, result, _typical(result), loosest)
 
     def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
         """The ways whose result is this one, save what follows from the rest of it."""
@@ -112,7 +112,7 @@ class Runs:
     def _differences(self, way: Way, value, rule, derived) -> list:
         if way.loosest is not None:
             rule = Tolerance.of(replace(self.case, atol=way.loosest))
-        found = compare_values(way.value, value, rule, "")
+        found = compare_values(as_data(way.value), value, rule, "")
         return [d for d in found if d.kind not in BESIDES and d.name not in derived]
 
 
@@ -120,7 +120,8 @@ def _typical(value: Any) -> float | None:
     first = value[0] if isinstance(value, tuple) and value else value
     if not (isinstance(first, Tensor) and first.numel()):
         return None
-    return float(first if first.numel() == 1 else first.double().mean())
+    numbers = first if first.is_floating_point() else first.double()
+    return float(numbers if numbers.numel() == 1 else numbers.mean())
 
 
 def _is_far(one: float | None, other: float | None) -> bool:
