@@ -45,6 +45,10 @@ class Edit:
         return self.function(*args, **kwargs)
 
     @property
+    def text(self) -> str:
+        return self.sketch._text(0, len(self.sketch.source), (self,))
+
+    @property
     def __name__(self) -> str:
         return self.function.__name__
 

@@ -29,6 +29,7 @@ import nbformat
 from tqdm import tqdm
 
 from rlcourse.authoring import build, stubs
+from rlcourse.checks.sketch import Edit
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import Options, grade
 
@@ -69,13 +70,25 @@ def kinds_of(path: Path, lesson: str) -> list[str]:
 def mistaken(exercise) -> str:
     """A declared mistake that stands for itself, under the exercise's name; else the solution."""
     for mistake in exercise.mistakes:
-        fn = mistake.implementation
-        if not inspect.isfunction(fn) or fn.__name__ == "<lambda>" or fn.__closure__:
-            continue
-        if not fn.__code__.co_names or not {*fn.__code__.co_names} & {*fn.__globals__} - {"torch"}:
-            source = textwrap.dedent(inspect.getsource(fn))
-            return source.replace(f"def {fn.__name__}(", f"def {exercise.name}(", 1)
+        if source := text_of(mistake.implementation):
+            return source.replace(
+                f"def {mistake.implementation.__name__}(", f"def {exercise.name}(", 1
+            )
     return stubs.solution(exercise.reference, marks=False)
+
+
+def text_of(implementation) -> str | None:
+    """The text of a mistake that needs nothing but torch."""
+    edited = isinstance(implementation, Edit)
+    fn = implementation.function if edited else implementation
+    if not inspect.isfunction(fn) or fn.__name__ == "<lambda>" or fn.__closure__:
+        return None
+    if {*fn.__code__.co_names} & {*fn.__globals__} - {"torch"}:
+        return None
+    try:
+        return implementation.text if edited else textwrap.dedent(inspect.getsource(fn))
+    except OSError:  # put together from a sketch
+        return None
 
 
 def with_answers(notebook, answers: dict[str, str]):
