@@ -62,13 +62,11 @@ class Case:
     @cached_property
     def scale(self) -> tuple[bool, float]:
         """Whether an argument holds float32, and the largest number of all."""
-        floats = [
-            t
-            for name, t in self.arguments.items()
-            if name != "mask" and isinstance(t, Tensor) and t.is_floating_point() and t.numel()
+        tensors = [
+            t for name, t in self.arguments.items() if name != "mask" and isinstance(t, Tensor)
         ]
-        finite = [t.double().nan_to_num(0, 0, 0).abs().max().item() for t in floats]
-        return any(t.dtype == torch.float32 for t in floats), max(finite, default=0.0)
+        single = any(t.dtype == torch.float32 for t in tensors if t.numel())
+        return single, largest_number(tensors)
 
     def question(self) -> "Case":
         """The case without what it is there for: all that the side which answers may know."""
@@ -267,6 +265,12 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+def largest_number(value: Any) -> float:
+    """The largest finite one of the floating tensors in `value`, without its sign; 0 of none."""
+    floats = [t.detach().double() for t in _tensors(value) if t.is_floating_point() and t.numel()]
+    return max((t.nan_to_num(0, 0, 0).abs().max().item() for t in floats), default=0.0)
 
 
 def as_data(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlcourse.checks.calling import Case, Outcome
+from rlcourse.checks.calling import Case, Outcome, largest_number
 
 # Faults beside the numbers: they may come together with any mistake.
 BESIDES = ("leak", "changed", "dtype")
@@ -74,7 +74,7 @@ def compare(
         found = list(compare_values(*seen, rule, ""))
     for name in case.compared:
         wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
-        if not (rule.close(wanted, got) or rule.beside(expected.value).close(wanted, got)):
+        if not (rule.close(wanted, got) or Tolerance.of(case, expected.value).close(wanted, got)):
             kind = "leak" if name in case.constants else "gradient"
             found.append(Difference(kind, name, wanted, got))
     found += [
@@ -161,11 +161,15 @@ class Tolerance:
     any_float: bool = False  # float32 for float64 will do: nothing here is differentiated
 
     @classmethod
-    def of(cls, case: Case) -> "Tolerance":
-        """1e-6 relative in float64; looser where the case holds float32 or says so itself."""
+    def of(cls, case: Case, value: Any = None) -> "Tolerance":
+        """1e-6 relative in float64; looser where the case holds float32 or says so itself.
+
+        With `value` it is for the gradient of that: what is left where large terms cancel is none.
+        """
         if case.atol is not None:
             return cls(0.0, case.atol, not case.compared)
         single, largest = case.scale
+        largest = max(largest, largest_number(value))
         relative = RELATIVE[torch.float32 if single else torch.float64]
         absolute = relative**2 * max(1.0, largest) * (100 if single else 1)
         return cls(relative, absolute, not case.compared)
@@ -173,13 +177,6 @@ class Tolerance:
     def loosened(self) -> "Tolerance":
         """For a result in the wrong precision, so that only the precision is held against it."""
         return replace(self, relative=max(self.relative, 1e-3), absolute=max(self.absolute, 1e-5))
-
-    def beside(self, value: Any) -> "Tolerance":
-        """For the gradient of this value: what is left where large terms cancel is no gradient."""
-        if not (isinstance(value, Tensor) and value.is_floating_point() and value.numel()):
-            return self
-        largest = value.detach().double().nan_to_num(0, 0, 0).abs().max().item()
-        return replace(self, absolute=self.absolute * max(1.0, largest))
 
     def close(self, expected: Tensor, actual: Tensor) -> bool:
         if expected.shape != actual.shape:

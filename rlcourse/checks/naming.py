@@ -100,10 +100,6 @@ def find_mistake(exam, failed: FailedCheck) -> Named | None:
 def is_true_of(named: Named, exam, failed: FailedCheck) -> bool:
     """Whether what was found on one drawing of the cases explains the answer on another, too."""
     alike = [attempt for attempt in attempts(failed) if attempt.is_like(named.attempt)]
-    crashed = {i for i in failed.failing if failed.outcomes[i].error}
-    others = [i for i in failed.failing if i not in crashed]
-    if exam.exercise.observe and others:  # what draws may crash by chance, elsewhere each time
-        alike.append(replace(named.attempt, failing=others, aside=frozenset(crashed)))
     trials = [Trial(exam, failed, attempt) for attempt in alike]
     return not failed.failing or any(trial.reproduces_all(named.mistake) for trial in trials)
 

@@ -3,11 +3,12 @@
     python tests/benchmarks/bench_term.py                          # 300 students
     python tests/benchmarks/bench_term.py --students 30 --root DIR # a share; DIR is kept
 
-Submissions are of four kinds in turn: solved, solved by the half, with a known mistake in each
-function, and blank. Interrupted, it goes on where it stopped when it is started again with the same
-`--root`. Figures are of what this run graded: seconds for each lesson, and for one more submission
-(over the second half of them: the first wrong answer has all known mistakes computed, once a
-lesson). What 300 students would take is extrapolated from both.
+Submissions are of four kinds in turn: solved, solved by the half, with a known mistake in every
+function that has one which stands for itself (the others are solved), and blank. Interrupted, it
+goes on where it stopped when it is started again with the same `--root`. Figures are of what this
+run graded: seconds for each lesson, and for one more submission (over the second half of them: the
+first wrong answer has all known mistakes computed, once a lesson). What 300 students would take is
+extrapolated from both.
 """
 
 import argparse

@@ -15,6 +15,7 @@ from rlcourse.exercises.ppo.clipped_loss_mistakes import (
     columns,
     of_the_clip,
     one_token,
+    other_bands,
 )
 
 
@@ -24,8 +25,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     for ratio, advantage in ((1.5, 1.0), (1.5, -1.0), (0.556, -1.0)):
         label = f"worked: ratio {ratio}, advantage {advantage:+.0f}"
         yield one_token(label, ratio, advantage, max_tokens=4)
-    yield one_token("worked: a ratio of 1.5 in a band of 0.8", 1.5, 1.0, max_tokens=4, clip=0.8)
-    yield one_token("worked: a ratio of 0.6 in a band of 0.1", 0.6, -1.0, max_tokens=4, clip=0.1)
+    yield from other_bands(max_tokens=4)
     rows, tokens = draw.shape()
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
     yield case_of(draw, "another clip", logprobs, mask, max_tokens=limit, clip=0.05)

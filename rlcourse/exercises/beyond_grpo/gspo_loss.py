@@ -16,6 +16,7 @@ from rlcourse.exercises.ppo.clipped_loss_mistakes import (
     case_of,
     of_the_clip,
     one_token,
+    other_bands,
 )
 
 
@@ -23,8 +24,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     yield from batches(draw)
     for ratio, advantage in ((1.5, 1.0), (1.5, -1.0), (0.556, -1.0)):
         yield one_token(f"worked: ratio {ratio}, advantage {advantage:+.0f}", ratio, advantage)
-    yield one_token("worked: a ratio of 1.5 in a band of 0.8", 1.5, 1.0, clip=0.8)
-    yield one_token("worked: a ratio of 0.6 in a band of 0.1", 0.6, -1.0, clip=0.1)
+    yield from other_bands()
     old = tensor([[-1.0, -2.0]])
     ratios = tensor([[2.0, 0.5]]).log()
     arguments = {"old_logprobs": old, "advantages": tensor([1.0])}

@@ -27,7 +27,7 @@ def _cases(draw: CaseSampler) -> Iterator[Case]:
     ramp = 2 * torch.arange(n).double() / n
     yield case("no two alike", ramp, seed)
     yield case("no two alike, drawn again", ramp, seed + 1)
-    yield case("all equal", torch.full((6,), 0.25).double(), seed)
+    yield case("all equal", torch.full((n,), 0.25).double(), seed)
     yield case("float32", halves.float(), seed)
 
 

@@ -43,6 +43,12 @@ def one_token(label: str, ratio: float, advantage: float, **given) -> Case:
     )
 
 
+def other_bands(**given) -> Iterator[Case]:
+    """Always the same: a band that is not `clip` shows in each, whatever else is wrong."""
+    yield one_token("worked: a ratio of 1.5 in a band of 0.8", 1.5, 1.0, clip=0.8, **given)
+    yield one_token("worked: a ratio of 0.6 in a band of 0.1", 0.6, -1.0, clip=0.1, **given)
+
+
 def _extremes(draw: CaseSampler, **given) -> Iterator[Case]:
     """Always the same: a second bound on the ratio or on the advantage shows in each of the first.
 
