@@ -4,7 +4,6 @@ Several submissions run at a time, each in a thread that only waits for its proc
 gradebook happen in one place, one submission after the other.
 """
 
-import ast
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import nbformat
 import torch
-from nbformat import NotebookNode, from_dict
+from nbformat import from_dict
 
 from rlcourse.authoring.notebooks import student_notebook
 from rlcourse.errors import UserError
@@ -30,14 +29,13 @@ from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.protocol import clean
 from rlcourse.grading.reading import Read, Reader, Readers
 from rlcourse.grading.report import Report, Row
-from rlcourse.grading.sandbox import DIED, GRADED, Incident, Limits, Sandbox, Transcript
+from rlcourse.grading.sandbox import DIED, GRADED, Cell, Incident, Limits, Sandbox, Transcript
 from rlcourse.grading.submission import (
     REFUSED,
     Rejected,
     digest,
     find_notebook,
     read_bytes,
-    without_magics,
 )
 
 
@@ -194,7 +192,7 @@ class _Batch:
             with Sandbox(
                 library,
                 scratch / "server",
-                _imports(self.release),
+                [s.source for s in self.exam.steps(self.release) if isinstance(s, Cell)],
                 hidden,
                 self.options.layers_off,
                 self.options.limits,
@@ -323,17 +321,3 @@ def _as_they_finish(pool, function, students, sandbox, ahead: int) -> Iterator[R
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _imports(release: NotebookNode) -> list[tuple[str, str]]:
-    """What the lesson imports, as (module, name in it or ""): the server has it ready."""
-    found = [("torch", ""), ("matplotlib.pyplot", "")]
-    for cell in release.cells:
-        if cell.cell_type != "code":
-            continue
-        for node in ast.walk(ast.parse(without_magics(cell.source))):
-            if isinstance(node, ast.Import):
-                found += [(alias.name, "") for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                found += [(node.module, alias.name) for alias in node.names]
-    return list(dict.fromkeys(found))
