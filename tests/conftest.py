@@ -31,7 +31,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--lessons-on-a-gpu",
         action="store_true",
-        help="run every lesson's solution with its policy on the pretended GPU, see tests/gpu",
+        help="run lessons with their policy on the pretended GPU, as CI does, see tests/gpu",
     )
 
 

@@ -1,6 +1,8 @@
-"""The tests in on_device/, each file in a process that has a pretended GPU (pretended_gpu.py).
+"""The tests in on_device/, in processes that have a pretended GPU (pretended_gpu.py).
 
 The build takes about ten seconds of a processor, once for each version of torch and of the source.
+Each file has a process of its own, and so has each lesson: these take a quarter of an hour in all,
+so on a machine where somebody waits they are run when asked for with --lessons-on-a-gpu.
 """
 
 import os
@@ -14,6 +16,8 @@ from filelock import FileLock
 
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
+FILES.remove("test_gpu_lessons.py")
+LESSONS = sorted(path.stem for path in (HERE.parents[1] / "solutions").glob("[0-9]*.ipynb"))
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +39,21 @@ def environment():
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_file(name, environment, request):
-    if name == "test_gpu_lessons.py" and not request.config.getoption("--lessons-on-a-gpu"):
-        pytest.skip("takes long: asked for with --lessons-on-a-gpu, which is done once a week")
+def test_file(name, environment):
+    run_tests(name, environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_lesson(lesson, environment, request):
+    if not (os.environ.get("CI") or request.config.getoption("--lessons-on-a-gpu")):
+        pytest.skip("lessons on the pretended GPU take long: asked for with --lessons-on-a-gpu")
+    run_tests(f"test_gpu_lessons.py::test_lesson[{lesson}]", environment)
+
+
+def run_tests(which: str, environment):
     options = ["-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "--color=no"]
-    command = [sys.executable, "-m", "pytest", *options, str(HERE / "on_device" / name)]
+    command = [sys.executable, "-m", "pytest", *options, str(HERE / "on_device" / which)]
     done = subprocess.run(
         command, cwd=HERE.parents[1], env=environment, capture_output=True, text=True
     )
