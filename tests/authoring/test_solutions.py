@@ -30,6 +30,8 @@ def imports_of(source):
 def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(path, monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")  # nobody's progress
     lesson = read_lesson(path, exercises.all())
+    shown = nbformat.read(REPOSITORY / "solutions" / f"{path.stem}.ipynb", as_version=4).cells
+    shown = {cell.id: check_output(cell) for cell in shown if cell.id.startswith("check_")}
     namespace: dict = {}
     for cell in lesson.cells:
         if cell.kind == "code":
@@ -37,7 +39,11 @@ def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(p
             exec(compile(module, str(path), "exec"), namespace)
         elif cell.kind == "exercise":
             exec(solution(lesson.exercises[cell.name].reference), namespace)
-            assert check(namespace[cell.name], seed=0).passed, cell.name
+            result = check(namespace[cell.name], seed=0)
+            assert result.passed, cell.name
+            stale = f"execute it again: rlcourse build {path.stem[:2]} --force --execute"
+            said = shown[f"check_{cell.name}"].message.partition("\n")[0]
+            assert said == result.message.partition("\n")[0], stale
 
 
 def test_every_lesson_is_built_and_committed_as_its_sources_give():

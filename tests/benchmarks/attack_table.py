@@ -119,13 +119,19 @@ def attack_plain(field: Field, attack: Attack) -> tuple[float | None, str]:
     attack.write(field, "student")
     with tempfile.TemporaryDirectory(prefix="plain-") as copy:
         scripts = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        done = subprocess.run(
-            ["unshare", "--mount", "--pid", "--net", "--ipc", "--fork", "bash", "-c", IN_AN_OVERLAY,
-             "bash", str(field.course), sys.executable, "-m", "nbgrader", "autograde", room.LESSON],
-            env={"PATH": scripts, "HOME": "/root", "OMP_NUM_THREADS": "1", "COPY": copy,
-                 "COURSE": str(field.course), "SECONDS": str(SECONDS)},
-            capture_output=True, text=True,
-        )  # fmt: skip
+        command = [
+            *("unshare", "--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child"),
+            *("bash", "-c", IN_AN_OVERLAY, "bash", str(field.course)),
+            *(sys.executable, "-m", "nbgrader", "autograde", room.LESSON),
+        ]
+        environment = {"PATH": scripts, "HOME": "/root", "OMP_NUM_THREADS": "1", "COPY": copy}
+        environment |= {"COURSE": str(field.course), "SECONDS": str(SECONDS)}
+        try:  # an attack may stop the clock in there, too
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=2 * SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return None, "nbgrader never ended"
         remarks = []
         if _leaked(Path(copy)):
             remarks.append("leaked")
