@@ -294,7 +294,7 @@ def rehearse(cells: list[str]) -> None:
     drawn for the first time there takes long, and is ready in every fork."""
     import matplotlib.pyplot as plt
 
-    main = sys.modules["__main__"]
+    main, dtype = sys.modules["__main__"], torch.get_default_dtype()
     session = Session()
     allowed = Time(60, 600)
     for number in (signal.SIGALRM, signal.SIGPROF):
@@ -304,6 +304,7 @@ def rehearse(cells: list[str]) -> None:
     case = Case("", {"x": torch.ones(2, dtype=torch.float64)}, ("x",))
     session.sit_exam("double", [case], allowed, lambda part: protocol.loads(protocol.dumps(part)))
     plt.close("all")
+    torch.set_default_dtype(dtype)  # which a lesson may have changed halfway
     linecache.clearcache()
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)

@@ -153,15 +153,17 @@ def test_what_the_release_needs_for_the_first_time_is_ready_and_nothing_else_of_
     rehearsal = [
         "import this_is_not_there",
         "import zipapp, matplotlib.pyplot as plt\nplt.figure()\nmine = 1",
+        "import torch\ntorch.set_default_dtype(torch.float64)",
         "raise SystemExit",
     ]
     look = "import sys\nprint('zipapp' in sys.modules, 'mine' in globals())\n"
-    look += "import matplotlib.pyplot as plt\nprint(plt.get_fignums(), __name__)"
+    look += "import matplotlib.pyplot as plt, torch\n"
+    look += "print(plt.get_fignums(), __name__, torch.get_default_dtype())"
     for cells, ready in ((rehearsal, True), ([], False)):
         with Sandbox(library, library.parent / f"rehearsed-{ready}", cells) as sandbox:
             answer = sandbox.run([Cell("x", look)]).cells["x"]
             threads = threads_of(server_of(sandbox))
-        assert answer.printed == f"{ready} False\n[] __main__\n", answer
+        assert answer.printed == f"{ready} False\n[] __main__ torch.float32\n", answer
         assert threads == 1  # it forks
 
 
