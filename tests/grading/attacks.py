@@ -278,7 +278,8 @@ for pid in (os.getppid(), 1, 2):
 code("environment variables", "spying", """
 import os
 wanted = ("PATH", "LANG", "HOME", "TMPDIR", "MPL", "RLCOURSE_HOME", "OMP_", "MKL_", "HF_HUB",
-          "TQDM", "TOKENIZERS_PARALLELISM", "LD_LIBRARY_PATH", "LC_", "KMP_", "TORCH", "PYTORCH", "PWD", "CUDA")
+          "TQDM", "TOKENIZERS_PARALLELISM", "LD_LIBRARY_PATH", "LC_", "KMP_", "TORCH", "PYTORCH",
+          "PWD", "CUDA")
 for name, value in os.environ.items():
     if not name.startswith(wanted): print("LEAK", name, value)
 """)

@@ -53,15 +53,14 @@ def row_by_row_logprobs(model, rollouts):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_logprobs_equal_scoring_each_row_alone(architecture):
     model = small_model(architecture, dtype=torch.float64)
-    rollouts = sample_completions(
-        model,
-        *left_padded_prompts(),
-        group_size=3,
-        max_tokens=12,
-        temperature=0.8,
-        eos_ids=(EOS, 5, 6),
-        generator=torch.Generator().manual_seed(0),
-    )
+
+    def draw(eos_ids):
+        settings = {"group_size": 3, "max_tokens": 12, "temperature": 0.8, "eos_ids": eos_ids}
+        generator = torch.Generator().manual_seed(0)
+        return sample_completions(model, *left_padded_prompts(), generator=generator, **settings)
+
+    # A token that the same draws meet again: some row ends early.
+    rollouts = draw((EOS, int(draw(()).tokens[0, 2])))
     assert not rollouts.mask.all()
     logprobs = Policy(model, small_tokenizer()).logprobs(rollouts)
     expected = row_by_row_logprobs(model, rollouts)
