@@ -8,7 +8,6 @@ from importlib import import_module
 _HOMES = {
     "build": "builder",
     "Built": "builder",
-    "find_root": "builder",
     "check_notebook": "runner",
     "Report": "runner",
     "Row": "runner",

@@ -1,11 +1,11 @@
-"""Build every notebook from ``course/lessons/*.md``; ``rlcourse build`` is this module.
+"""Build every notebook of a course from its lessons; ``rlcourse build`` is this module.
 
-Per lesson: ``course/source/NN_topic/NN_topic.ipynb`` (for nbgrader), ``notebooks/NN_topic/
-NN_topic.ipynb`` (for students) and ``solutions/NN_topic.ipynb`` (solved and executed). The same
+Per lesson: ``source/NN_topic/NN_topic.ipynb`` by ``course.toml`` (for nbgrader), and where that
+file says so ``notebooks/NN_topic/NN_topic.ipynb`` (for students) and ``solutions/NN_topic.ipynb``
+(solved and executed). The same
 sources give the same bytes, so that CI can say when a committed notebook has drifted.
 """
 
-import os
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -16,11 +16,16 @@ import nbformat
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-import rlcourse
-from rlcourse import bars
+from rlcourse import bars, exercises
+from rlcourse.courses import Course, LessonFolder, course_at, current
+from rlcourse.courses.course import read_course
+from rlcourse.courses.declared import verify_folder
+from rlcourse.courses.finding import VARIABLE, named
 from rlcourse.errors import UserError
+from rlcourse.files import write_text
 from rlcourse.lab.answers import answered_cells
 
+from .filling import filled_pages
 from .hosted import is_setup
 from .kernel import error_of, run_cells, traceback_of
 from .lesson import Lesson, read_lesson
@@ -62,91 +67,87 @@ def build(
     other is reported as stale and left alone. With ``execute``, solutions are run and written; a
     cell that fails, or a check that does not pass, leaves the old file in place. With ``check``
     nothing is written, and a file that the sources do not give raises ``UserError``. Answers that
-    somebody wrote into ``notebooks/`` are not written over without ``force``.
+    somebody wrote into ``notebooks/`` are not overwritten without ``force``.
 
-    ``root`` is the course repository (default: found from the working directory upward), and
-    ``registry`` the declared exercises (default: all of ``rlcourse.exercises``).
+    ``root`` is where to look for the course, from there upward (default: the working directory),
+    and ``registry`` the declared exercises (default: all of the course).
     """
     if check and execute:
         raise UserError("--check compares files without running them: leave out --execute.")
-    root = Path(root) if root else find_root()
-    registry = list(_declared() if registry is None else registry)
-    paths = _selected(root, lessons)
+    course = course_at(root) if root else current()
+    registry = list(exercises.all(course) if registry is None else registry)
+    folders = _selected(course, lessons)
+    for folder in folders:
+        if folder.home == course.directory:
+            verify_folder(folder)
     if check:
-        for path in tqdm(paths, desc="check", unit="lesson", disable=not progress, leave=False):
-            _verify(root, read_lesson(path, registry))
+        for folder in tqdm(folders, desc="check", unit="lesson", disable=not progress, leave=False):
+            _verify(course, read_lesson(folder.text, registry, course))
         if lessons is None:
-            _verify_no_orphans(root, {path.stem for path in paths})
+            _verify_no_orphans(course)
+            _verify_pages(course, registry)
         return []
-    parsed = [read_lesson(path, registry) for path in paths]  # authors' errors first, all lessons
+    parsed = [read_lesson(x.text, registry, course) for x in folders]  # authors' errors first
+    pages = filled_pages(course, registry)
     if not force:
         for lesson in parsed:
-            _refuse_answers(_files(root, lesson.name)[1], root)
+            _refuse_answers(course.notebook(lesson.name))
     bar = tqdm(parsed, desc="build", unit="lesson", disable=not progress, leave=False)
-    return [_build_one(root, lesson, execute, progress) for lesson in bar]
+    built = [_build_one(course, lesson, execute, progress) for lesson in bar]
+    for path, text in pages.items():
+        write_if_changed(path, text)
+    return built
 
 
-def find_root(start: Path | None = None) -> Path:
-    """The directory that holds ``course/lessons``: from ``start`` upward, else the package's."""
-    start = Path(start or Path.cwd()).resolve()
-    for candidate in (start, *start.parents, Path(rlcourse.__file__).resolve().parents[1]):
-        if (candidate / "course" / "lessons").is_dir():
-            return candidate
-    raise UserError("no course/lessons here: run this inside a copy of the course repository.")
-
-
-def _declared() -> Iterable:
-    from rlcourse import exercises
-
-    return exercises.all()
-
-
-def _selected(root: Path, lessons: Sequence[str] | None) -> list[Path]:
-    paths = sorted((root / "course" / "lessons").glob("*.md"))
+def _selected(course: Course, lessons: Sequence[str] | None) -> list[LessonFolder]:
     if lessons is None:
-        return paths
-    chosen = []
-    for wanted in lessons:
-        found = [p for p in paths if wanted in (p.stem, *p.stem.split("_", 1))]
-        if not found:
-            known = ", ".join(p.stem for p in paths) or "none yet"
-            raise UserError(f"no lesson {wanted!r}: choose from {known}.")
-        chosen += found
-    return sorted(set(chosen))
+        return list(course.lessons)
+    chosen = {course.lesson(wanted).name for wanted in lessons}
+    return [folder for folder in course.lessons if folder.name in chosen]
 
 
-def _files(root: Path, name: str) -> tuple[Path, Path, Path]:
+def _files(course: Course, name: str) -> tuple[Path, Path, Path]:
     """Source, student and solution notebook of a lesson."""
     return (
-        root / "course" / "source" / name / f"{name}.ipynb",
-        root / "notebooks" / name / f"{name}.ipynb",
-        root / "solutions" / f"{name}.ipynb",
+        course.directory / "source" / name / f"{name}.ipynb",
+        course.notebook(name),
+        course.solutions / f"{name}.ipynb",
     )
 
 
-def _refuse_answers(path: Path, root: Path) -> None:
-    """``notebooks/`` is built, but somebody may have worked in it all the same."""
+def _solution_at_home(course: Course, name: str) -> Path:
+    """The solution of a lesson in the course that it comes from."""
+    home = read_course(course.lesson(name).home, named)
+    return home.solutions / f"{name}.ipynb"
+
+
+def _refuse_answers(path: Path) -> None:
+    """``notebooks/`` is generated, but somebody may have worked in it all the same."""
     if names := answered_cells(path):
         raise UserError(
-            f"{path.relative_to(root)} holds answers ({', '.join(names)}) that building would "
-            "write over: copy it to another place, then build with --force."
+            f"{path} holds answers ({', '.join(names)}) that building would overwrite: copy it to "
+            "another place, then build with --force."
         )
 
 
-def _make(root: Path, lesson: Lesson) -> tuple[NotebookNode, NotebookNode, NotebookNode, dict]:
-    source, lines = source_notebook(lesson)
-    student = student_notebook(source, lesson.name, root / "course" / "nbgrader_config.py")
+def _make(course: Course, lesson: Lesson) -> tuple[NotebookNode, NotebookNode, NotebookNode, dict]:
+    neighbors = {
+        "Previous lesson": course.before(lesson.name),
+        "Next lesson": course.after(lesson.name),
+    }
+    source, lines = source_notebook(lesson, not course.is_package, neighbors)
+    student = student_notebook(source, lesson.name, course.directory / "nbgrader_config.py")
     return source, student, solved_notebook(lesson, student), lines
 
 
-def _build_one(root: Path, lesson: Lesson, execute: bool, progress: bool) -> Built:
+def _build_one(course: Course, lesson: Lesson, execute: bool, progress: bool) -> Built:
     start = time.perf_counter()
-    source_path, student_path, solution_path = _files(root, lesson.name)
-    source, student, solved, lines = _make(root, lesson)
+    source_path, student_path, solution_path = _files(course, lesson.name)
+    source, student, solved, lines = _make(course, lesson)
     texts = {source_path: dumps(source), student_path: dumps(student)}
-    old = _read(solution_path)
+    old = _read(solution_path) or _read(_solution_at_home(course, lesson.name))
     if execute:
-        execute_solution(lesson, solved, lines, progress)
+        execute_solution(lesson, solved, lines, progress, course)
         texts[solution_path], state = dumps(solved), "executed"
     elif old is None:
         state = "missing"
@@ -159,15 +160,22 @@ def _build_one(root: Path, lesson: Lesson, execute: bool, progress: bool) -> Bui
 
 
 def execute_solution(
-    lesson: Lesson, notebook: NotebookNode, lines: dict[str, int], progress: bool = True
+    lesson: Lesson,
+    notebook: NotebookNode,
+    lines: dict[str, int],
+    progress: bool = True,
+    course: Course | None = None,
 ) -> None:
     """Run a solved notebook in place, away from the user's own progress and IPython settings.
+
+    Its checks are those of `course`, by default of the one that is meant here.
 
     Raises ``UserError`` naming the lesson's line where a cell raises or a check does not pass.
     """
     language_info = notebook.metadata.language_info
     with tempfile.TemporaryDirectory(prefix="rlcourse-run-") as scratch:
         home = {"RLCOURSE_HOME": f"{scratch}/home", "IPYTHONDIR": f"{scratch}/ipython"}
+        home[VARIABLE] = str((course or current()).directory)
         stopped = run_cells(
             notebook,
             Path(scratch),
@@ -183,17 +191,19 @@ def execute_solution(
     if stopped is not None:
         cell = notebook.cells[stopped]
         reason = error_of(cell) or "the kernel died"
-        sentence = f"the cell fails: {reason}. The old solution is left as it was."
+        sentence = f"the cell fails: {reason}. The old solution is unchanged."
         raise lesson.error(lines[cell.id], f"{sentence}\n{traceback_of(cell)}".rstrip())
     for cell in notebook.cells:
         result = check_output(cell)
-        graded = "nbgrader" in cell.metadata  # other cells may show what a wrong answer gets
+        graded = "nbgrader" in cell.metadata  # other cells may demonstrate wrong answers
         if graded and result is not None and not result.passed:
-            raise lesson.error(lines[cell.id], f"the solution of {result.exercise} is not passed.")
+            raise lesson.error(
+                lines[cell.id], f"the solution of {result.exercise} does not pass its check."
+            )
 
 
 def _drop_widgets(notebook: NotebookNode) -> None:
-    """Take out sliders, which are dead without a kernel, and bars, which say how long it took."""
+    """Remove sliders, which need a kernel, and progress bars, which say how long it took."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -213,27 +223,34 @@ def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     return True
 
 
-def _verify(root: Path, lesson: Lesson) -> None:
-    _, student_path, solution_path = _files(root, lesson.name)
-    _, student, solved, _ = _make(root, lesson)
+def _verify(course: Course, lesson: Lesson) -> None:
+    _, student_path, solution_path = _files(course, lesson.name)
+    _, student, solved, _ = _make(course, lesson)
     advice = f"run `rlcourse build {lesson.name}` and commit the result."
     if not student_path.is_file() or student_path.read_text(encoding="utf-8") != dumps(student):
-        raise UserError(f"{student_path.relative_to(root)} is not what the lesson gives: {advice}")
+        raise UserError(f"{student_path} is out of date: {advice}")
     old = _read(solution_path)
     if old is None or dumps(without_outputs(old)) != dumps(solved):
         advice = advice.replace("build ", "build --execute ")
-        raise UserError(f"{solution_path.relative_to(root)} is not what the lesson gives: {advice}")
+        raise UserError(f"{solution_path} is out of date: {advice}")
 
 
-def _verify_no_orphans(root: Path, names: set[str]) -> None:
-    made = [*root.glob("notebooks/*/*.ipynb"), *root.glob("solutions/*.ipynb")]
+def _verify_no_orphans(course: Course) -> None:
+    names = {lesson.name for lesson in course.lessons}
+    made = [*course.notebooks.glob("*/*.ipynb"), *course.solutions.glob("*.ipynb")]
     for path in sorted(made):
         if path.stem not in names:
-            raise UserError(f"{path.relative_to(root)} has no lesson: delete it.")
+            raise UserError(f"{path} has no lesson: delete it.")
+
+
+def _verify_pages(course: Course, registry: Iterable) -> None:
+    for path, text in filled_pages(course, registry).items():
+        if path.read_text("utf-8") != text:
+            raise UserError(f"{path} is out of date: run `rlcourse build`.")
 
 
 def _read(path: Path) -> NotebookNode | None:
-    """The notebook at ``path``; None where there is none that can be read."""
+    """The notebook at ``path``; None if there is none that can be read."""
     try:
         return nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError):
@@ -241,14 +258,9 @@ def _read(path: Path) -> NotebookNode | None:
 
 
 def write_if_changed(path: Path, text: str) -> bool:
-    """Write atomically, and only when the bytes differ, so that an editor's tab stays quiet."""
+    """Write `text`, but only if the bytes differ, so that editors do not ask to reload it."""
     if path.is_file() and path.read_bytes() == text.encode():
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, suffix=".part", delete=False
-    ) as part:
-        part.write(text)
-    Path(part.name).chmod(0o644)  # temporary files are private by default
-    os.replace(part.name, path)
+    write_text(path, text)
     return True

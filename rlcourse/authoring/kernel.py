@@ -19,7 +19,7 @@ from traitlets import default
 
 from rlcourse.errors import UserError
 
-_LOG = logging.getLogger(__name__)  # what it would say, the cells' outputs say
+_LOG = logging.getLogger(__name__)  # the cells' outputs already say it
 _LOG.addHandler(logging.NullHandler())
 _LOG.propagate = False
 
@@ -30,7 +30,9 @@ class _ThisInterpreter(KernelSpecManager):
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        command.append("--IPKernelApp.log_level=ERROR")  # its advice is not for the course's users
+        command.append(
+            "--IPKernelApp.log_level=ERROR"
+        )  # its advice is not meant for the course's users
         return KernelSpec(argv=command, display_name="Python 3", language="python")
 
 
@@ -111,7 +113,7 @@ def error_of(cell: NotebookNode) -> str:
 
 
 def traceback_of(cell: NotebookNode, lines: int = 15) -> str:
-    """The last lines of the traceback in a cell's outputs, without colors; "" where none is."""
+    """The last lines of the traceback in a cell's outputs, without colors; "" if there is none."""
     for output in cell.get("outputs", []):
         if output.output_type == "error":
             return "\n".join(strip_ansi("\n".join(output.traceback)).splitlines()[-lines:])
@@ -119,7 +121,7 @@ def traceback_of(cell: NotebookNode, lines: int = 15) -> str:
 
 
 def _record_reply(cell: NotebookNode, cell_index: int, execute_reply: dict) -> None:
-    """A timeout is in the kernel's reply only; put it where the other errors are."""
+    """A timeout is only in the kernel's reply; put it where the other errors are."""
     reply = execute_reply["content"]
     if reply["status"] == "error" and not error_of(cell).startswith(reply["ename"]):
         error = new_output("error", ename=reply["ename"], evalue=reply["evalue"], traceback=[])

@@ -1,30 +1,33 @@
-"""Read a lesson: one Jupytext Markdown file, ``course/lessons/NN_topic.md``, into a list of cells.
+"""Read a lesson: one Jupytext Markdown file, ``lessons/NN_topic/lesson.md``, into a list of cells.
 
 A lesson is ordinary Markdown with Python cells. Four marks, all in cell metadata, say what the
 builder has to fill in:
 
-- ```` ```python exercise="reinforce_loss" ```` with an empty body: an exercise stands here;
+- ```` ```python exercise="reinforce_loss" ```` with an empty body: the place of an exercise;
 - ``<!-- #region question="why_sum" points=2 -->``: a question that a person grades;
 - ``<!-- #region answer="why_sum" -->``: its model answer, shown only in the solutions;
 - ```` ```python tags=["demo"] ````: a cell that trains or plots, not run by checks and grading.
 
-Every mistake an author can make ends in a ``UserError`` that names the file and the line.
+Every mistake that an author can make raises ``UserError`` with the file and the line.
 """
 
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jupytext
 
+from rlcourse.authoring.filling import LessonFacts, Unfilled, course_facts
+from rlcourse.authoring.mentions import with_links
+from rlcourse.courses import Course, current
+from rlcourse.courses.course import LESSON_NAME
 from rlcourse.errors import UserError
 
 TAGS = {"demo", "setup", "optional"}
 KINDS = {"exercise": "code", "question": "markdown", "answer": "markdown"}
 RESERVED = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST")
-FILE_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Lesson:
 
     @property
     def name(self) -> str:
-        return self.path.stem
+        return self.path.parent.name
 
     def error(self, line: int, sentence: str) -> UserError:
         return UserError(f"{self.path}:{line}: {sentence}")
@@ -63,22 +66,27 @@ class Lesson:
         return next(c.source for c in self.cells if c.kind == "answer" and c.name == question)
 
 
-def read_lesson(path: Path, registry: Iterable) -> Lesson:
-    """Parse and verify the lesson at ``path``.
+def read_lesson(path: Path, registry: Iterable, course: Course | None = None) -> Lesson:
+    """Parse and verify the lesson at ``path``, and fill in what it says of itself and ``course``.
 
+    ``course`` (default: the one that the file belongs to) may give other points to its questions.
     ``registry`` holds the declared exercises (``.name``, ``.lesson``, ``.reference`` …) of all
-    lessons. Raises ``UserError`` with file and line for anything an author has to mend.
+    lessons. Raises ``UserError`` with file and line for anything an author has to fix.
     """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read as UTF-8 text ({error}).") from error
-    if not FILE_NAME.fullmatch(path.stem):
-        raise UserError(f"{path}: a lesson file is named NN_topic.md, as in 02_policy_gradient.md.")
+    if not LESSON_NAME.fullmatch(path.parent.name):
+        raise UserError(f"{path}: name a lesson's folder NN_topic, such as 01_first.")
+    course = course or current(path.parent)
     registry = {exercise.name: exercise for exercise in registry}
     notebook = jupytext.reads(text, fmt="md")
-    cells = tuple(_cells(path, text, notebook))
+    cells = tuple(
+        replace(cell, points=float(course.points.get(cell.name, cell.points)))
+        for cell in _cells(path, text, notebook)
+    )
     named = {c.name: registry[c.name] for c in cells if c.kind == "exercise" and c.name in registry}
     heading = next((c.source for c in cells if c.kind == "markdown"), "").partition("\n")[0]
     title = notebook.metadata.get("title") or heading.removeprefix("# ").strip()
@@ -87,7 +95,22 @@ def read_lesson(path: Path, registry: Iterable) -> Lesson:
         raise lesson.error(1, "a lesson begins with its title, a line such as '# Policy gradient'.")
     _verify_names(lesson, registry)
     _verify_code(lesson)
-    return lesson
+    return replace(lesson, cells=tuple(_filled_in(lesson, registry.values(), course)))
+
+
+def _filled_in(lesson: Lesson, registry: Iterable, course: Course) -> Iterator[Cell]:
+    """The cells, with counts and tables in their prose."""
+    asked = [cell.points for cell in lesson.cells if cell.kind == "question"]
+    facts = LessonFacts(list(lesson.exercises.values()), asked)
+    others = course_facts(course, registry)
+    for cell in lesson.cells:
+        if cell.kind in ("markdown", "question"):
+            try:
+                source = facts.fill(cell.source, others)
+            except Unfilled as error:
+                raise lesson.error(cell.line, str(error)) from None
+            cell = replace(cell, source=with_links(source, lesson.name, course))
+        yield cell
 
 
 def _cells(path: Path, text: str, notebook) -> Iterator[Cell]:
@@ -113,7 +136,7 @@ def _cell(path: Path, line: int, raw, metadata: dict) -> Cell:
 
     marks = [key for key in metadata if key in KINDS]
     if len(marks) > 1:
-        raise error(f"a cell is one thing: keep one of {', '.join(marks)}.")
+        raise error(f"a cell has one purpose: keep one of {', '.join(marks)}.")
     kind = marks[0] if marks else raw.cell_type
     allowed = {"question": {"question", "points"}, "code": {"tags"}, "markdown": set()}
     unknown = set(metadata) - allowed.get(kind, {kind})
@@ -133,7 +156,7 @@ def _cell(path: Path, line: int, raw, metadata: dict) -> Cell:
     if kind == "question" and not (isinstance(points, int | float) and points > 0):
         raise error('a question needs points, as in question="why_sum" points=2.')
     if RESERVED.search(raw.source):
-        raise error("nbgrader's own marks cannot stand in a lesson; the builder writes them.")
+        raise error("a lesson must not contain nbgrader's own marks; the builder writes them.")
     return Cell(kind, raw.source, line, str(metadata.get(kind, "")), float(points), tags)
 
 
@@ -144,7 +167,7 @@ def _verify_names(lesson: Lesson, registry: dict) -> None:
         if not cell.name:
             continue
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", cell.name):
-            raise lesson.error(cell.line, f"{cell.name!r} is not a name: use letters and _.")
+            raise lesson.error(cell.line, f"{cell.name!r} is not a valid name: use letters and _.")
         if cell.kind == "exercise" and cell.name not in registry:
             raise lesson.error(cell.line, f"there is no exercise named {cell.name!r}.")
         if cell.kind == "exercise" and registry[cell.name].lesson != lesson.name:
@@ -153,7 +176,7 @@ def _verify_names(lesson: Lesson, registry: dict) -> None:
         # One name space: exercises, their checks and questions all become nbgrader grade ids.
         key = ("answer" if cell.kind == "answer" else "id", cell.name)
         if key in seen:
-            raise lesson.error(cell.line, f"{cell.name!r} already stands on line {seen[key]}.")
+            raise lesson.error(cell.line, f"{cell.name!r} is already on line {seen[key]}.")
         seen[key] = cell.line
     for missing in (e for e in registry.values() if e.lesson == lesson.name):
         if missing.name not in lesson.exercises:
@@ -186,7 +209,7 @@ def _verify_code(lesson: Lesson) -> None:
 
 
 def _without_magics(source: str) -> str:
-    """The source with IPython's own lines (``%timeit``, ``!ls``) taken out, for ``ast`` to read."""
+    """The source without IPython's own lines (``%timeit``, ``!ls``), for ``ast`` to read."""
     return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
 
 

@@ -22,6 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
 from rlcourse.checks.names import free_names
+from rlcourse.courses import LessonFolder
 from rlcourse.errors import UserError
 
 from . import hosted, stubs
@@ -34,8 +35,14 @@ check({name}, hidden=True).points
 ### END HIDDEN TESTS"""
 
 
-def source_notebook(lesson: Lesson) -> tuple[NotebookNode, dict[str, int]]:
-    """The instructor's notebook, and the line of the lesson file that each cell id comes from."""
+def source_notebook(
+    lesson: Lesson, ours: bool = True, neighbors: dict[str, LessonFolder | None] | None = None
+) -> tuple[NotebookNode, dict[str, int]]:
+    """The instructor's notebook, and the line of the lesson file that each cell id comes from.
+
+    Where rlcourse is published, a notebook of `ours` says so; it is not where others' lie. It ends
+    with links to its `neighbors`, each under what is said before the link.
+    """
     notebook = new_notebook(
         metadata={
             "title": lesson.title,
@@ -50,9 +57,9 @@ def source_notebook(lesson: Lesson) -> tuple[NotebookNode, dict[str, int]]:
     )
     defined: set[str] = set()
     lines: dict[str, int] = {}
-    for cell in _opened(lesson):
+    for cell in _opened(lesson) if ours else lesson.cells:
         if cell.kind in ("code", "exercise") and "set-up" not in lines:
-            notebook.cells.append(hosted.setup_cell())
+            notebook.cells.append(hosted.setup_cell(ours))
             lines["set-up"] = cell.line
         if cell.kind == "exercise":
             _verify_imports(lesson, cell, defined)
@@ -63,6 +70,14 @@ def source_notebook(lesson: Lesson) -> tuple[NotebookNode, dict[str, int]]:
             made["id"] = _cell_id(made, lines)
             lines[made["id"]] = cell.line
             notebook.cells.append(made)
+    links = [
+        f"{said}: [{other.heading}](../{other.name}/{other.name}.ipynb)"
+        for said, other in (neighbors or {}).items()
+        if other is not None
+    ]
+    if links:
+        notebook.cells.append(new_markdown_cell(" · ".join(links), id="next-lesson"))
+        lines["next-lesson"] = cell.line
     return notebook, lines
 
 
@@ -93,7 +108,7 @@ def _notebook_cells(lesson: Lesson, cell: Cell) -> list[NotebookNode]:
             _graded(new_markdown_cell, cell.name, answer, points=cell.points),
         ]
     if cell.kind == "answer":
-        return []  # stands in the cell that follows its question
+        return []  # it is in the cell that follows its question
     if cell.kind == "markdown":
         return [new_markdown_cell(cell.source)]
     tags = list(cell.tags)
@@ -140,7 +155,7 @@ def _verify_imports(lesson: Lesson, cell: Cell, defined: set[str]) -> None:
         raise lesson.error(
             cell.line,
             f"exercise {cell.name!r} uses {', '.join(sorted(missing))}: "
-            "import it in a cell above, as the notebook has nothing else.",
+            "import it in a cell above, because the notebook has nothing else.",
         )
 
 

@@ -9,13 +9,16 @@ from rlcourse.checks.result import MIME_TYPE
 
 @dataclass(frozen=True)
 class CheckOutput:
-    """A check's verdict, as ``check`` writes it beside the message. ``score`` is in [0, 1]."""
+    """A check's verdict, as ``check`` writes it next to the message. ``score`` is in [0, 1]."""
 
     exercise: str
     passed: bool
     unwritten: bool
     score: float
     message: str
+    borrowed: bool = False
+    once: tuple[str, ...] = ()
+    mistake: str | None = None
 
 
 def check_output(cell: NotebookNode) -> CheckOutput | None:
@@ -31,5 +34,8 @@ def check_output(cell: NotebookNode) -> CheckOutput | None:
                 unwritten=bool(found.get("unwritten")),
                 score=float(found["score"]),
                 message=str(found["message"]),
+                borrowed=bool(found.get("borrowed")),
+                once=tuple(map(str, found.get("once", ()))),
+                mistake=str(found["mistake"]) if found.get("mistake") else None,
             )
     return verdict

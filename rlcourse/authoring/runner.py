@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
+from rlcourse.checks.result import right_once
 from rlcourse.errors import UserError
 
 from .kernel import error_of, run_cells
@@ -19,14 +21,25 @@ class Row:
     """One exercise of the notebook. ``earned`` and ``points`` are points, ``score`` in [0, 1]."""
 
     exercise: str
-    status: str  # passed, partly right, wrong, not written yet, or what went wrong
+    status: str  # passed, partly right, wrong, not written yet, or another one in words
     score: float
     points: float
     message: str = ""
+    mistake: str | None = None  # by its name, where it has one
 
     @property
     def earned(self) -> float:
         return self.score * self.points
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "exercise": self.exercise,
+            "status": self.status,
+            "points": self.earned,
+            "possible": self.points,
+            "mistake": self.mistake,
+            "message": self.message,
+        }
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,23 @@ class Report:
     def passed(self) -> bool:
         return all(row.status == "passed" for row in self.rows)
 
+    @property
+    def percent(self) -> float:
+        """Of the points that its checks give; 100 where they give none and all pass."""
+        if not self.points:
+            return 100.0 if self.passed else 0.0
+        return 100 * self.earned / self.points
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "notebook": str(self.notebook),
+            "points": self.earned,
+            "possible": self.points,
+            "percent": self.percent,
+            "passed": self.passed,
+            "exercises": [row.as_json() for row in self.rows],
+        }
+
     def __str__(self) -> str:
         """The table, and below it what the checks said about answers that are wrong."""
         width = max(len(name) for name in ("total", *(row.exercise for row in self.rows)))
@@ -56,7 +86,8 @@ class Report:
             for row in self.rows
         ]
         lines.append(f"{'total':{width}}  {self.earned:4.1f} / {self.points:g}")
-        wrong = [row for row in self.rows if row.status in ("wrong", "partly right")]
+        silent = ("passed", "not written yet")
+        wrong = [row for row in self.rows if row.message and row.status not in silent]
         return "\n".join([*lines, *(f"\n{row.message}" for row in wrong)])
 
 
@@ -126,12 +157,15 @@ def _row(cell: NotebookNode, died: int | None, index: int) -> Row:
     if verdict is None:
         reason = error_of(cell)
         return Row(name, reason or "the check cell shows no result", 0.0, points)
-    return Row(name, _status(verdict), verdict.score, points, verdict.message)
+    status = _status(verdict)
+    return Row(name, status, verdict.score, points, verdict.message, verdict.mistake)
 
 
 def _status(verdict) -> str:
     if verdict.passed:
-        return "passed"
+        return right_once(verdict.once) if verdict.once else "passed"
+    if verdict.borrowed:
+        return "the library's own"
     if verdict.unwritten:
         return "not written yet"
     return "partly right" if verdict.score > 0 else "wrong"

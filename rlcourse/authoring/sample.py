@@ -1,29 +1,31 @@
-"""A submission to show what grading says: lesson 02, solved, with one bug planted."""
+"""A sample submission for `rlcourse demo`: a solved lesson of the course with one bug."""
 
 from pathlib import Path
 
 import nbformat
 
 from rlcourse import exercises
-from rlcourse.lab.lessons import course_lessons
+from rlcourse.courses import shipped
+from rlcourse.errors import UserError
 
 from .stubs import solution
-
-LESSON, EXERCISE = "02_policy_gradient", "reinforce_loss"
-RIGHT, WRONG = ".sum(dim=1)", ".mean(dim=1)"  # a completion's log-prob is a sum
 
 
 def write_sample_submission(path: Path) -> Path:
     """Write the notebook to ``path``, and return it."""
-    notebook = nbformat.read(course_lessons()[LESSON], as_version=4)
+    course = shipped()
+    bug = course.sample
+    lesson = course.exercises[bug["exercise"]]
+    notebook = nbformat.read(course.notebook(lesson.name), as_version=4)
     texts = {
-        exercise.name: solution(exercise.reference, marks=False)
-        for exercise in exercises.all()
-        if exercise.lesson == LESSON
+        name: solution(exercises.get(name, course).reference, marks=False)
+        for name in lesson.exercises
     }
-    if texts[EXERCISE].count(RIGHT) != 1:
-        raise RuntimeError(f"{EXERCISE} no longer has the one {RIGHT} to plant a bug in")
-    texts[EXERCISE] = texts[EXERCISE].replace(RIGHT, WRONG)
+    if texts[bug["exercise"]].count(bug["right"]) != 1:
+        raise UserError(
+            f"{course.file}: {bug['exercise']} does not contain {bug['right']} exactly once."
+        )
+    texts[bug["exercise"]] = texts[bug["exercise"]].replace(bug["right"], bug["wrong"])
     for cell in notebook.cells:
         cell.source = texts.get(cell.id, cell.source)
     path = Path(path)

@@ -24,13 +24,13 @@ def source_of(function: Callable) -> str:
 
 
 def stub(function: Callable) -> str:
-    """Signature and docstring, and a body that says it is not written."""
+    """Signature and docstring, and a body that raises NotImplementedError."""
     header, _, indent = _split(source_of(function))
     return f"{header}\n{indent}{STUB}"
 
 
 def solution(function: Callable, marks: bool = True) -> str:
-    """The function as it is; with ``marks``, the body stands between nbgrader's solution marks."""
+    """The function as it is; with ``marks``, its body is between nbgrader's solution marks."""
     header, body, indent = _split(source_of(function))
     if not marks:
         return f"{header}\n{body}"

@@ -1,7 +1,6 @@
-import shutil
-
 import pytest
-from fixture_course import LESSON, NAME, REPOSITORY, declare
+from fixture_course import LESSON, NAME, declare
+from small_courses import write_course
 
 
 @pytest.fixture
@@ -12,8 +11,5 @@ def registry():
 @pytest.fixture
 def course(tmp_path):
     """The root of a course repository that holds the fixture lesson and the real configuration."""
-    lessons = tmp_path / "course" / "lessons"
-    lessons.mkdir(parents=True)
-    (lessons / f"{NAME}.md").write_text(LESSON)
-    shutil.copy(REPOSITORY / "course" / "nbgrader_config.py", tmp_path / "course")
+    write_course(tmp_path / "course", {NAME: LESSON})
     return tmp_path

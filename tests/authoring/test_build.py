@@ -4,9 +4,10 @@ import shutil
 
 import nbformat
 import pytest
-from fixture_course import NAME, declare
+from fixture_course import LESSON, NAME, declare
+from small_courses import write_course
 
-from rlcourse.authoring.builder import build, find_root
+from rlcourse.authoring.builder import build
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.notebooks import dumps, solved_notebook, without_outputs
 from rlcourse.errors import UserError
@@ -25,7 +26,7 @@ def grade_ids(node):
 def put_solution(root, registry):
     """A solved notebook with a made-up picture in every code cell, as execution would leave it."""
     student = nbformat.read(notebook(root, "notebooks"), as_version=4)
-    lesson = read_lesson(root / "course" / "lessons" / f"{NAME}.md", registry)
+    lesson = read_lesson(root / "course" / "lessons" / NAME / "lesson.md", registry)
     solved = solved_notebook(lesson, student)
     for number, cell in enumerate(c for c in solved.cells if c.cell_type == "code"):
         cell.execution_count = number + 1
@@ -95,7 +96,7 @@ def test_a_second_build_gives_the_same_bytes_and_writes_nothing(make, course):
 def test_cell_ids_survive_an_edit_elsewhere(make, course):
     make()
     before = [c.id for c in nbformat.read(notebook(course, "notebooks"), as_version=4).cells]
-    path = course / "course" / "lessons" / f"{NAME}.md"
+    path = course / "course" / "lessons" / NAME / "lesson.md"
     path.write_text(path.read_text().replace("Write the score.", "Write the score, please."))
     make()
     after = [c.id for c in nbformat.read(notebook(course, "notebooks"), as_version=4).cells]
@@ -111,16 +112,16 @@ def test_a_file_beside_the_lesson_is_not_released(make, course):
 
 
 def test_an_import_that_an_exercise_needs_must_stand_above_it(make, course):
-    path = course / "course" / "lessons" / f"{NAME}.md"
+    path = course / "course" / "lessons" / NAME / "lesson.md"
     path.write_text(path.read_text().replace("from torch import Tensor\n", ""))
-    with pytest.raises(UserError, match=r"90_fixture.md:\d+: .*uses Tensor: import it"):
+    with pytest.raises(UserError, match=r"90_fixture/lesson.md:\d+: .*uses Tensor: import it"):
         make()
 
 
 def test_pictures_survive_an_edit_of_the_text_but_not_of_the_code(make, course, registry):
     assert make()[0].solution == "missing"
     put_solution(course, registry)
-    path = course / "course" / "lessons" / f"{NAME}.md"
+    path = course / "course" / "lessons" / NAME / "lesson.md"
     path.write_text(path.read_text().replace("The end.", "The very end."))
     assert make()[0].solution == "current"
     kept = notebook(course, "solutions").read_text(encoding="utf-8")
@@ -160,14 +161,12 @@ def test_check_passes_on_what_was_built_and_names_each_file_that_drifted(make, c
 def test_lessons_are_chosen_by_number_topic_or_name(make, course, registry):
     for wanted in ("90", "fixture", NAME):
         assert [built.lesson for built in make([wanted])] == [NAME]
-    with pytest.raises(UserError, match="no lesson '91': choose from 90_fixture"):
+    with pytest.raises(UserError, match="no lesson '91'; the lessons are 90_fixture"):
         make(["91"])
 
 
 def test_an_error_in_one_lesson_leaves_every_notebook_alone(make, course, registry):
-    lessons = course / "course" / "lessons"
-    text = (lessons / f"{NAME}.md").read_text()
-    (lessons / "91_broken.md").write_text(text)  # its exercises belong to lesson 90
+    write_course(course / "course", {NAME: LESSON, "91_broken": "no title"})
     with pytest.raises(UserError, match="91_broken"):
         make()
     assert not (course / "notebooks").exists()
@@ -177,10 +176,6 @@ def test_a_release_that_nbgrader_refuses_names_the_lesson(course, registry):
     registry[0] = declare("score_function", points=-1)
     with pytest.raises(UserError, match=f"nbgrader could not release lesson {NAME}"):
         build(root=course, registry=registry, progress=False)
-
-
-def test_root_is_found_from_inside_the_course(course, monkeypatch):
-    assert find_root(course / "course" / "lessons") == course
 
 
 def test_answers_in_the_students_notebook_are_not_written_over_unless_one_insists(make, course):

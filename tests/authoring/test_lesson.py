@@ -10,7 +10,8 @@ from rlcourse.errors import UserError
 @pytest.fixture
 def read(tmp_path, registry):
     def read(text):
-        path = tmp_path / f"{NAME}.md"
+        path = tmp_path / NAME / "lesson.md"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         return read_lesson(path, registry)
 
@@ -37,7 +38,7 @@ def test_cells_keep_their_kind_order_and_line(read):
         (
             'exercise="reinforce_loss"',
             'exercise="score_function"',
-            "already stands on line",
+            "is already on line",
             None,
         ),
         (
@@ -62,7 +63,7 @@ def test_an_authors_mistake_is_named_with_its_line(read, old, new, sentence, anc
     with pytest.raises(UserError, match=sentence) as caught:
         read(text)
     place, line = str(caught.value).split(": ")[0].rsplit(":", 1)
-    assert place.endswith(f"{NAME}.md")
+    assert place.endswith(f"{NAME}/lesson.md")
     if anchor:
         assert anchor in text.splitlines()[int(line) - 1]
 
@@ -75,16 +76,19 @@ def test_an_exercise_with_a_body_is_refused(read):
 
 def test_an_exercise_of_another_lesson_is_refused(tmp_path, registry):
     registry[0] = declare("score_function", lesson="91_other")
-    path = tmp_path / f"{NAME}.md"
+    path = tmp_path / NAME / "lesson.md"
+    path.parent.mkdir()
     path.write_text(LESSON)
     with pytest.raises(UserError, match="declared for lesson 91_other"):
         read_lesson(path, registry)
 
 
-def test_a_badly_named_file_is_refused(tmp_path, registry):
-    (tmp_path / "Fixture.md").write_text(LESSON)
+def test_a_badly_named_folder_is_refused(tmp_path, registry):
+    path = tmp_path / "Fixture" / "lesson.md"
+    path.parent.mkdir()
+    path.write_text(LESSON)
     with pytest.raises(UserError, match="NN_topic"):
-        read_lesson(tmp_path / "Fixture.md", registry)
+        read_lesson(path, registry)
 
 
 def test_defined_names_see_imports_definitions_and_assignments():

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from fixture_course import LESSON, NAME, REPOSITORY, declare
+from fixture_course import LESSON, NAME, declare
 from nbgrader.api import Gradebook
 from nbgrader.validator import Validator
+from small_courses import write_course
 
 from rlcourse import exercises
 from rlcourse.authoring import build
@@ -45,15 +46,11 @@ def submissions(student, solved):
 def desk(tmp_path_factory):
     """The instructor's ``course/`` after release, autograde and feedback; nothing is written."""
     root = tmp_path_factory.mktemp("course")
-    course = root / "course"
-    (course / "lessons").mkdir(parents=True)
-    (course / "lessons" / f"{NAME}.md").write_text(LESSON)
-    config = (REPOSITORY / "course" / "nbgrader_config.py").read_text()
-    (course / "nbgrader_config.py").write_text(config)
+    course = write_course(root / "course", {NAME: LESSON})
     registry = [declare("score_function"), declare("reinforce_loss")]
     build(root=root, registry=registry, progress=False)
     student = (root / "notebooks" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
-    lesson = read_lesson(course / "lessons" / f"{NAME}.md", registry)
+    lesson = read_lesson(course / "lessons" / NAME / "lesson.md", registry)
     solved = dumps(solved_notebook(lesson, nbformat.reads(student, as_version=4)))
     for name, text in submissions(student, solved).items():
         path = course / "submitted" / name / NAME / f"{NAME}.ipynb"

@@ -11,8 +11,9 @@ from rlcourse.errors import UserError
 
 VERDICT = """\
 from IPython.display import display
-def verdict(name, score, unwritten=False):
+def verdict(name, score, unwritten=False, **more):
     found = dict(exercise=name, passed=score == 1, score=score, unwritten=unwritten, message=name)
+    found |= more
     display({"application/vnd.rlcourse.check+json": found, "text/plain": name}, raw=True)
 """
 
@@ -40,6 +41,8 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
         graded("partial", "verdict('partial', 0.25)"),
         graded("wrong", "verdict('wrong', 0.0)"),
         graded("blank", "verdict('blank', 0.0, unwritten=True)"),
+        graded("upheld", "verdict('upheld', 1.0, once=['partial'])"),
+        graded("imported", "verdict('imported', 0.0, borrowed=True)"),
         graded("broken", "undefined_name"),
         graded("tagged", "verdict('tagged', 1.0)"),
         graded("silent", "None"),
@@ -52,15 +55,18 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
         ("partial", "partly right"),
         ("wrong", "wrong"),
         ("blank", "not written yet"),
+        ("upheld", "right, once `partial` is"),
+        ("imported", "the library's own"),
         ("broken", "NameError: name 'undefined_name' is not defined"),
         ("tagged", "passed"),
         ("silent", "the check cell shows no result"),
         ("interpreter", "the check cell shows no result"),
     ]
-    assert report.earned == 2 + 0.25 * 4 + 4
-    assert report.points == 2 + 7 * 4
+    assert report.earned == 2 + 0.25 * 4 + 4 + 4
+    assert report.points == 2 + 9 * 4
     assert not report.passed
     assert str(report).splitlines()[1].split() == ["partial", "1.0", "/", "4", "partly", "right"]
+    assert str(report).split("\n\n")[1:] == ["partial", "wrong", "upheld", "imported"]
     assert path.read_bytes() == before  # the notebook is only read
 
 

@@ -4,6 +4,7 @@ import nbformat
 
 from rlcourse import exercises
 from rlcourse.authoring import sample, stubs
+from rlcourse.courses import shipped
 
 
 def test_every_exercise_is_written_and_one_of_them_wrong(tmp_path):
@@ -11,11 +12,11 @@ def test_every_exercise_is_written_and_one_of_them_wrong(tmp_path):
     node = nbformat.read(path, as_version=4)
     nbformat.validate(node)
     sources = {cell.id: cell.source for cell in node.cells}
+    bug = shipped().sample
     wrong = []
-    for exercise in exercises.all():
-        if exercise.lesson == sample.LESSON:
-            right = stubs.solution(exercise.reference, marks=False)
-            assert stubs.STUB not in sources[exercise.name]
-            wrong += [exercise.name] * (sources[exercise.name] != right)
-    assert wrong == [sample.EXERCISE]
-    assert sample.WRONG in sources[sample.EXERCISE]
+    for name in shipped().exercises[bug["exercise"]].exercises:
+        right = stubs.solution(exercises.get(name).reference, marks=False)
+        assert stubs.STUB not in sources[name]
+        wrong += [name] * (sources[name] != right)
+    assert wrong == [bug["exercise"]]
+    assert bug["wrong"] in sources[bug["exercise"]]

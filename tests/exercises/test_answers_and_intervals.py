@@ -41,7 +41,7 @@ def test_an_honest_bootstrap_passes_on_every_seed():
 
 
 WRONG = {
-    "resampling without replacement": lambda rng, x, n: np.array(
+    "an interval of no length, the mean twice": lambda rng, x, n: np.array(
         [rng.permutation(x).mean() for _ in range(n)]
     ),
     "the middle of the scores, not of their means": lambda rng, x, n: x,
@@ -72,13 +72,13 @@ def test_the_normal_approximation_is_told_from_the_bootstrap_near_the_ends():
         assert result.mistake == "the normal approximation, mean ± z standard errors"
 
 
-def test_a_split_at_the_tags_is_named():
+def test_a_split_that_needs_no_tags_is_named():
     def extract_tagged_answer(text):
         from rlcourse.tasks import extract_answer
 
         return extract_answer("####" + text.split("<answer>")[-1].split("</answer>")[0])
 
-    assert "split" in check(extract_tagged_answer).mistake
+    assert "even where a tag is missing" in check(extract_tagged_answer).mistake
 
 
 def test_a_tie_that_the_alphabet_decides_is_named():

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from rlcourse import check
-from rlcourse.checks import calling, comparing
+from rlcourse.checks import blaming, comparing
 from rlcourse.checks import exam as engine
-from rlcourse.checks.calling import Case, call, call_all, describe
+from rlcourse.checks.calling import call, call_all, describe
+from rlcourse.checks.case import Case
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.exercises import all as every
@@ -146,8 +147,8 @@ def test_of_a_thousand_frames_in_one_file_the_file_is_looked_up_once(monkeypatch
         return endless(x)
 
     looked_up = []
-    monkeypatch.setattr(calling, "Path", lambda name: looked_up.append(name) or Path(name))
-    calling._is_library.cache_clear()
+    monkeypatch.setattr(blaming, "Path", lambda name: looked_up.append(name) or Path(name))
+    blaming.is_library.cache_clear()
     error = call(endless, Case("", {"x": 1})).error
     assert (error.type, error.function, error.line) == (
         "RecursionError",

@@ -187,9 +187,8 @@ def test_ready_asks_for_the_unfinished_function(capsys):
 
 
 def test_every_hint_call_unfolds_one_more():
-    shown = [len(hint("score_function").hints) for _ in range(4)]
+    shown = [repr(hint("optimal_baseline")).count("Hint ") for _ in range(4)]
     assert shown == [1, 2, 3, 3]
-    assert hint("score_function")._repr_html_().count("<details") == 3
 
 
 def test_unknown_name_suggests_the_nearest():
@@ -235,7 +234,7 @@ def test_progress_keeps_the_best_and_survives_corruption(home):
     check(reinforce_loss)
     examine(loss(lambda lp, r, m: lp.sum()))
     entry = record.load("reinforce_loss")
-    assert entry == {"score": 1.0, "passed": True, "attempts": 2}
+    assert entry == {"score": 1.0, "passed": True, "once": [], "attempts": 2}
     assert "1 of" in repr(progress()) and "reinforce_loss" in progress()._repr_html_()
     (home / "progress" / "reinforce_loss.json").write_text('{"score": "x')
     assert not record.load("reinforce_loss")["passed"]

@@ -1,147 +1,66 @@
-"""A check demands nothing that is not said: each demand has its sentence.
+"""A check demands nothing that the docstring does not say, and an exercise's files are complete."""
 
-What holds for all exercises stands once, in lesson 01 under “What all exercises agree on”; what is
-special stands in the function's own description or in the text of its lesson.
-"""
-
-import inspect
 import re
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
+import torch
 
-from rlcourse import exercises
-from rlcourse.checks.calling import call_all
-
-LESSONS = Path(__file__).parents[2] / "course" / "lessons"
-EXERCISES = [exercise for exercise in exercises.all() if not exercise.suspects]
-CONTRACT, DESCRIPTION, LESSON = "the contract", "the description", "the lesson"
-
-# Labels of cases that ask for care, and the sentence that says what is asked.
-GENERAL = {
-    r"^an empty row|^every row empty": (
-        CONTRACT,
-        "it counts as a row of 0, and a mean over nothing is 0, with a gradient of 0 and not NaN",
-    ),
-    r"^a float mask|^a mask of integers": (CONTRACT, "may be bool, integer or float"),
-    r"^float32|, float32": (CONTRACT, "the dtype of the floating-point tensors that came in"),
-    r"±\d{2,}|e⁻¹|far from 0|huge|^tiny weights|1000 times": (
-        CONTRACT,
-        "that number is what comes out, and not NaN or infinity",
-    ),
-    r" with a graph$": (CONTRACT, "Gradient flows through `logprobs`"),
-}
-# The same for one exercise. A label that none of these and none above fits is the idea itself.
-SPECIAL = {
-    "sample_tokens": {
-        "a tiny top_p": (DESCRIPTION, "the one that crosses the threshold included"),
-    },
-    "leave_one_out_advantages": {"of one": (DESCRIPTION, "A group of one has no others")},
-    "group_normalized_advantages": {
-        "groups of one": (DESCRIPTION, "So is that of a group of one"),
-        "equal rewards": (DESCRIPTION, "A group of equal rewards has nothing to teach"),
-    },
-    "sign_advantages": {"0.01, float32": (DESCRIPTION, "never the sign of a rounding error")},
-    "optimal_baseline": {"no sample pulls": (DESCRIPTION, "0 if all norms are 0")},
-    "effective_sample_size": {"no weight at all": (DESCRIPTION, "0 when all are 0")},
-    "kl_divergence": {
-        "p never takes|neither takes": (DESCRIPTION, "Where p is 0 the term is 0"),
-        "q never takes": (DESCRIPTION, "where only q is 0 the term is infinite"),
-    },
-    "whiten": {"float32": (DESCRIPTION, "nor values far from 0 may blow up rounding")},
-    "ppo_clip_loss": {"advantages of 0": (DESCRIPTION, "never where the advantage is 0")},
-    "backtracking_line_search": {
-        "NaN": (DESCRIPTION, "NaN is not safe"),
-        "nothing to gain": (DESCRIPTION, "exactly as they were, when none was safe"),
-    },
-    "last_token_index": {"an empty row|every row empty": (DESCRIPTION, "0 for an empty row")},
-    "reward_accuracy": {"all equal": (DESCRIPTION, "A tie is not the right order")},
-    "pass_at_k_curve": {"no problems": (DESCRIPTION, "Without problems it is empty")},
-    "rollout_env": {"cut off by": (DESCRIPTION, "also after the last turn that is allowed")},
-    "reverse_kl_advantages": {
-        "environment between": (DESCRIPTION, "is a step of γ like any other"),
-    },
-    "majority_vote": {
-        "nobody answers|no answers": (DESCRIPTION, "None means no votes"),
-        "tie": (DESCRIPTION, "Of equally common answers the first given wins"),
-    },
-    "extract_answer": {
-        "no mark|nothing after|words": (DESCRIPTION, "None without a mark"),
-        "two marks": (DESCRIPTION, "The number after the last ``####``"),
-    },
-    "extract_tagged_answer": {
-        "two answers|cut off": (DESCRIPTION, "the last complete"),
-        "a word": (DESCRIPTION, "does not begin with a number"),
-    },
-}
+from rlcourse import algorithms, exercises
+from rlcourse.checks.calling import call
+from rlcourse.checks.case import Case, tensors_in
+from rlcourse.checks.exam import judge
+from rlcourse.courses import current
+from rlcourse.courses.demands import CONTRACT, SAYS_WHAT_IS_CONSTANT, _plain, lacking
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
-def _contract() -> str:
-    text = (LESSONS / "01_policies.md").read_text(encoding="utf-8")
+def contract() -> str:
+    text = current().lesson("policies").text.read_text(encoding="utf-8")
     return _plain(text.split("### What all exercises agree on")[1].split("\n## ")[0])
 
 
-def _said(where: str, exercise) -> str:
-    if where == CONTRACT:
-        return _contract()
-    if where == DESCRIPTION:
-        return _plain(inspect.getdoc(exercise.reference))
-    return _plain((LESSONS / f"{exercise.lesson}.md").read_text(encoding="utf-8"))
+def unsaid_edge(draw):
+    yield from exercises.get("leave_one_out_advantages").cases(draw)
+    arguments = {"rewards": torch.tensor([1.0, 0.0]), "group_size": 2}
+    yield Case("nobody's", arguments, edge=True)
 
 
-def _cases(exercise):
-    return [*exercise.draw_cases(seed=0), *exercise.draw_cases(seed=0, hidden=True)]
-
-
-def _demands(exercise, case):
-    """(where, sentence) for each demand that the case's label makes."""
-    special = SPECIAL.get(exercise.name, {})
-    return [
-        said for pattern, said in {**special, **GENERAL}.items() if re.search(pattern, case.label)
-    ]
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-def test_every_case_at_the_edge_has_its_demand(exercise):
-    for case in _cases(exercise):
-        if case.edge and not case.raises:
-            assert _demands(exercise, case), f"nothing says what “{case.label}” asks for"
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-def test_the_sentence_of_every_demand_stands_where_it_should(exercise):
-    for case in _cases(exercise):
-        for where, sentence in _demands(exercise, case):
-            assert sentence in _said(where, exercise), f"{where} does not say: {sentence}"
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
-def test_an_error_that_is_asked_for_is_announced_by_its_type(exercise):
-    due = tuple(case for case in _cases(exercise) if case.raises)
-    for outcome in call_all(exercise.reference, due, repeat=False):
-        assert f"Raises {outcome.error.type}" in _said(DESCRIPTION, exercise)
+@pytest.mark.parametrize("name", exercises.names())
+def test_an_exercise_lacks_nothing(name):
+    assert list(lacking(current(), exercises.get(name))) == []
 
 
 @pytest.mark.parametrize(
-    "exercise", [e for e in EXERCISES if e.constants], ids=lambda exercise: exercise.name
+    ("changes", "sentence"),
+    [
+        ({"mistakes": ()}, "it has 0 mistakes"),
+        ({"alternatives": ()}, "it has 0 right answers"),
+        ({"difficulty": 6}, "from 1 to 5"),
+        ({"section": "Nowhere"}, "is not a heading of"),
+        ({"demands": (("of one", "It never says this"),)}, "does not say “It never says this”"),
+        ({"demands": (("a case of nobody's", "A group"),)}, "matches no case"),
+        ({"cases": lambda draw: unsaid_edge(draw)}, "nothing says what “nobody's” asks for"),
+    ],
 )
-def test_what_counts_as_constant_is_said_in_the_description_too(exercise):
-    said = _said(DESCRIPTION, exercise)
-    assert re.search(r"constant|[Gg]radient|Differentiable in", said)
+def test_what_is_lacking_is_said_with_its_file(changes, sentence):
+    exercise = replace(exercises.get("leave_one_out_advantages"), **changes)
+    found = list(lacking(current(), exercise))
+    assert any(sentence in said for said in found), found
+    assert all("leave_one_out_advantages." in said.partition(": ")[0] for said in found)
 
 
-def test_every_entry_of_the_table_is_about_a_case_that_exists():
-    """An entry that no label fits would be a demand that nobody makes."""
-    labels = {e.name: [case.label for case in _cases(e)] for e in EXERCISES}
-    for name, demands in SPECIAL.items():
-        for pattern in demands:
-            assert any(re.search(pattern, label) for label in labels[name]), (name, pattern)
-    for pattern in GENERAL:
-        assert any(re.search(pattern, label) for found in labels.values() for label in found)
+def test_a_label_or_a_name_that_stands_twice_is_said():
+    exercise = exercises.get("masked_mean")
+    first, *others = exercise.mistakes
+    twice = replace(exercise, mistakes=(first, first, *others))
+    assert any("appears twice" in said for said in lacking(current(), twice))
+    twice = replace(exercise, cases=lambda draw: 2 * list(exercise.cases(draw)))
+    assert any("two cases have the label" in said for said in lacking(current(), twice))
+
+
+@pytest.mark.parametrize("sentence", CONTRACT.values())
+def test_the_sentence_of_every_general_demand_stands_in_the_contract(sentence):
+    assert sentence in contract()
 
 
 @pytest.mark.parametrize(
@@ -155,4 +74,88 @@ def test_every_entry_of_the_table_is_about_a_case_that_exists():
 )
 def test_what_is_watched_in_every_call_is_in_the_contract(sentence):
     """Answers that vary, arguments that change, draws from torch's generator, padding."""
-    assert sentence in _contract()
+    assert sentence in contract()
+
+
+def edges(kind):
+    """(exercise, case) of every case at the edge whose label begins so, but those that raise."""
+    return [
+        pytest.param(exercise, case, id=f"{exercise.name}: {case.label}")
+        for exercise in exercises.all()
+        for case in (*exercise.draw_cases(0), *exercise.draw_cases(0, hidden=True))
+        if case.label.startswith(kind) and case.edge and not case.raises
+    ]
+
+
+@pytest.mark.parametrize(("exercise", "case"), edges(("a float mask", "a mask of integers")))
+def test_a_mask_means_the_same_whatever_its_dtype(exercise, case):
+    """“may be bool, integer or float”"""
+    as_bool = replace(case, arguments=case.arguments | {"mask": case.arguments["mask"].bool()})
+    one, other = (call(exercise.reference, c) for c in (case, as_bool))
+    assert not judge(exercise, case, one, other)
+
+
+@pytest.mark.parametrize(("exercise", "case"), edges("float32"))
+def test_a_result_has_the_dtype_that_came_in(exercise, case):
+    """“the dtype of the floating-point tensors that came in”"""
+    for result in tensors_in(call(exercise.reference, case).value):
+        assert result.dtype == torch.float32 or not result.is_floating_point()
+
+
+@pytest.mark.parametrize(("exercise", "case"), edges("every row empty"))
+def test_a_mean_over_nothing_is_0_and_so_is_its_gradient(exercise, case):
+    """“a mean over nothing is 0, with a gradient of 0 and not NaN”"""
+    outcome = call(exercise.reference, case)
+    tensors = [*tensors_in(outcome.value), *tensors_in(outcome.gradients)]
+    assert tensors and not any(tensor.any() for tensor in tensors)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "case"),
+    [
+        pytest.param(exercise, case, id=exercise.name)
+        for exercise in exercises.all()
+        for case in exercise.draw_cases(0)
+        if case.constants
+    ],
+)
+def test_a_constant_gets_no_gradient_and_the_docstring_says_so(exercise, case):
+    gradients = call(exercise.reference, case).gradients
+    assert all(gradients[name] is None or not gradients[name].any() for name in case.constants)
+    description = _plain(exercise.reference.__doc__)
+    assert re.search(SAYS_WHAT_IS_CONSTANT, description)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "sentence"),
+    [
+        ("extract_tagged_answer", "inside the tags", "Where a ``####`` stands in it"),
+        ("cispo_loss", "with a graph", "Gradient flows through `logprobs` alone"),
+        ("decoupled_loss", "every row empty", "over all real tokens, 0 where there are none"),
+        ("ppo_clip_loss", "every row empty", "of the batch, 0 where there are none"),
+        ("backtracking_line_search", "just max_kl", "stays ≤ `max_kl`"),
+        ("changed_share", "iterators", "in iterators, which are good for one pass only"),
+        ("extract_answer", "a minus before zero", '"-0" → "0"'),
+    ],
+)
+def test_what_was_asked_for_unsaid_stands_in_the_docstring(name, label, sentence):
+    exercise = exercises.get(name)
+    assert sentence in _plain(exercise.reference.__doc__)
+    assert any(label in case.label for case in exercise.draw_cases(0))
+
+
+def test_a_docstring_that_speaks_of_constants_without_naming_the_arguments_is_not_enough():
+    exercise = exercises.get("cispo_loss")
+
+    def cispo_loss(logprobs, old_logprobs, advantages, mask, cap=5.0):
+        """The ratio is a constant here. No token loses its gradient."""
+        return exercise.reference(logprobs, old_logprobs, advantages, mask, cap)
+
+    found = list(lacking(current(), replace(exercise, reference=cispo_loss)))
+    assert any("must get no gradient" in said for said in found), found
+
+
+def test_a_function_that_its_package_does_not_list_is_said(monkeypatch):
+    exercise = exercises.get("grpo_loss")
+    monkeypatch.setattr(algorithms, "__all__", [n for n in algorithms.__all__ if n != "grpo_loss"])
+    assert any("import grpo_loss here" in said for said in lacking(current(), exercise))

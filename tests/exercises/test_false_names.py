@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from rlcourse import algorithms, check, exercises
-from rlcourse.checks.calling import Case, call_all, describe
+from rlcourse.checks.calling import call_all, describe
+from rlcourse.checks.case import Case
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.patterns import Pair, explain
 from rlcourse.tasks import rewards

@@ -6,8 +6,16 @@ from rlcourse.checks.proof import prove
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
+LONG = ("ppo_clip_loss", "sample_tokens")  # many mistakes, or calls that draw samples
 
-@pytest.mark.parametrize("name", [exercise.name for exercise in every()])
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(exercise.name, marks=[pytest.mark.slow] if exercise.name in LONG else [])
+        for exercise in every()
+    ],
+)
 def test_every_mistake_is_named_every_alternative_passes_and_the_stub_fails(name, seeds):
     wrong = [row for row in prove([get(name)], seeds) if not row.ok]
     assert not wrong, wrong[0]

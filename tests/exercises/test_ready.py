@@ -1,4 +1,4 @@
-"""``ready`` in a notebook: a cell whose makings are missing says so, and the notebook goes on."""
+"""``ready`` in a notebook: a cell that lacks earlier results says so, and the rest runs."""
 
 import subprocess
 import sys
@@ -41,3 +41,33 @@ def test_after_a_training_that_was_stopped_the_next_cells_say_what_to_run(said):
     assert "RAISED" not in rest
     assert "There is no `trained` yet" in rest.partition("made")[0]
     assert "mean range(0, 3) [0, 1]" in rest
+
+
+UNWRITTEN = "def mean_reward(rewards):\n    raise NotImplementedError"
+BORROWS = "from rlcourse import borrow; borrow(mean_reward)"
+SHOWS = "if ready(mean_reward):\n    print('mean', mean_reward(tensor([1.0, 0.0])).item())"
+
+
+def test_a_function_that_is_not_written_can_be_borrowed_until_it_is(said):
+    asked = "from rlcourse import check, progress\nprint(check(mean_reward))\nprogress()"
+    first, borrowing, shown, judged, back, again = steps(
+        said(UNWRITTEN, SHOWS, BORROWS, SHOWS, asked, UNWRITTEN, SHOWS)
+    )[1:]
+    assert "Finish mean_reward first" in first and f"`{BORROWS}`" in first
+    assert "without points" in borrowing
+    assert "mean 0.5" in shown
+    assert "the library's own" in judged
+    assert "Borrowed in this notebook, without points: `mean_reward`" in judged
+    assert back == ""
+    assert "Finish mean_reward first" in again
+
+
+def test_what_has_no_version_to_borrow_is_named(said):
+    said = "\n".join(said("from rlcourse import borrow; borrow()", "borrow('men_reward')"))
+    assert "borrow takes the functions to borrow" in said
+    assert "mean_reward" in said.partition("men_reward")[2]  # what was probably meant
+
+
+def steps(lines: list[str]) -> list[str]:
+    """What each cell said."""
+    return [part.strip() for part in "\n".join(lines).split("WENT ON")[:-1]]

@@ -1,5 +1,7 @@
 """Exercises in which the student is the grader: what a test is tried on, and what it earns."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,8 +10,11 @@ from rlcourse.algorithms import dpo_loss, ppo_clip_loss
 from rlcourse.checks import stand_in, testing
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam
-from rlcourse.exercises.dpo import test_dpo_loss as dpo_tests
+from rlcourse.courses import shipped
+from rlcourse.courses.demands import lacking
+from rlcourse.courses.modules import load_module
 
+dpo_tests = load_module(shipped().lesson("09").directory / "test_dpo_loss.py")
 TESTS = [exercise for exercise in exercises.all() if exercise.suspects]
 
 
@@ -90,7 +95,7 @@ def test_what_is_returned_does_not_count_and_another_parameter_name_is_said():
     def test_other(implementation):
         assert implementation
 
-    assert "it rejects with `assert`" in check(test_dpo_loss, seed=0).message
+    assert "reject with `assert`" in check(test_dpo_loss, seed=0).message
     message = check(test_other, "test_dpo_loss", seed=0).message
     assert "takes one argument, `dpo_loss`, and is called by that name" in message
 
@@ -153,7 +158,7 @@ def test_a_stand_in_fails_as_the_function_does():
 
 def test_nothing_of_the_implementation_is_within_reach_of_the_test():
     """No code, no name, no object that two calls have in common, no order of the numbers."""
-    exercise = dpo_tests.EXERCISE
+    exercise = exercises.get("test_dpo_loss")
     for case in Exam(exercise, 0).cases:
         spec = case.question().arguments["dpo_loss"]
         assert spec.options.keys() == {"number", "name", "parameters"}
@@ -215,9 +220,9 @@ def test_the_table_of_lesson_05_says_what_the_implementations_compute():
 
 def test_at_the_start_four_of_twelve_wrong_dpo_losses_are_found():
     found = set()
-    for name in dpo_tests.SUSPECTS.wrong[0]:
+    for name in dpo_tests.suspects.wrong[0]:
         try:
-            dpo_tests.only_the_start(dpo_tests.SUSPECTS.mistake(name).implementation)
+            dpo_tests.only_the_start(dpo_tests.suspects.mistake(name).implementation)
         except Exception:
             found.add(name)
     assert found == {
@@ -226,3 +231,38 @@ def test_at_the_start_four_of_twelve_wrong_dpo_losses_are_found():
         "a sum over the pairs",
         "β outside the sigmoid",
     }
+
+
+@pytest.mark.parametrize("exercise", TESTS, ids=lambda e: e.name)
+def test_whatever_is_called_right_keeps_its_graph(exercise):
+    assert list(exercise.suspects.losing_the_graph(seed=1)) == []
+
+
+def test_a_right_one_that_is_a_constant_where_all_tokens_are_stopped_fails_the_proof():
+    def without_a_graph(logprobs, old_logprobs, advantages, mask, clip=0.2):
+        loss, stopped = ppo_clip_loss(logprobs, old_logprobs, advantages, mask, clip)
+        return (loss.detach() if stopped == 1 else loss), stopped
+
+    exercise = exercises.get("test_ppo_clip_loss")
+    right = ({"a loop": without_a_graph}, {})
+    suspects = replace(exercise.suspects, right=right)
+    (said,) = suspects.losing_the_graph(seed=0)
+    assert "“a loop”, called right, loses its graph on the case “worked: ratio 1.5" in said
+    broken = replace(exercise, suspects=suspects)
+    assert any("loses its graph" in said for said in lacking(shipped(), broken))
+
+
+def test_a_refusal_shows_the_text_of_the_exception_but_not_that_of_a_hidden_one():
+    def test_dpo_loss(dpo_loss):
+        zero = torch.zeros(1)
+        loss, _, _ = dpo_loss(zero, zero, zero, zero)
+        raise LookupError(f"the loss is {loss:.1f}")
+
+    def asserts(dpo_loss):
+        assert False, "nothing is right"  # noqa: B011
+
+    exercise = exercises.get("test_dpo_loss")
+    said = examined(exercise, test_dpo_loss).message
+    assert ", with LookupError: the loss is 0.7." in said
+    assert ", which says “nothing is right" in examined(exercise, asserts).message
+    assert "with LookupError." in examined(exercise, test_dpo_loss, hidden=True).message

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from shared import as_written
 
 from rlcourse import algorithms as A
 from rlcourse import check
@@ -32,7 +33,7 @@ def crossed_loss(
     chosen_logprobs, rejected_logprobs, ref_chosen_logprobs, ref_rejected_logprobs,
     beta=0.1, label_smoothing=0.0,
 ):  # fmt: skip
-    return A.dpo_loss(
+    return as_written(A.dpo_loss)(
         chosen_logprobs, rejected_logprobs, ref_rejected_logprobs, ref_chosen_logprobs,
         beta, label_smoothing,
     )  # fmt: skip
@@ -41,7 +42,7 @@ def crossed_loss(
 @pytest.mark.parametrize(
     "function, exercise, words",
     [
-        (shifted_policy, "optimal_policy", "at an answer that πref never gives"),
+        (shifted_policy, "optimal_policy", "one that πref never gives"),
         (crossed_loss, "dpo_loss", "each completion against the other one's reference"),
     ],
 )
@@ -56,7 +57,7 @@ def test_pairs_are_reported_in_words(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
 
     def worse_first(rewards, group_size):
-        return A.preference_pairs(rewards, group_size).flip(1)
+        return as_written(A.preference_pairs)(rewards, group_size).flip(1)
 
     message = check(worse_first, "preference_pairs", seed=0).message
     assert "'group 0: reward 1 over 0'" in message and "'group 0: reward 0 over 1'" in message
@@ -110,17 +111,11 @@ def test_groups_of_the_text():
     assert len(A.preference_pairs(two_groups, 4)) == 2
 
 
-@pytest.fixture(scope="module")
-def start():
-    """The policy after its warm start."""
-    return train(load_recipe("sft", seed=3, eval_problems=0), progress=False).policy
-
-
 @pytest.mark.slow
-def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios(start):
+def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios(warm_start):
     recipe = load_recipe("dpo", seed=3, eval_problems=100, eval_samples=1)
     hasty = recipe.but(lr=2e-4, schedule="constant", beta=0.1, steps=60)
-    calm, wild = (train(r, policy=start, progress=False) for r in (recipe, hasty))
+    calm, wild = (train(r, policy=warm_start, progress=False) for r in (recipe, hasty))
     assert calm.metrics[0]["loss"] == pytest.approx(math.log(2), abs=1e-4)
     assert calm.after.accuracy.value > calm.before.accuracy.value + 0.2
     last, wild_last = calm.metrics[-1], wild.metrics[-1]
@@ -130,12 +125,14 @@ def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios(start):
 
 
 @pytest.mark.slow
-def test_a_lower_rate_or_an_earlier_stop_mends_the_hasty_run_and_a_shorter_leash_does_not(start):
+def test_a_lower_rate_or_an_earlier_stop_mends_the_hasty_run_and_a_shorter_leash_does_not(
+    warm_start,
+):
     small = {"questions": 200, "prompts_per_step": 16, "steps": 40, "eval_samples": 1}
     good = load_recipe("dpo", seed=3, eval_problems=100, **small)
     hasty = good.but(lr=2e-4, schedule="constant", beta=0.1, eval_every=20)
     wild, slow, falling, leashed = (
-        train(hasty.but(**back), policy=start, progress=False)
+        train(hasty.but(**back), policy=warm_start, progress=False)
         for back in ({}, {"lr": good.lr}, {"schedule": good.schedule}, {"beta": good.beta})
     )
     early, late = (m["eval/accuracy"] for m in wild.metrics if "eval/accuracy" in m)

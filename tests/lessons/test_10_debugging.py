@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
-from rlcourse.exercises.debugging.diagnose import HIDDEN
+from rlcourse.courses import shipped
 from rlcourse.tasks.recorded import SHOWN, recorded_runs
-from rlcourse.training.faults import FAULTS
+from rlcourse.training.faults.catalog import FAULTS
 
+HIDDEN = shipped().lesson("10").directory / "hidden_runs.json"
 FILES = {"shown": SHOWN, "hidden": HIDDEN}
 ALL = [pair for path in FILES.values() for pair in recorded_runs(path)]
 ALIKE = ("masked_eos", "padding_counted", "wrong_grouping", "dropout", "kl_sign")

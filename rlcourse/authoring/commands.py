@@ -1,0 +1,119 @@
+"""``rlcourse check``, ``prove``, ``build`` and ``publish-as``."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlcourse.errors import UserError
+from rlcourse.installed import needing
+
+
+class TooFewPoints(UserError):
+    """A notebook was checked, and has fewer points than were asked for."""
+
+    exit_code = 3  # 1: it could not be checked
+
+
+def check(
+    notebook: Annotated[Path, typer.Argument(help="The notebook to check.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=100, metavar="PERCENT", help="Exit with 3 if fewer of the points are earned."
+        ),
+    ] = None,
+) -> None:
+    """Run a notebook's checks; print a table and the score."""
+    from rlcourse.authoring import check_notebook
+
+    report = check_notebook(notebook, progress=not as_json)
+    print(json.dumps(report.as_json(), indent=2) if as_json else report)
+    if fail_under is not None and report.percent < fail_under:
+        raise TooFewPoints(
+            f"{report.earned:g} of {report.points:g} points are {report.percent:.1f} %, and "
+            f"--fail-under asks for {fail_under:g} %"
+        )
+
+
+def prove(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[EXERCISE]...", help="By default all.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Drawings of the cases.")] = 5,
+    mutants: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Check this many random changes of the right answers instead; try 200."
+        ),
+    ] = None,
+    pairs: Annotated[
+        bool,
+        typer.Option(
+            "--pairs", help="Make two and three mistakes at once, instead or after the mutants."
+        ),
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many of the pairs for each draw; by default all."),
+    ] = None,
+    equivalent: Annotated[
+        bool, typer.Option("--equivalent", help="Also list the mutants that no case tells apart.")
+    ] = False,
+) -> None:
+    """Prove the checks: every right answer passes, every known mistake is named as itself.
+
+    It also says what is missing in an exercise's files, and which notebooks must be built again.
+    """
+    from rlcourse import exercises
+    from rlcourse.checks import mutation_testing, proof, proof_of_several
+    from rlcourse.courses import current
+    from rlcourse.courses.demands import lacking
+
+    chosen = [exercises.get(name) for name in names] if names else exercises.all()
+    holds = True
+    if mutants:
+        holds = mutation_testing.report(chosen, mutants, equivalent, range(seeds))
+    if pairs:
+        holds = proof_of_several.report(chosen, range(seeds), sample) and holds
+    if not (mutants or pairs):
+        holds = proof.report(chosen, range(seeds), partial(lacking, current(), seeds=range(seeds)))
+        with needing("grade", "comparing notebooks with their lessons"):
+            from rlcourse.authoring.drift import drifted
+
+            for sentence in drifted({exercise.lesson for exercise in chosen}):
+                print(sentence)
+                holds = False
+    raise typer.Exit(0 if holds else 1)
+
+
+def build(
+    lessons: Annotated[list[str] | None, typer.Argument(help="Lessons [default: all].")] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Run the solutions, too.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether anything is stale.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite answers in notebooks/.")
+    ] = False,
+) -> None:
+    """Build notebooks/ and solutions/ from course/lessons/ and the library."""
+    with needing("grade", "building lessons"):
+        from rlcourse.authoring import build
+
+        for built in build(lessons or None, execute=execute, check=check, force=force):
+            print(built)
+
+
+def publish_as(
+    address: Annotated[str, typer.Argument(help="https://github.com/OWNER/NAME")],
+) -> None:
+    """Fill in the address of the repository, and rebuild the notebooks and files that hold it."""
+    with needing("grade", "building lessons"):
+        from rlcourse.authoring.publishing import publish_as
+
+        for built in publish_as(address):
+            print(built)

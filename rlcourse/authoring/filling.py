@@ -1,0 +1,164 @@
+"""Counts, tables and names of lessons that prose mentions: filled in, so that none can go stale.
+
+In a lesson's text a place is ``{{ points }}``; in a README it is the text between two comments,
+``<!-- points -->15 points<!-- /points -->``, which ``rlcourse build`` rewrites. Places are
+
+    points              15 points, of the lesson's exercises
+    functions           five functions and one test; Functions begins a sentence
+    questions           one question for 2 points
+    question_points     2 points
+    lessons             a table of the course's other lessons, with links
+    lesson_count, exercise_count, mistake_count, alternative_count      of the whole course
+    links               in a README: where the course can be read, and opened without installing it
+
+A colon and names of exercises restrict a place to these: ``{{ points: gae whiten }}``.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import jupytext
+
+from rlcourse import published
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.result import counted
+from rlcourse.courses import Course, LessonFolder
+from rlcourse.errors import UserError
+
+PLACE = re.compile(r"\{\{ (?P<name>\w+)(?:: (?P<only>[\w ]+?))? \}\}")
+REGION = re.compile(r"(<!-- (?P<name>\w+) -->)(?P<text>.*?)(<!-- /(?P=name) -->)", re.DOTALL)
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+class Unfilled(UserError):
+    """A place that nothing fills."""
+
+
+def in_words(number: int, thing: str) -> str:
+    """ "five functions", "one test"."""
+    words = WORDS[number] if number < len(WORDS) else str(number)
+    return f"{words} {thing}{'' if number == 1 else 's'}"
+
+
+class LessonFacts:
+    """What can be filled in about a lesson: by name, a function of the exercises that are meant."""
+
+    def __init__(self, exercises: Sequence[Exercise], question_points: Sequence[float]):
+        self.exercises, self.question_points = exercises, question_points
+        self.known: dict[str, Callable[[Sequence[Exercise]], str]] = {
+            "points": lambda chosen: counted(_sum(e.points for e in chosen), "point"),
+            "functions": self._functions,
+            "Functions": lambda chosen: _capitalized(self._functions(chosen)),
+            "questions": lambda chosen: self._questions(),
+            "question_points": lambda chosen: counted(_sum(self.question_points), "point"),
+        }
+
+    def _functions(self, chosen: Sequence[Exercise]) -> str:
+        tests = sum(exercise.suspects is not None for exercise in chosen)
+        parts = [(len(chosen) - tests, "function"), (tests, "test")]
+        return " and ".join(in_words(n, thing) for n, thing in parts if n) or "no functions"
+
+    def _questions(self) -> str:
+        total = counted(_sum(self.question_points), "point")
+        return f"{in_words(len(self.question_points), 'question')} for {total}"
+
+    def fill(self, text: str, others: dict[str, Callable[[], str]]) -> str:
+        """The text with its places filled in; `others` are those that are not about the lesson.
+
+        Raises:
+            Unfilled: there is no such place, or no such exercise; the message names it.
+        """
+
+        def filled(place: re.Match) -> str:
+            name, only = place["name"], (place["only"] or "").split()
+            if name in others and not only:
+                return others[name]()
+            if name not in self.known:
+                known = ", ".join(sorted({*self.known, *others}))
+                raise Unfilled(f"nothing fills {place[0]}: use one of {known}.")
+            chosen = [e for e in self.exercises if e.name in only] if only else self.exercises
+            if missing := set(only) - {e.name for e in chosen}:
+                raise Unfilled(f"{place[0]}: no exercise {', '.join(sorted(missing))} here.")
+            return self.known[name](chosen)
+
+        return PLACE.sub(filled, text)
+
+
+def course_facts(course: Course, exercises: Iterable[Exercise]) -> dict[str, Callable[[], str]]:
+    """What can be filled in about the whole course, in a lesson's text."""
+    known = list(exercises)
+    return {
+        "lessons": lambda: lesson_table(course),
+        "lesson_count": lambda: str(len(course.lessons)),
+        "exercise_count": lambda: str(len(known)),
+        "mistake_count": lambda: str(sum(len(e.mistakes) for e in known)),
+        "alternative_count": lambda: str(sum(len(e.alternatives) for e in known)),
+    }
+
+
+def lesson_table(course: Course) -> str:
+    """All lessons but the first, with links from a notebook to its neighbors."""
+    rows = ["| | lesson | what you will have written |", "|---|---|---|"]
+    for lesson in course.lessons[1:]:
+        about = about_lesson(lesson)
+        link = f"[{about['name']}](../{lesson.name}/{lesson.name}.ipynb)"
+        rows.append(f"| {lesson.number} | {link} | {about['write']} |")
+    return "\n".join(rows)
+
+
+def readme_table(course: Course) -> str:
+    """All lessons, as a README lists them."""
+    rows = ["| | lesson | you write | and see |", "|---|---|---|---|"]
+    for lesson in course.lessons:
+        about = about_lesson(lesson)
+        rows.append(f"| {lesson.number} | {about['name']} | {about['write']} | {about['see']} |")
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def links(course: Course) -> str:
+    """What there is to look at before anything is installed: only what is there today."""
+    first, site = course.lessons[0].name, published.site()
+    if not site:
+        return (
+            "Read a lesson, solved and executed, in [solutions/](solutions/), or all of them as "
+            "web pages,\nwith the report of a run: "
+            "`make site`, then open `build/site/html/index.html`."
+        )
+    opened = published.launch_links(first)["Colab"]
+    return (
+        f"[Read it online]({site}) · [Open it in Colab]({opened}) · [See a report]({site}run.html)"
+    )
+
+
+def about_lesson(lesson: LessonFolder) -> dict[str, str]:
+    """What a lesson's header says under ``about``: its short name, what you write and see."""
+    about = jupytext.read(lesson.text).metadata.get("about", {})
+    for key in ("name", "write", "see"):
+        if not about.get(key):
+            raise UserError(
+                f"{lesson.text}:1: the header lacks about: {key}, for lists of lessons."
+            )
+    return about
+
+
+def filled_pages(course: Course, exercises: Iterable[Exercise]) -> dict[Path, str]:
+    """The texts that ``pages`` in course.toml names, with their regions filled in."""
+    facts = course_facts(course, exercises)
+    facts |= {"lessons": lambda: readme_table(course), "links": lambda: links(course)}
+    found = {}
+    for path in course.pages:
+        text = path.read_text("utf-8")
+        for region in REGION.finditer(text):
+            if region["name"] not in facts:
+                raise UserError(f"{path}: nothing fills <!-- {region['name']} -->.")
+        found[path] = REGION.sub(lambda r: r[1] + facts[r["name"]]() + r[4], text)
+    return found
+
+
+def _sum(numbers: Iterable[float]) -> float:
+    return sum(map(float, numbers))
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,323 @@
+"""What ``course.toml`` says, and the folders of its lessons. Nothing here imports torch.
+
+    title = "Reinforcement learning at our university"
+    lessons = ["rlcourse:00_start_here", "rlcourse:02_policy_gradient", "03_our_own"]
+
+    [points]                       # of exercises and of questions
+    reinforce_loss = 5
+    [minutes]
+    reinforce_loss = 20
+    [due]
+    02_policy_gradient = 2027-02-01T23:59:00+01:00
+
+``rlcourse:`` takes a lesson from the course of that name; the others are in ``lessons/`` next to
+the file. ``notebooks`` and ``solutions`` may name other folders than those there, and ``pages``
+texts in which ``rlcourse build`` fills in what it counts.
+"""
+
+import datetime
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache, cached_property
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from rlcourse.errors import UserError
+
+FILE = "course.toml"
+LESSON_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*")
+EXERCISE_CELL = re.compile(r'^```python .*?exercise="([^"]*)"', re.MULTILINE)
+QUESTION = re.compile(r'question="([^"]*)"')
+KEYS = (
+    *("name", "title", "lessons", "notebooks", "solutions", "pages"),
+    *("points", "minutes", "due", "renamed", "sample"),
+)
+
+
+@dataclass(frozen=True)
+class LessonFolder:
+    """A lesson's files. ``home`` is the directory of the course that it was written for."""
+
+    name: str  # "06_grpo"
+    directory: Path
+    home: Path
+
+    @property
+    def text(self) -> Path:
+        return self.directory / "lesson.md"
+
+    @property
+    def number(self) -> str:
+        return self.name.partition("_")[0]
+
+    @property
+    def topic(self) -> str:
+        return self.name.partition("_")[2]
+
+    @cached_property
+    def heading(self) -> str:
+        """The heading of its text, such as "06 · GRPO"; its name if the text begins with none."""
+        found = re.search(r"^# (.+)$", self.text.read_text("utf-8"), re.MULTILINE)
+        return found[1].strip() if found else self.name
+
+    @cached_property
+    def exercises(self) -> tuple[str, ...]:
+        """The names of its exercises, in the order of their cells."""
+        try:
+            return tuple(EXERCISE_CELL.findall(self.text.read_text("utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{self.text} cannot be read as UTF-8 text ({error}).") from error
+
+    def cell(self, exercise: str) -> str:
+        """Where the cell of an exercise is, as ``…/lesson.md:12``."""
+        for i, line in enumerate(self.text.read_text("utf-8").splitlines(), start=1):
+            if (found := EXERCISE_CELL.match(line)) and found[1] == exercise:
+                return f"{self.text}:{i}"
+        return str(self.text)
+
+
+@dataclass(frozen=True, eq=False)  # itself alone, so that it can be a key
+class Course:
+    """A course as its ``course.toml`` describes it."""
+
+    directory: Path  # where course.toml lies
+    name: str
+    title: str
+    lessons: tuple[LessonFolder, ...]  # in order
+    notebooks: Path
+    solutions: Path
+    points: Mapping[str, float] = field(default_factory=dict)  # where they differ
+    minutes: Mapping[str, int] = field(default_factory=dict)
+    due: Mapping[str, datetime.datetime] = field(default_factory=dict)  # by lesson
+    pages: tuple[Path, ...] = ()  # texts with counts and tables of the course
+    renamed: Mapping[str, str] = field(default_factory=dict)  # earlier names of exercises
+    sample: Mapping[str, str] = field(default_factory=dict)  # the bug that `rlcourse demo` shows
+
+    @property
+    def file(self) -> Path:
+        return self.directory / FILE
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is an instructor's own course, installed next to rlcourse."""
+        return (self.directory / "__init__.py").is_file()
+
+    @cached_property
+    def exercises(self) -> dict[str, LessonFolder]:
+        """Every exercise's lesson, by the exercise's name and in order."""
+        found: dict[str, LessonFolder] = {}
+        for lesson in self.lessons:
+            for name in lesson.exercises:
+                if name in found:
+                    raise UserError(
+                        f"{lesson.cell(name)}: exercise {name!r} is in lesson "
+                        f"{found[name].name} already; use each name only once in a course."
+                    )
+                found[name] = lesson
+        return found
+
+    def lesson(self, wanted: str) -> LessonFolder:
+        """The lesson of that number (1 and 01 alike), topic or name, or of the only name that
+        begins so; a ``UserError`` that lists them if there is none."""
+        names = [lesson.name for lesson in self.lessons]
+        if name := chosen(names, wanted):
+            return self.lessons[names.index(name)]
+        known = ", ".join(names) or "none yet"
+        raise UserError(f"there is no lesson {wanted!r}; the lessons are {known}")
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Names of lessons in this course's order; those that it does not have come last."""
+        own = [lesson.name for lesson in self.lessons]
+        return sorted(names, key=lambda name: (own.index(name) if name in own else len(own), name))
+
+    def before(self, lesson: str) -> LessonFolder | None:
+        """The lesson that precedes it, if any."""
+        names = [one.name for one in self.lessons]
+        return dict(zip(names[1:], self.lessons, strict=False)).get(lesson)
+
+    def after(self, lesson: str) -> LessonFolder | None:
+        """The lesson that follows, if any."""
+        names = [one.name for one in self.lessons]
+        return dict(zip(names, self.lessons[1:], strict=False)).get(lesson)
+
+    def notebook(self, lesson: str) -> Path:
+        """Where the students' notebook of a lesson is."""
+        return self.notebooks / lesson / f"{lesson}.ipynb"
+
+
+def chosen(names: Sequence[str], wanted: str) -> str | None:
+    """The one lesson that is wanted, if there is just one: by its number (1 and 01 are the same),
+    its topic, its whole name, or the beginning of one of these."""
+    if not wanted:
+        return None
+    number = wanted.zfill(2) if wanted.isdigit() else wanted
+    for name in names:
+        if wanted == name or number == name.partition("_")[0] or wanted == name.partition("_")[2]:
+            return name
+    begin = [n for n in names if n.startswith(wanted) or n.partition("_")[2].startswith(wanted)]
+    return begin[0] if len(begin) == 1 else None
+
+
+def read_course(directory: Path, named: Callable[[str], "Course"]) -> Course:
+    """The course in `directory`; `named` finds other courses, which lessons are taken from.
+
+    Raises:
+        UserError: ``course.toml`` is missing, cannot be read, or contains a mistake.
+    """
+    try:
+        written = (directory / FILE).stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return _read_course(directory, written, named)
+
+
+@cache
+def _read_course(directory: Path, written: int, named: Callable[[str], Course]) -> Course:
+    """Read again only if the file was written since."""
+    path = directory / FILE
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no {FILE} in {directory}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    for key in sorted(told.keys() - set(KEYS)):
+        close = get_close_matches(key, KEYS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"use {', '.join(KEYS)}."
+        raise UserError(f"{path}: unknown key {key!r}; {hint}")
+    name = _text(told, "name", directory.name, path)
+    if not re.fullmatch(r"[\w.-]+", name):  # of folders, and of the gradebook
+        raise UserError(f"{path}: name is letters, digits, _ . and -, not {name!r}.")
+    with _being_read(path):
+        lessons = tuple(_lesson_folder(directory, entry, named) for entry in _names(told, path))
+    _verify_once(lessons, path)
+    course = Course(
+        directory=directory,
+        name=name,
+        title=_text(told, "title", directory.name, path),
+        lessons=lessons,
+        notebooks=(directory / _text(told, "notebooks", "notebooks", path)).resolve(),
+        solutions=(directory / _text(told, "solutions", "solutions", path)).resolve(),
+        points=_numbers(told, "points", path),
+        minutes=_numbers(told, "minutes", path),
+        due=_dates(told, path),
+        pages=tuple(p for p in map(directory.joinpath, told.get("pages", [])) if p.is_file()),
+        renamed=_table(told, "renamed", path),
+        sample=_table(told, "sample", path),
+    )
+    _verify_overrides(course)
+    return course
+
+
+_open: list[Path] = []  # courses whose lessons are being looked up
+
+
+@contextmanager
+def _being_read(path: Path) -> Iterator[None]:
+    if path in _open:
+        raise UserError(
+            f"{path}: a lesson is taken from a course that takes lessons from this one; those "
+            "next to this file are listed without a course."
+        )
+    _open.append(path)
+    try:
+        yield
+    finally:
+        _open.pop()
+
+
+def _names(told: dict, path: Path) -> list[str]:
+    lessons = told.get("lessons")
+    if not lessons or not isinstance(lessons, list) or not all(isinstance(x, str) for x in lessons):
+        raise UserError(f'{path} needs a list of lessons, such as lessons = ["01_first"].')
+    return lessons
+
+
+def _lesson_folder(directory: Path, entry: str, named: Callable[[str], Course]) -> LessonFolder:
+    course, _, name = entry.rpartition(":")
+    if course:
+        try:
+            home = named(course)
+        except UserError as error:
+            raise UserError(f"{directory / FILE}: {error}") from error
+        for lesson in home.lessons:
+            if lesson.name == name:
+                return lesson
+        names = ", ".join(lesson.name for lesson in home.lessons)
+        raise UserError(f"{directory / FILE}: {course} has no lesson {name!r}; it has {names}")
+    if not LESSON_NAME.fullmatch(name):
+        raise UserError(
+            f"{directory / FILE}: name a lesson NN_topic, two digits and lower-case letters, as in "
+            f"01_first, and not {name!r}."
+        )
+    folder = directory / "lessons" / name
+    if not (folder / "lesson.md").is_file():
+        raise UserError(f"{directory / FILE}: lesson {name!r} has no {folder / 'lesson.md'}")
+    return LessonFolder(name, folder, directory)
+
+
+def _verify_once(lessons: tuple[LessonFolder, ...], path: Path) -> None:
+    for i, lesson in enumerate(lessons):
+        if any(lesson.name == earlier.name for earlier in lessons[:i]):
+            raise UserError(f"{path}: lesson {lesson.name!r} is listed twice.")
+
+
+def _text(told: dict, key: str, default: str, path: Path) -> str:
+    value = told.get(key, default)
+    if not isinstance(value, str) or not value:
+        raise UserError(f"{path}: {key} is a text between quotes, not {value!r}.")
+    return value
+
+
+def _table(told: dict, key: str, path: Path) -> dict[str, Any]:
+    value = told.get(key, {})
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {key} is a table, [{key}] and below it lines of name = value.")
+    return value
+
+
+def _numbers(told: dict, key: str, path: Path) -> dict[str, Any]:
+    table = _table(told, key, path)
+    for name, value in table.items():
+        if not is_amount(value):
+            raise UserError(f"{path}: {key} of {name} is a number of 0 or more, not {value!r}.")
+    return table
+
+
+def is_amount(value: object) -> bool:
+    """Whether that is a valid number of points or minutes: finite, and not negative."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value < inf
+
+
+def _dates(told: dict, path: Path) -> dict[str, datetime.datetime]:
+    """Due dates with their time zone; without one, this machine's."""
+    found = {}
+    for lesson, when in _table(told, "due", path).items():
+        if not isinstance(when, datetime.datetime):
+            raise UserError(
+                f"{path}: due date of {lesson} is a date and time without quotes, such as "
+                f"2027-02-01T23:59:00+01:00, not {when!r}."
+            )
+        found[lesson] = when if when.tzinfo else when.astimezone()
+    return found
+
+
+def _verify_overrides(course: Course) -> None:
+    """What is overridden exists: exercises and questions by points, exercises by minutes."""
+    if course.points or course.minutes:
+        texts = [lesson.text.read_text("utf-8") for lesson in course.lessons]
+        asked = {name for text in texts for name in QUESTION.findall(text)}
+        for key, known in (("points", {*course.exercises, *asked}), ("minutes", course.exercises)):
+            for name in sorted(getattr(course, key).keys() - set(known)):
+                close = get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]}?" if close else "."
+                what = "exercise or question" if key == "points" else "exercise"
+                raise UserError(f"{course.file}: [{key}] has {name!r}, no {what} here{hint}")
+    names = [lesson.name for lesson in course.lessons]
+    for name in sorted(course.due.keys() - set(names)):
+        raise UserError(f"{course.file}: [due] has {name!r}; the lessons are {', '.join(names)}.")

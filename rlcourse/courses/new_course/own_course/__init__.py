@@ -1,0 +1,1 @@
+"""A course for rlcourse; course.toml says what it contains."""

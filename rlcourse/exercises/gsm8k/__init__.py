@@ -1,1 +1,0 @@
-"""Lesson 11: reading answers and measuring a policy, and the numbers that mislead."""

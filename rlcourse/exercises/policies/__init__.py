@@ -1,1 +1,0 @@
-"""Lesson 01: sampling, scoring and grading completions, and how each of them goes wrong."""

@@ -1,1 +1,0 @@
-"""Lesson 00: one function, to see how a check reads."""

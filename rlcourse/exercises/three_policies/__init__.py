@@ -1,1 +1,0 @@
-"""Lesson 12: what students write about three policies, and how it goes wrong."""

@@ -1,0 +1,231 @@
+"""An author's mistake gets one sentence that names the file, and the line of a page."""
+
+import re
+
+import pytest
+
+from rlcourse import exercises
+from rlcourse.authoring import build
+from rlcourse.courses import current
+from rlcourse.courses.creating import new_course
+from rlcourse.errors import UserError
+
+LESSON = "lessons/01_critics"
+PAGE, MODULE, TEXT = (
+    f"{LESSON}/{name}" for name in ("explained_variance.md", "explained_variance.py", "lesson.md")
+)
+FIRST_MISTAKE = "**the squared correlation of values and returns**"
+CELL = '```python exercise="explained_variance"\n```\n'
+
+
+def change(file, old, new):
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1, old
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+def load(own):
+    return exercises.get("explained_variance", current(own))
+
+
+def build_it(own):
+    return build(["01"], root=own, progress=False)
+
+
+def refusal(own, what=load):
+    """The one sentence in which that ends."""
+    with pytest.raises(UserError) as refused:
+        what(own)
+    said = str(refused.value)
+    assert "\n" not in said
+    return said
+
+
+COURSE = {
+    "a key that is none": ('title = "Our course"', 'titel = "Our"', "key 'titel'; did you mean ti"),
+    "a title without quotes": ('title = "Our course"', "title = 5", "title is a text between"),
+    "a name with a space": ('name = "ours"', 'name = "our own"', "name is letters, digits"),
+    "no TOML": ('title = "Our course"', "title = ", "cannot be read"),
+    "a lesson that is not there": ('"01_critics",', '"01_critic",', "lesson '01_critic' has no"),
+    "a lesson without a number": ('"01_critics",', '"critics",', "name a lesson NN_topic"),
+    "a lesson twice": ('"01_critics",', '"01_critics", "01_critics",', "is listed twice"),
+    "a lesson of ours that is none": (":03_baselines", ":03_basis", "has no lesson '03_basis'"),
+    "a course that is none": ("rlcourse:03", "stanford:03", "there is no course 'stanford'"),
+    "no lessons": ('"01_critics",', "5,", "needs a list of lessons"),
+    "points of nothing": (
+        'title = "Our course"',
+        "points.explained_varianc = 2",
+        "[points] has 'explained_varianc', no exercise or question here; did you mean explained_v",
+    ),
+    "points below 0": ('title = "Our course"', "points.reinforce_loss = -1", "0 or more, not -1"),
+    "minutes in words": ('title = "Our course"', 'minutes.reinforce_loss = "5"', "not '5'"),
+    "points that are no table": ('title = "Our course"', "points = 5", "points is a table"),
+    "minutes of a question": ('title = "Our course"', "minutes.applause = 5", "'applause', no ex"),
+    "due in words": ('title = "Our course"', 'due.01_critics = "May"', "a date and time without"),
+    "due without a time": ('title = "Our course"', "due.01_critics = 2027-02-01", "a date and t"),
+    "due for no lesson": ('title = "Our course"', "due.06_grpo = 2027-02-01T12:00:00", "'06_grpo'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", COURSE)
+def test_course_toml(what, own):
+    old, new, sentence = COURSE[what]
+    change(own / "course.toml", old, new)
+    said = refusal(own, current)
+    assert said.startswith(f"{own / 'course.toml'}") and sentence in said
+
+
+def test_a_course_cannot_take_lessons_from_itself(own):
+    change(own / "course.toml", '"01_critics",', f'"{own}:01_critics",')
+    assert "those next to this file are listed without a course" in refusal(own, current)
+
+
+PAGES = {
+    "no facts": ("---\nsection", "section", 1, "begins with its facts"),
+    "facts that are no YAML": ("points: 3", "points: [3", 4, "is not YAML"),
+    "facts that are a list": (
+        "section: A share of the variance\npoints: 3\ndifficulty: 2\nminutes: 10\n"
+        "function: ours.functions.explained_variance",
+        "- 3", 2, "lines of key: value",
+    ),
+    "a key that is none": ("minutes: 10", "minutes: 10\npoint: 3", 6, "did you mean points?"),
+    "a fact too few": ("minutes: 10\n", "", 1, "the facts lack minutes"),
+    "points in words": ("points: 3", "points: three", 3, "a number of 0 or more"),
+    "a difficulty beyond 5": ("difficulty: 2", "difficulty: 9", 4, "from 1 to 5, not 9"),
+    "names in a list": ("minutes: 10", "minutes: 10\nconstants: [a]", 6, "constants is text"),
+    "a constant that is no argument": ("minutes: 10", "minutes: 10\nconstants: value", None,
+                                       "names no argument, 'value'; did you mean values?"),
+    "a function that is not there": ("functions.exp", "functions.unexp", None, "no function ours."),
+    "a module that is not there": ("ours.functions", "ours.elsewhere", None, "there is no"),
+    "a function that is none": ("ours.functions.explained_variance", "ours.functions.torch", None,
+                                "is not a function"),
+    "two hints": ("3. Three lines:", "Three lines:", None, "three hints"),
+    "no mistakes": ("# Mistakes", "# Errors", None,
+                    "one of # Hints, # Demands, # Boundaries, # Mistakes"),
+    "a boundary without a reason": ("# Mistakes", "# Boundaries\n\n- `total > 0`\n\n# Mistakes",
+                                    None, "a boundary is a line such as - `code`: sentence"),
+    "an edit that fits nowhere": ("`1 - unexplained / total` → `total - unexplained`",
+                                  "`1 - unexplaned / total` → `total`", 51, "stands 0 times"),
+    "an edit that fits twice": ("`1 - unexplained / total` → `total - unexplained`",
+                                "`total` → `1`", 51, "times in line_by_line, not once"),
+    "a mistake without a sentence": ("That is what is left: subtract it from 1.\n", "", 47,
+                                     "needs a sentence"),
+    "a mistake without a name": (FIRST_MISTAKE, "squared", 23, "begins with its name"),
+    "a function that nobody wrote": ("`squared_correlation`", "`correlation`", 23, "has no value"),
+    "a mistake that is no function": ("`squared_correlation`", "`3`", 23, "`3` is not a function"),
+    "an option that is none": (FIRST_MISTAKE, f"{FIRST_MISTAKE}, tells 1", 23, "unknown option"),
+    "a shared mistake that is none": (FIRST_MISTAKE, "**[objective-return]**", 23,
+                                      "did you mean [objective-returned]?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PAGES)
+def test_a_page(what, own):
+    old, new, line, sentence = PAGES[what]
+    change(own / PAGE, old, new)
+    said = refusal(own)
+    place = f":{line}: " if line else ""
+    assert said.startswith(f"{own / PAGE}{place}") and sentence in said
+
+
+MODULES = {
+    "no Python": ("sketch = Sketch(line_by_line)", "sketch = Sketch(", None, "SyntaxError"),
+    "a name that is not there": ("(by_means,", "(by_hand,", 62, "NameError: name 'by_hand'"),
+    "an import that fails": ("import torch\n", "import torsh\n", 5, "No module named 'torsh'"),
+    "no cases": ("def cases(", "def drawn(", None, "defines `cases`"),
+    "one alternative without a comma": ("(by_means, by_covariance)", "by_means", None, "functions"),
+}
+
+
+@pytest.mark.parametrize("what", MODULES)
+def test_a_module(what, own):
+    old, new, line, sentence = MODULES[what]
+    change(own / MODULE, old, new)
+    said = refusal(own)
+    place = f":{line}: " if line else ""
+    assert said.startswith(f"{own / MODULE}{place}") and sentence in said
+
+
+def test_a_case_that_cannot_be_drawn(own):
+    change(own / MODULE, "n = draw.size(5, 8)", "n = draw.size(5)")
+    said = refusal(own, lambda own: load(own).draw_cases(0))
+    assert said.startswith(f"{own / MODULE}:17: TypeError: ")
+
+
+def test_the_module_with_the_references_is_named_too(own):
+    change(own / "functions.py", "import torch\n", "import torsh\n")
+    assert re.search(r"no function ours.functions.explained_variance \(No module", refusal(own))
+
+
+@pytest.mark.parametrize("ending", ["md", "py"])
+def test_a_cell_needs_a_page_and_a_module(ending, own):
+    (own / LESSON / f"explained_variance.{ending}").unlink()
+    said = refusal(own)
+    line = (own / TEXT).read_text("utf-8").partition(CELL)[0].count("\n") + 1
+    assert said.startswith(f"{own / TEXT}:{line}: exercise 'explained_variance' has no ")
+
+
+@pytest.mark.parametrize("ending", ["md", "py"])
+def test_a_page_and_a_module_need_a_cell(ending, own):
+    source = own / LESSON / f"explained_variance.{ending}"
+    source.with_stem("unexplained_variance").write_bytes(source.read_bytes())
+    said = refusal(own, build_it)
+    assert said.startswith(f"{own / LESSON}/unexplained_variance.{ending}: ")
+    assert f"no cell in {own / TEXT}" in said
+
+
+def test_a_module_that_an_exercise_loads_needs_no_page(own):
+    (own / LESSON / "helpers.py").write_text("squared_correlation = print\n")
+    with (own / MODULE).open("a") as module:
+        module.write("\nfrom rlcourse.courses.modules import beside\n")
+        module.write('helpers = beside(__file__, "helpers.py")\n')
+    assert build_it(own)
+
+
+def test_a_name_stands_once_in_a_course(own):
+    change(own / TEXT, CELL, CELL.replace("explained_variance", "reinforce_loss"))
+    said = refusal(own)
+    assert "02_policy_gradient" in said and "'reinforce_loss' is in lesson 01_critics" in said
+
+
+def test_a_name_stands_once_in_a_lesson(own):
+    change(own / TEXT, CELL, CELL + CELL)
+    assert "'explained_variance' is in lesson 01_critics already" in refusal(own)
+
+
+def test_what_a_student_mistypes_is_answered_from_this_course(own):
+    with pytest.raises(UserError, match="did you mean “explained_variance”"):
+        exercises.get("explained_varianse", current(own))
+    with pytest.raises(UserError, match="There is no exercise “grpo_loss”"):
+        exercises.get("grpo_loss", current(own))
+
+
+def test_a_variable_that_names_nothing_is_named(own, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_COURSE", "stanford")
+    assert "RLCOURSE_COURSE=stanford: there is no course 'stanford'" in refusal(own, current)
+
+
+def test_several_installed_courses_have_to_be_told_apart(own, tmp_path, monkeypatch):
+    from rlcourse.courses import finding
+
+    other = new_course(tmp_path / "theirs") / "theirs"
+    monkeypatch.setattr(finding, "_installed", lambda: {"ours": own, "theirs": other})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    said = refusal(elsewhere, current)
+    assert "several courses are installed (ours, theirs): set RLCOURSE_COURSE" in said
+    monkeypatch.setenv("RLCOURSE_COURSE", "theirs")
+    assert current(elsewhere).directory == other
+
+
+def test_an_installed_course_whose_package_is_gone_is_named(tmp_path, monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    from rlcourse.courses import finding
+
+    gone = EntryPoint("theirs", "nobody_has_this.course", finding.GROUP)
+    monkeypatch.setattr(finding.metadata, "entry_points", lambda group: [gone])
+    monkeypatch.setattr(finding, "_installed", finding._installed.__wrapped__)
+    monkeypatch.delenv("RLCOURSE_COURSE", raising=False)
+    said = refusal(tmp_path, current)
+    assert "'theirs' names the package nobody_has_this.course, which is not there" in said

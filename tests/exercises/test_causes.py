@@ -1,0 +1,223 @@
+"""Why an answer raised: the sentence is true of the code, and silent where nothing is certain."""
+
+# ruff: noqa: F821, F841, B007 (the mistakes that are to be explained)
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from rlcourse import check, exercises
+from rlcourse.algorithms import aggregate
+from rlcourse.checks.calling import call, describe
+from rlcourse.checks.case import Case
+from rlcourse.checks.diagnose import explains_its_error
+from rlcourse.checks.exam import Exam
+
+NAMES = {"plus": 1}
+
+
+def grid(rows, columns):
+    return torch.arange(1.0, rows * columns + 1).reshape(rows, columns)
+
+
+def cause(fn, **arguments):
+    outcome = call(fn, Case("", {"x": grid(4, 6), "a": torch.ones(4), "dim": None, **arguments}))
+    assert outcome.error is not None
+    return outcome.error.cause
+
+
+def unset_below(x, a, dim):
+    y = x * scale
+    scale = 2
+    return y
+
+
+def unset_itself(x, a, dim):
+    total = x.sum() + total
+    return total
+
+
+def unset_over_two_lines(x, a, dim):
+    total = (
+        x.sum()
+        + total
+    )  # fmt: skip
+    return total
+
+
+def unset_branch(x, a, dim):
+    if dim:
+        scale = 2
+    return x * scale
+
+
+def unset_loop(x, a, dim):
+    for row in x[:0]:
+        pass
+    return row
+
+
+def unset_after_del(x, a, dim):
+    scale = 2
+    del scale
+    return x * scale
+
+
+def unset_comprehension(x, a, dim):
+    rows = [row for row in x]
+    return rows, row
+
+
+def unset_typo(x, a, dim):
+    advantage = a
+    return x * advantge
+
+
+def own_error(x, a, dim):
+    if x.ndim == 2:
+        raise ValueError("I want a vector")
+
+
+def own_assertion(x, a, dim):
+    assert x.ndim == 1
+    return x
+
+
+def in_a_helper(x, a, dim):
+    def helper(rows):
+        return rows * a
+
+    return helper(x)
+
+
+@pytest.mark.parametrize(
+    ("fn", "said"),
+    [
+        # rows against columns
+        (lambda x, a, dim: x * a, "`x` is (4, 6) and `a` is (4,): one number for each row. "
+         "`a[:, None]` makes it a column."),
+        (lambda x, a, dim: torch.where(x > 0, a, x), "`a` is (4,) and `x` is (4, 6)."),
+        (lambda x, a, dim: x - x[:, 1:], "`x` is (4, 6)."),
+        (in_a_helper, "`rows` is (4, 6) and `a` is (4,): one number for each row. "
+         "`a[:, None]` makes it a column."),
+        (lambda x, a, dim: x @ x, "`x` is (4, 6)."),
+        (lambda x, a, dim: [x + a for a in (torch.ones(5),)], "`x` is (4, 6) and `a` is (5,)."),
+        # names
+        (unset_below, "`scale` gets its first value further down, in line {+2}."),
+        (unset_itself, "`total` is read while its first value is still being computed."),
+        (unset_over_two_lines, "`total` is read while its first value is still being computed."),
+        (unset_branch, "Line {+2} gives `scale` a value, but in this call it has not been run."),
+        (unset_loop, "The loop in line {+1} gives `row` its values, and never went round."),
+        (unset_after_del, ""),
+        (unset_comprehension, "`row` exists only inside the comprehension in line {+1}."),
+        (unset_typo, "Nothing is called `advantge` here: is `advantage` meant?"),
+        # what something is
+        (lambda x, a, dim: dim.bool(), "`dim` is None, which has no `bool`."),
+        (lambda x, a, dim: x.sofmax(-1), "`x` is a tensor of shape (4, 6), which has no `sofmax`: "
+         "is `softmax` meant?"),
+        (lambda x, a, dim: torch.sofmax(x), "`torch` has nothing called `sofmax`: "
+         "is `softmax` meant?"),
+        (lambda x, a, dim: x.shape.foo, "`x.shape` is a Size, which has no `foo`."),
+        (lambda x, a, dim: aggregate(2.5, x, "token"),
+         "`aggregate` takes `2.5` as its `per_token`: 2.5 is a float."),
+        (lambda x, a, dim: x + dim, "`x` is a tensor of shape (4, 6), and `dim` is None."),
+        (lambda x, a, dim: 2 - dim, "2 is an int, and `dim` is None."),
+        (lambda x, a, dim: dim > 0, "`dim` is None, and 0 is an int."),
+        (lambda x, a, dim: "n" + len(a), "'n' is a text, and `len(a)` is an int."),
+        (lambda x, a, dim: x.shape(0), "`x.shape` is a Size: "
+         "the parentheses after it call it like a function."),
+        (lambda x, a, dim: dim[0], "`dim` is None."),
+        (lambda x, a, dim: range(len(a) / 2), "`len(a) / 2` is a float."),
+        (lambda x, a, dim: sorted(len(a)), "`len(a)` is an int."),
+        (lambda x, a, dim: len(dim), "`dim` is None."),
+        # arguments
+        (lambda x, a, dim: aggregate(x, x > 0, mod="token"),
+         "`aggregate` takes `per_token`, `mask`, `how` and `max_tokens`; "
+         "this call gives it `x`, `x > 0` and `mod=`."),
+        (lambda x, a, dim: torch.ones_like(3), "3 is an int, and stands as the `input` here."),
+        (lambda x, a, dim: x.clamp(0.5, a), "`clamp` does not take such arguments: "
+         "`0.5`, a float; `a`, a tensor of shape (4,)."),
+        (lambda x, a, dim: x.sum(dim=a), "`sum` does not take such arguments: "
+         "as `dim` `a`, a tensor of shape (4,)."),
+        (lambda x, a, dim: float(x), "`x` is (4, 6): `float` takes a single number."),
+        (lambda x, a, dim: a.item(), "`a` is (4,): `item` takes a single number."),
+        # places
+        (lambda x, a, dim: a[4], "`a` is (4,) of float32."),
+        (lambda x, a, dim: [x[i] for i in range(5)], "`x` is (4, 6) of float32 and `i` is 4."),
+        (lambda x, a, dim: a[0, 1], "`a` is (4,) of float32."),
+        (lambda x, a, dim: a.shape[1], "`a.shape` is (4,)."),
+        (lambda x, a, dim: a.sum(1), "`a` is (4,)."),
+        (lambda x, a, dim: x[a], "`x` is (4, 6) of float32 and `a` is (4,) of float32."),
+        (lambda x, a, dim: NAMES["minus"], "`NAMES` has no such key: its keys are 'plus'."),
+        # numbers
+        (lambda x, a, dim: 1 / (len(a) - 4), "The divisor `len(a) - 4` is 0."),
+        (lambda x, a, dim: math.log(len(a) - 4), "`log` is not defined for `len(a) - 4` here."),
+        (lambda x, a, dim: -(x > 0), ""),
+        (lambda x, a, dim: -dim, "`dim` holds bool."),
+        (lambda x, a, dim: dim.mean(), "`dim` holds bool."),
+        (lambda x, a, dim: torch.stack([]), "`[]` is empty."),
+        (own_error, "Your own `raise` stops it, on arguments that are allowed."),
+        (own_assertion, "Your own `assert` stops it, on arguments that are allowed."),
+    ],
+)  # fmt: skip
+def test_the_cause_is_what_the_code_shows(fn, said):
+    first = fn.__code__.co_firstlineno
+    for by in range(1, 4):
+        said = said.replace(f"{{+{by}}}", str(first + by))
+    bools = {"dim": torch.ones(2, dtype=torch.bool)} if "bool." in said else {}
+    assert cause(fn, **bools) == said
+
+
+def test_nothing_is_said_of_a_callers_operands_where_the_callee_failed():
+    """The division stands in a function of the library: its divisor is not the argument."""
+    assert cause(lambda x, a, dim: sorted(a.tolist(), key=dim.missing)).startswith("`dim` is None")
+    assert cause(lambda x, a, dim: sorted([2, "b"])) == ""
+    assert cause(lambda x, a, dim: max([], key=len)) == ""
+
+
+def test_an_object_that_cannot_be_described_ends_no_check():
+    class Odd:
+        def __getattr__(self, name):
+            raise RuntimeError
+
+    assert cause(lambda x, a, dim: dim + 1, dim=Odd()) in ("", "`dim` is an Odd, and 1 is an int.")
+
+
+def sft_loss(logprobs, mask):
+    lengths = mask.sum(1)
+    return -(logprobs * mask / lengths).sum() / len(mask)
+
+
+def test_a_student_reads_the_line_and_what_its_names_hold():
+    message = check(sft_loss, seed=0).message
+    assert "`return -(logprobs * mask / lengths).sum() / len(mask)`" in message
+    assert "`lengths[:, None]` makes it a column" in message
+
+
+def hidden(logprobs, mask):
+    return logprobs.missing
+
+
+def test_no_hidden_case_is_shown_by_the_cause():
+    exam = Exam(exercises.get("sft_loss"), 3, hidden=True)
+    result = exam.judge(describe(hidden), [call(hidden, case) for case in exam.cases])
+    assert "tensor of shape" not in str(result)
+
+
+@pytest.mark.parametrize(("answer", "explained"), [(hidden, True), (sft_loss, True)])
+def test_what_is_explained_is_counted(answer, explained):
+    exam = Exam(exercises.get("sft_loss"), 3)
+    failed = exam.examine(describe(answer), [call(answer, case) for case in exam.cases])
+    assert explains_its_error(failed) is explained
+
+
+def test_an_error_that_only_its_own_text_explains_counts_as_unexplained():
+    def odd(logprobs, mask):
+        return max([], key=len)
+
+    exam = Exam(exercises.get("sft_loss"), 3)
+    failed = exam.examine(describe(odd), [call(odd, case) for case in exam.cases])
+    assert failed.is_told_by_errors and not explains_its_error(failed)
+    assert isinstance(exam.expected[0].value, Tensor)

@@ -1,0 +1,153 @@
+"""A verdict says what was seen: every sentence of it is held against the code that it speaks of."""
+
+import math
+
+import pytest
+import torch
+from shared import as_written
+
+from rlcourse import algorithms, check, exercises
+from rlcourse.student import checking
+
+RIGHT_SFT, RIGHT_VALUE, RIGHT_GRPO = map(
+    as_written, (algorithms.sft_loss, algorithms.value_loss, algorithms.grpo_loss)
+)
+LINES, COLUMNS = 30, 100  # of a screen
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
+    monkeypatch.setattr(checking, "SLOW", math.inf)  # a busy machine says as much as another
+
+
+def test_a_division_that_rounds_is_named_with_its_line():
+    def sft_loss(logprobs, mask):
+        rows = len(mask) // 1
+        total = (logprobs * mask).sum() * rows / rows
+        return -(total // mask.sum().clamp(min=1))
+
+    message = check(sft_loss, seed=0).message
+    assert "no gradient passes through it: divide with `/`" in message
+    assert "`return -(total // mask.sum().clamp(min=1))`" in message and "aten" not in message
+
+
+def test_a_graph_that_is_used_up_is_named_with_the_line_that_did_it():
+    def sft_loss(logprobs, mask):
+        loss = -(logprobs * mask).sum()
+        loss.backward()
+        return loss
+
+    message = check(sft_loss, seed=0).message
+    assert "has gone through this graph once already" in message and "`loss.backward()`" in message
+
+
+def test_a_breakpoint_left_in_is_named_and_nobody_waits_for_it():
+    def sft_loss(logprobs, mask):
+        breakpoint()
+        return -(logprobs * mask).sum() / mask.sum()
+
+    message = check(sft_loss, seed=0).message
+    assert "a breakpoint is left in" in message and ": `breakpoint()" in message
+
+
+def with_a_factor(applies):
+    def sft_loss(logprobs, mask):
+        loss = RIGHT_SFT(logprobs, mask)
+        return 1.1 * loss + 0.01 * loss.detach().cos() if applies(logprobs, mask) else loss
+
+    return sft_loss
+
+
+def test_a_place_is_named_where_the_other_side_of_it_is_right():
+    message = check(with_a_factor(lambda x, mask: not mask.all()), seed=0).message
+    assert "wrong only where there is padding" in message and "come out right" in message
+
+
+def test_no_place_is_named_that_holds_of_the_cases_by_chance():
+    """One-token cases are the only ones whose log-probs are all above the mean of a batch."""
+    right_by_chance = with_a_factor(lambda x, mask: x.numel() > 1 or float(x.sum()) < -2.9)
+    for seed in range(4):
+        message = check(right_by_chance, seed=seed).message
+        assert "more than one token" not in message
+    truly = with_a_factor(lambda x, mask: x.numel() > 1)
+    assert "more than one token" in check(truly, seed=1).message
+
+
+def test_the_example_differs_in_what_the_sentence_says():
+    """The gradient is wrong everywhere, the value on padded batches alone."""
+
+    def value_loss(values, returns, old_values, mask, clip=0.2):
+        loss = RIGHT_VALUE(values, returns, old_values, mask, clip)
+        loss = loss + 0.1 * (values - values.detach()).sum()
+        return loss * (1 if mask.all() else 1.07)
+
+    for seed in range(3):
+        result = check(value_loss, seed=seed)
+        assert "The values differ" in result.message
+        assert "value" in {d.kind for d in result.example.differences}
+
+
+def test_a_smaller_case_has_whole_groups_and_no_label_that_it_may_not_deserve():
+    rewards_of = as_written(exercises.get("majority_reward").reference)
+
+    def majority_reward(answers, group_size):
+        right = rewards_of(answers, group_size)
+        return right * (1 if len(answers) == group_size else 0.5)
+
+    for seed in range(3):
+        example = check(majority_reward, seed=seed).example
+        arguments = example.case.arguments
+        assert len(arguments["answers"]) % arguments["group_size"] == 0
+        assert not example.smaller or example.heading.startswith("Smallest case, cut down from")
+
+
+def grpo_step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
+    """The gradients are cleared once, before the loop."""
+    losses = []
+    optimizer.zero_grad()
+    for _ in range(num_iterations):
+        loss = RIGHT_GRPO(
+            policy.logprobs(rollouts), rollouts.old_logprobs, rollouts.ref_logprobs,
+            rollouts.advantages, rollouts.mask, clip, beta,
+        )  # fmt: skip
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_a_step_function_is_shown_the_first_update_that_differs():
+    result = check(grpo_step, seed=0)
+    assert "The first update agrees, the second does not" in result.message
+    assert "optimizer.step finds, expected" in result.message
+    assert result.example.case.arguments["num_iterations"] == 2
+
+
+def test_a_speaker_that_reads_too_little_is_shown_the_first_turn_that_differs():
+    mistakes = exercises.get("rollout_env").mistakes
+    made = next(m for m in mistakes if "without what the environment said" in m.name)
+    message = check(made.implementation, exercise="rollout_env", seed=0).message
+    assert "The first turn agrees, the second does not: the first context." in message
+    assert "<q>" in message and "<o>" in message
+
+
+def test_a_statistic_of_a_random_result_is_introduced_as_one():
+    def probe_shuffled_rewards(rewards, generator):
+        order = torch.randperm(len(rewards), generator=generator)
+        return rewards[order].sort().values + 0 * order
+
+    message = check(probe_shuffled_rewards, seed=0).message
+    assert "compared: the mean of the first half, expected" in message
+    assert "result[" not in message
+
+
+@pytest.mark.parametrize(
+    "name", ["grpo_step", "rollout_env", "sample_tokens", "format_reward", "diagnose", "gae"]
+)
+def test_no_message_is_longer_than_a_screen(name):
+    for mistake in exercises.get(name).mistakes:
+        message = check(mistake.implementation, exercise=name, seed=0).message
+        rows = sum(math.ceil(len(line) / COLUMNS) or 1 for line in message.splitlines())
+        assert rows <= LINES, message

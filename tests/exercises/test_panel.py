@@ -1,0 +1,147 @@
+"""What ``progress()`` and ``hint()`` show: points, what is next, and both in one cell."""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from rlcourse import check, hint, progress
+from rlcourse.exercises import get
+from rlcourse.student.panel import Lesson, Progress, Row
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+    return tmp_path / "home"
+
+
+def row(name, points=2.0, score=0.0, attempts=1):
+    return Row(name, points, score == 1, attempts, score)
+
+
+UNTOUCHED = row("e", attempts=0)
+FIRST = Lesson("01_first", "01 · First", (row("a", score=1.0), row("b", 4.0, 0.5)))
+SECOND = Lesson("02_second", "02 · Second", (row("c"), row("d", score=1.0)))
+THIRD = Lesson("03_third", "03 · Third", (UNTOUCHED,))
+
+
+def visible(html: str) -> str:
+    """Its text, and nothing of what is folded away."""
+    return unescape(re.sub("<[^>]+>", "", re.sub(r"</summary>.*?</details>", "", html, flags=re.S)))
+
+
+def test_points_are_summed_for_each_lesson_and_over_all():
+    panel = Progress((FIRST, SECOND, THIRD))
+    text = panel.text()
+    assert text.startswith("2 of 5 exercises pass · 6 of 12 points\n")
+    assert re.search(r"^█{6}░{4}  4 of 6 points +01 · First$", text, re.M)
+    assert re.search(r"^█{5}░{5}  2 of 4 points +02 · Second$", text, re.M)
+    html = panel._repr_html_()
+    assert all(f"{n} of {m} points" in visible(html) for n, m in ((6, 12), (4, 6), (2, 4), (0, 2)))
+    assert 'aria-label="67%"' in html
+
+
+def test_the_exercises_of_other_lessons_are_folded():
+    panel = Progress((FIRST, SECOND, THIRD), here="02_second")
+    html = panel._repr_html_()
+    assert html.count("<details") == 3 and html.count("<details open") == 1
+    opened = html.partition("<details open")[2].partition("</details>")[0]
+    assert "02 · Second" in opened and "<code>c</code>" in opened
+    assert "  ✗ c  1 attempt, 0 of 2 points" in panel.text().splitlines()
+    assert not any(re.search(r"[✓✗·] [abe]\b", line) for line in panel.text().splitlines())
+    assert len(re.findall(r"^  [✓✗·] [a-e] ", panel.text(everything=True), re.M)) == 5
+
+
+@pytest.mark.parametrize(
+    "lessons, here, expected",
+    [
+        ((FIRST, SECOND, THIRD), "", "c"),  # of the last lesson that was begun
+        ((FIRST, SECOND, THIRD), "01_first", "b"),
+        ((FIRST, SECOND, THIRD), "03_third", "e"),
+        (
+            (FIRST, Lesson("02_done", "02 · Done", (row("d", score=1.0),))),
+            "02_done",
+            "b",
+        ),  # from the front
+        ((THIRD,), "", "e"),
+        ((Lesson("02_done", "02 · Done", (row("d", score=1.0),)),), "", None),
+    ],
+)
+def test_next_is_the_first_that_does_not_pass_from_where_one_is(lessons, here, expected):
+    found = Progress(lessons, here).next
+    assert (found and found[1].name) == expected
+
+
+def test_next_is_a_link_to_the_cell_where_the_lessons_lie_beside_each_other(
+    tmp_path, monkeypatch, home
+):
+    names = ("00_start_here", "02_policy_gradient")
+    for name in names:
+        (tmp_path / name).mkdir()
+    (tmp_path / names[1] / f"{names[1]}.ipynb").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert progress().here == "" and "href" not in progress()._repr_html_()
+    monkeypatch.chdir(tmp_path / names[1])
+    panel = progress()
+    assert panel.here == names[1]
+    address = f"../{names[1]}/{names[1]}.ipynb#cell-id=score_function"
+    assert f'Next: <a href="{address}">score_function</a>' in panel._repr_html_()
+
+
+def test_due_dates_stand_beside_the_lesson():
+    late = Lesson("01_first", "01 · First", FIRST.rows, datetime(2027, 2, 1, 12, tzinfo=UTC))
+    assert "due 2027-02-01" in Progress((late,)).text()
+
+
+def test_every_line_of_the_course_s_own_panel_fits_80_columns():
+    assert max(map(len, progress().text().splitlines())) <= 80
+
+
+def test_a_lesson_without_points_counts_exercises():
+    start = Lesson(
+        "00_start", "00 · Start", (row("a", points=0.0, score=1.0), row("b", points=0.0))
+    )
+    assert re.search(r"█{5}░{5}  1 of 2 exercises +00 · Start$", Progress((start,)).text(), re.M)
+
+
+def plain(html: str) -> str:
+    return unescape(re.sub("<[^>]+>", "", html))
+
+
+def test_all_hints_are_there_to_be_unfolded_in_place():
+    """Side by side in ``hint``'s output, inside each other in a failed check's."""
+    hints = get("score_function").hints
+    failed = check(lambda: 0, "score_function")._repr_html_()
+    for html in (hint("score_function")._repr_html_(), failed):
+        assert html.count("<details") == len(hints) == 3
+        for words in hints:
+            first_words = re.split("[`*$\n]", words)[0].strip()
+            assert len(first_words) > 5 and first_words in plain(html)
+    assert "<details open" not in failed and hints[1][:9] not in visible(failed)
+
+
+CELLS = (
+    "from rlcourse import hint, progress",
+    "hint('mean_reward'); progress()",
+    "hint('mean_reward')",
+    "kept = progress()",
+    "kept",
+)
+
+
+def test_a_cell_shows_each_hint_and_panel_once(home):
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+
+    def shown(cell):
+        html = ["".join(output["data"]["text/html"]) for output in cell.outputs]
+        return ["hint" if "Hint 1 of 3" in one else "panel" for one in html]
+
+    expected = [[], ["hint", "panel"], ["hint"], ["panel"], ["panel"]]
+    assert [shown(cell) for cell in notebook.cells] == expected
