@@ -1,31 +1,31 @@
 """The student's side of a check: call a function on a case and report what came out, as data.
 
 Nothing here knows a right answer. A case goes in, an outcome comes out, and both are tensors,
-numbers, strings and containers of them, so that a pipe can stand between this module and the judge.
+numbers, strings and containers of them, so that a pipe can separate this module from the judge.
 """
 
 import dis
-import io
-import linecache
 import re
-import sysconfig
-import traceback
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from pathlib import Path
-from types import CodeType
+from functools import lru_cache, partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rlcourse.checks.blaming import Place, is_library, line_of, place_of_gradient
+from rlcourse.checks.case import Case, tensors_in
+from rlcourse.checks.causes import cause_of
+from rlcourse.checks.quiet import PRINTED_LIMIT, quiet
+from rlcourse.checks.scene import Scene
 from rlcourse.checks.specs import Spec, build, observe
 
 TORCH_GENERATOR = "torch's own generator"  # among what a call has changed
-PRINTED_LIMIT = 2000  # characters kept of what one call prints
+MOST_WRAPPERS = 100  # around a function
+LARGEST_RESULT = 1 << 21  # numbers in a tensor that is returned
 LARGEST_INTEGER = 1 << 63  # that a tensor can hold
 # Tensors that are data; every other kind lacks operations that a comparison needs.
 DTYPES = (
@@ -33,60 +33,27 @@ DTYPES = (
     torch.int16, torch.int8, torch.uint8, torch.bool,
 )  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Case:
-    """One call: keyword arguments, and a few words on what is special about them.
-
-    With ``tracked`` the gradient is recorded for every floating tensor, whoever it belongs to; it
-    is compared for those in ``differentiable``, and for those in ``constants``, which should get
-    none. ``atol`` replaces the tolerance where results are statistical. With ``raises`` the type of
-    the exception is compared, and nothing else. A case at the ``edge`` asks for care, not for the
-    idea: an empty row, another dtype, an error.
-    """
-
-    label: str
-    arguments: dict[str, Any]
-    differentiable: tuple[str, ...] = ()
-    constants: tuple[str, ...] = ()
-    atol: float | None = None
-    raises: bool = False
-    tracked: bool = False
-    edge: bool = False
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """Arguments whose gradients are judged."""
-        return (*self.differentiable, *self.constants)
-
-    @cached_property
-    def scale(self) -> tuple[bool, float]:
-        """Whether an argument holds float32, and the largest number of all."""
-        tensors = [
-            t for name, t in self.arguments.items() if name != "mask" and isinstance(t, Tensor)
-        ]
-        single = any(t.dtype == torch.float32 for t in tensors if t.numel())
-        return single, largest_number(tensors)
-
-    def question(self) -> "Case":
-        """The case without what it is there for: all that the side which answers may know."""
-        return Case("", self.arguments, tracked=self.tracked)
+_WRAPPERS = (FunctionType, type(lru_cache(len)))  # what functools.wraps makes, and caches
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception, without its traceback: the line is the deepest one that the student wrote."""
+    """An exception without its traceback; the line is the deepest one that the student wrote.
+
+    ``cause`` is a sentence on what stood there, where that explains it.
+    """
 
     type: str
     message: str
     line_number: int | None = None
     line: str = ""
     function: str = ""
+    cause: str = ""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A returned thing that is not data, by the name of its type."""
+    """A returned object that is not data, by the name of its type."""
 
     type: str
 
@@ -97,33 +64,33 @@ class Outcome:
 
     value: Any = None
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
-    changed: tuple[str, ...] = ()  # arguments whose content is not what it was, or the generator
+    changed: tuple[str, ...] = ()  # arguments whose content has changed, or the generator
     after: dict[str, Any] = field(default_factory=dict)  # "policy.logits": parameters afterwards
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
     printed: str = ""
     repeatable: bool | None = True  # None: called once only
-    # Arguments that the call fails for where they carry a gradient, and only there: `.numpy()`, say
+    # Arguments for which the call fails only if they carry a gradient, as `.numpy()` does
     refused: dict[str, Failure] = field(default_factory=dict)
 
     def in_training(self, case: Case) -> "Outcome":
-        """What happens where `differentiable` arguments carry a gradient, and constants none."""
+        """What happens if `differentiable` arguments carry a gradient, and constants do not."""
         errors = [e for name, e in self.refused.items() if name in case.differentiable]
         return replace(self, error=errors[0]) if errors and not self.error else self
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What can be read off the function without calling it."""
+    """What is known about the function without calling it."""
 
     name: str
     parameters: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()  # parameters that the body never reads
-    uses: tuple[str, ...] = ()  # global names that it reads
+    uses: tuple[str, ...] = ()  # global names that it reads, itself or by functions beside it
 
 
 def call_all(fn: Callable, cases: tuple[Case, ...], repeat: bool = True) -> list[Outcome]:
-    """An outcome for every case; the caller's random state is as it was."""
+    """An outcome for every case; the caller's random state is left as it was."""
     with torch.random.fork_rng(devices=[]), one_thread():
         return [call(fn, case, repeat) for case in cases]
 
@@ -144,7 +111,7 @@ def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:
     outcome = _call(fn, case)
     if repeat and outcome.error is None:
         again = _call(fn, case)
-        outcome = replace(outcome, repeatable=identical(outcome.value, again.value))
+        outcome = replace(outcome, repeatable=repeats(outcome.value, again.value))
     return outcome
 
 
@@ -157,10 +124,10 @@ def _call(fn: Callable, case: Case) -> Outcome:
 
 
 def _without_refused(fn: Callable, case: Case, names: tuple[str, ...]) -> Outcome | None:
-    """The outcome where only those arguments are tracked that can be; None if it fails as well.
+    """The outcome when only those arguments are tracked that can be; None if that fails as well.
 
-    All arguments are tracked alike, so that nobody can tell which are constants. What is good code
-    for a constant must not fail for that: `.numpy()`, `copy.deepcopy`.
+    All arguments are tracked alike, so that a function cannot tell which are constants. Good code
+    for a constant, such as `.numpy()` or `copy.deepcopy`, must not fail because of that.
     """
     alone = {name: _attempt(fn, case, (name,)).error for name in names}
     refused = {name: error for name, error in alone.items() if error}
@@ -179,24 +146,46 @@ def _floats(case: Case) -> tuple[str, ...]:
 def _attempt(fn: Callable, case: Case, tracked: tuple[str, ...]) -> Outcome:
     leaves, arguments = _build(case, tracked)
     random_state = torch.default_generator.get_state()
-    with _quiet() as said:
+    with quiet() as said:
         try:
             with torch.enable_grad():
                 value = fn(**arguments)
-                gradients = _gradients(value, leaves)
+                gradients = _gradients(value, leaves, partial(_called_again, fn, case, tracked))
             done = Outcome(
                 value=as_data(value),
                 gradients=gradients,
                 changed=_changed(case, arguments) + _generator_used(random_state),
                 after=_after(case, arguments),
             )
+        except NoGradient as error:
+            done = Outcome(error=_failure(error.cause, error.place(fn)))
         except (Exception, SystemExit, GeneratorExit) as error:
             done = Outcome(error=_failure(error))
     return replace(done, **said())
 
 
+class NoGradient(Exception):
+    """The gradient of what a function returned cannot be taken."""
+
+    def __init__(self, cause: RuntimeError, again: Callable[[], list[Tensor]]):
+        self.cause, self.again = cause, again
+
+    def place(self, fn: Callable) -> Place | None:
+        """The line that caused the error, if it can be found."""
+        try:
+            return place_of_gradient(self.cause, fn, self.again)
+        except Exception:  # the same call may behave differently now
+            return None
+
+
+def _called_again(fn: Callable, case: Case, tracked: tuple[str, ...]) -> list[Tensor]:
+    """The value to differentiate, from a new call."""
+    with torch.enable_grad():
+        return _differentiated(fn(**_build(case, tracked)[1]))
+
+
 def _changed(case: Case, arguments: dict[str, Any]) -> tuple[str, ...]:
-    """Arguments whose content is not what it was."""
+    """Arguments whose content has changed."""
     plain = {n: given for n, given in case.arguments.items() if not isinstance(given, Spec)}
     return tuple(n for n, given in plain.items() if not identical(given, as_data(arguments[n])))
 
@@ -216,7 +205,7 @@ def _generator_used(before: Tensor) -> tuple[str, ...]:
 
 
 def _build(case: Case, tracked: tuple[str, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Fresh arguments. Tracked ones are no leaves, as in training, so writing to them works."""
+    """Fresh arguments. Tracked ones are not leaves, as in training, so writing to them works."""
     leaves: dict[str, Tensor] = {}
     arguments: dict[str, Any] = {}
     for name, given in case.arguments.items():
@@ -226,51 +215,56 @@ def _build(case: Case, tracked: tuple[str, ...]) -> tuple[dict[str, Tensor], dic
             leaves[name] = given.detach().clone().requires_grad_()
             arguments[name] = leaves[name].clone()
         else:
-            arguments[name] = _copy(given)
+            arguments[name] = as_copies(given)
     return leaves, arguments
 
 
-def _copy(value: Any) -> Any:
+def arguments_of(case: Case) -> dict[str, Any]:
+    """Fresh arguments to call a function with; none records a gradient."""
+    return _build(case, ())[1]
+
+
+def as_copies(value: Any) -> Any:
+    """The value with tensors and containers of its own."""
     if isinstance(value, Tensor):
         return value.clone()
     if isinstance(value, list | tuple):
-        return type(value)(_copy(item) for item in value)
+        return type(value)(as_copies(item) for item in value)
     if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
+        return {key: as_copies(item) for key, item in value.items()}
     return value
 
 
-def _gradients(value: Any, leaves: dict[str, Tensor]) -> dict[str, Tensor | None]:
-    """Gradients of a weighted sum of all results; a scalar that is alone has weight 1."""
+def _gradients(
+    value: Any, leaves: dict[str, Tensor], again: Callable[[], list[Tensor]]
+) -> dict[str, Tensor | None]:
+    """Gradients of a weighted sum of all results; a single scalar has weight 1."""
     if not leaves:
         return {}
-    tensors = [t for t in _tensors(value) if t.requires_grad]
+    tensors = _differentiated(value)
     if not tensors:
         return dict.fromkeys(leaves)
     parts = [(t * _weights(t, start)).sum() for start, t in enumerate(tensors)]
     total = sum(parts[1:], parts[0])
-    grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    try:
+        grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    except RuntimeError as error:
+        raise NoGradient(error, again) from error
     return {n: None if g is None else g.to_dense() for n, g in zip(leaves, grads, strict=True)}
+
+
+def _differentiated(value: Any) -> list[Tensor]:
+    return [t for t in tensors_in(value) if t.requires_grad and not _is_too_large(t)]
 
 
 def _weights(like: Tensor, start: int) -> Tensor:
     return torch.cos(torch.arange(like.numel(), dtype=like.dtype) + start).reshape(like.shape)
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
-
-
-def largest_number(value: Any) -> float:
-    """The largest finite one of the floating tensors in `value`, without its sign; 0 of none."""
-    floats = [t.detach().double() for t in _tensors(value) if t.is_floating_point() and t.numel()]
-    return max((t.nan_to_num(0, 0, 0).abs().max().item() for t in floats), default=0.0)
+def _is_too_large(tensor: Tensor) -> bool:
+    """Whether a tensor is too large for any exercise: `expand` can make one out of a single number,
+    which would fill the memory when it is copied."""
+    return tensor.layout == torch.strided and tensor.numel() > LARGEST_RESULT
 
 
 def as_data(value: Any) -> Any:
@@ -282,6 +276,8 @@ def as_data(value: Any) -> Any:
             place = f" on {value.device.type}" if value.device.type != "cpu" else ""
             form = "" if layout == "strided" else f"{layout} "
             return Opaque(f"{form}tensor of {dtype}{place}")
+        if _is_too_large(value):
+            return Opaque(f"tensor of {value.numel()} numbers")
         return value.detach().clone()
     if value is None or isinstance(value, bool):
         return value
@@ -312,75 +308,78 @@ def identical(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b or a != a)
 
 
-class FirstWords(io.StringIO):
-    """Keeps what is printed first; a loop that prints must not fill the memory."""
-
-    def write(self, text: str) -> int:
-        super().write(text[: max(0, PRINTED_LIMIT - self.tell())])
-        return len(text)
-
-
-@contextmanager
-def _quiet():
-    """Nothing reaches the notebook; nbgrader gives 0 for anything on stderr."""
-    stream = FirstWords()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with redirect_stdout(stream), redirect_stderr(stream):
-            yield lambda: {
-                "warnings": tuple(str(w.message)[:PRINTED_LIMIT] for w in caught),
-                "printed": stream.getvalue(),
-            }
+def repeats(a: Any, b: Any) -> bool:
+    """Whether two results are the same except for rounding: the place of numbers in memory decides
+    the order in which `torch.linalg` adds them up, and so the last digits."""
+    if isinstance(a, float) and isinstance(b, float):
+        a, b = (torch.tensor(x, dtype=torch.float64) for x in (a, b))
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.is_floating_point():
+        relative = 1e-9 if a.dtype == torch.float64 else 1e-6
+        same_kind = a.shape == b.shape and a.dtype == b.dtype
+        return same_kind and torch.allclose(a, b, relative, 1e-12, equal_nan=True)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(repeats, a, b))
+    return identical(a, b)
 
 
-_LIBRARIES = tuple(
-    str(Path(path).resolve())
-    for path in {*sysconfig.get_paths().values(), str(Path(__file__).parents[1])}
-    if path
-)
-
-
-@lru_cache(maxsize=1000)  # of a thousand frames of a recursion, all lie in one file
-def _is_library(filename: str) -> bool:
-    return str(Path(filename).resolve()).startswith(_LIBRARIES)
-
-
-def _failure(error: BaseException) -> Failure:
-    frames = [
-        (frame.f_code, line_number)
-        for frame, line_number in traceback.walk_tb(error.__traceback__)
-        if not _is_library(frame.f_code.co_filename)
-    ]
-    place: dict[str, Any] = {}
-    if frames:
-        code, number = frames[-1]
-        line = linecache.getline(code.co_filename, number or 0).strip()
-        place = {"line_number": number, "line": line[:PRINTED_LIMIT], "function": code.co_name}
+def _failure(error: BaseException, at: Place | None = None) -> Failure:
+    scene = Scene.of(error.__traceback__, is_library)
+    if scene:
+        code = scene.frame.f_code
+        at = code.co_filename, scene.line_number, code.co_name
+    place = line_of(at, PRINTED_LIMIT) if at else {}
     try:
         message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
-    except Exception:  # an exception of the student's own, which cannot say what it is
+    except Exception:  # a student's own exception, which cannot be printed
         message = ""
-    return Failure(type(error).__name__, message, **place)
+    return Failure(type(error).__name__, message, **place, cause=cause_of(error, scene))
 
 
 def describe(fn: Callable) -> Facts:
     """The function's name and parameters, and which names its body reads."""
     code = getattr(fn, "__code__", None)
     name = getattr(fn, "__name__", type(fn).__name__)
+    uses = tuple(sorted(_global_names(fn)))
     if code is None:
-        return Facts(name)
+        return Facts(name, uses=uses)
     count = code.co_argcount + code.co_kwonlyargcount
     parameters = code.co_varnames[:count]
     local: set[str] = set()
-    uses: set[str] = set()
     for part in _codes(code):
-        uses.update(part.co_names)
         for instruction in dis.get_instructions(part):
             if "LOAD" in instruction.opname:
                 argval = instruction.argval
                 local.update(argval if isinstance(argval, tuple) else (argval,))
     unused = tuple(p for p in parameters if p not in local)
-    return Facts(name, parameters, unused, tuple(sorted(uses)))
+    return Facts(name, parameters, unused, uses)
+
+
+def written(fn: Any) -> FunctionType | None:
+    """The function inside decorators and ``functools.partial``; None if there is none."""
+    for _ in range(MOST_WRAPPERS):
+        if isinstance(fn, partial):
+            fn = fn.func
+        elif isinstance(fn, _WRAPPERS) and "__wrapped__" in vars(fn):
+            fn = vars(fn)["__wrapped__"]
+    return fn if isinstance(fn, FunctionType) else None
+
+
+def _global_names(fn: Callable) -> set[str]:
+    """The names that it reads, and those that the functions under these names read."""
+    found: set[str] = set()
+    open_ends = [own] if (own := written(fn)) else []
+    while open_ends:
+        function = open_ends.pop()
+        read = {
+            instruction.argval
+            for part in _codes(function.__code__)
+            for instruction in dis.get_instructions(part)
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        }
+        beside = (written(function.__globals__.get(name)) for name in read - found)
+        open_ends += [f for f in beside if f and f.__globals__ is function.__globals__]
+        found |= read
+    return found
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -11,11 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlcourse.checks.calling import Case, Outcome, largest_number
+from rlcourse.checks.calling import Outcome
+from rlcourse.checks.case import Case, largest_number
 
-# Faults beside the numbers: they may come together with any mistake.
+# Faults other than wrong numbers: they may come together with any mistake.
 BESIDES = ("leak", "changed", "dtype")
-# Faults that only the process of the function itself can see; the numbers show nothing of them.
+# Faults that only the function's own process can see; the numbers do not show them.
 UNPROVEN = {"leak": "a constant that stays one", "changed": "arguments left as they are"}
 RELATIVE = {torch.float64: 1e-6, torch.float32: 1e-4}
 # What a constant in float32 among numbers in float64 costs, `torch.where(a > 0, 1.2, 0.8)` say:
@@ -41,7 +42,7 @@ class Difference:
 def compare_anything(
     expected: Outcome, actual: Outcome, case: Case, observe: Callable | None = None
 ) -> list[Difference]:
-    """``compare``, of an answer that no comparison foresaw, only that it differs."""
+    """``compare``, but an answer that no comparison foresaw just differs."""
     try:
         return compare(expected, actual, case, observe)
     except Exception as error:
@@ -57,7 +58,7 @@ def compare(
 ) -> list[Difference]:
     """All differences; none when `actual` does what `expected` did.
 
-    `observe(case, value)` turns a random value into the statistic that is compared.
+    `observe(case, value)` turns a random value into the statistics that are compared, by name.
     """
     if case.raises:
         kinds = [outcome.error.type if outcome.error else None for outcome in (expected, actual)]
@@ -103,11 +104,11 @@ def _gradient(outcome: Outcome, name: str, case: Case) -> Tensor:
 
 
 def compare_values(expected: Any, actual: Any, rule, name, types_only=False):
-    """Where two results differ, each difference with the place in the result."""
+    """Where two results differ, each difference with its place in the result."""
     if type(expected) is float and type(actual) is int:
         yield from compare_values(expected, float(actual), rule, name, types_only)
     elif type(expected) is not type(actual):
-        # Where a text may be missing, None is an answer: worth showing as one.
+        # If a text may be missing, None is an answer, and is shown as one.
         optional = {type(expected), type(actual)} == {str, type(None)}
         yield Difference("value" if optional else "type", name, expected, actual)
     elif isinstance(expected, list | tuple):
@@ -116,6 +117,10 @@ def compare_values(expected: Any, actual: Any, rule, name, types_only=False):
         else:
             for i, pair in enumerate(zip(expected, actual, strict=True)):
                 yield from compare_values(*pair, rule, f"{name}[{i}]", types_only)
+    elif isinstance(expected, dict) and expected.keys() == actual.keys():
+        for key in expected:
+            where = f"{name}[{key!r}]" if name else str(key)
+            yield from compare_values(expected[key], actual[key], rule, where, types_only)
     elif isinstance(expected, Tensor):
         yield from _compare_tensors(expected, actual, rule, name, types_only)
     elif isinstance(expected, float):
@@ -139,7 +144,7 @@ def _compare_tensors(expected, actual, rule, name, types_only):
 
 
 def negative(outcome: Outcome) -> Outcome:
-    """The outcome with the sign of its value and gradients turned, where they have one."""
+    """The outcome with the sign of its value and gradients flipped, if they have one."""
     value = outcome.value
     return replace(
         outcome,
@@ -152,8 +157,8 @@ def negative(outcome: Outcome) -> Outcome:
 class Tolerance:
     """``|a − b| ≤ relative · |b| + absolute``, elementwise; NaN equals NaN.
 
-    A constant rounded to float32 is no mistake: what differs by less than 1e-7, and by less than
-    1e-4 of its size, is close as well.
+    A constant rounded to float32 is not a mistake: numbers that differ by less than 1e-7, and by
+    less than 1e-4 of their size, are close as well.
     """
 
     relative: float
@@ -166,16 +171,17 @@ class Tolerance:
 
         With `value` it is for the gradient of that: what is left where large terms cancel is none.
         """
+        any_float = not (case.compared or case.exact_dtype)
         if case.atol is not None:
-            return cls(0.0, case.atol, not case.compared)
+            return cls(0.0, case.atol, any_float)
         single, largest = case.scale
         largest = max(largest, largest_number(value))
         relative = RELATIVE[torch.float32 if single else torch.float64]
         absolute = relative**2 * max(1.0, largest) * (100 if single else 1)
-        return cls(relative, absolute, not case.compared)
+        return cls(relative, absolute, any_float)
 
     def loosened(self) -> "Tolerance":
-        """For a result in the wrong precision, so that only the precision is held against it."""
+        """For a result in the wrong precision, so that only the precision counts as wrong."""
         return replace(self, relative=max(self.relative, 1e-3), absolute=max(self.absolute, 1e-5))
 
     def close(self, expected: Tensor, actual: Tensor) -> bool:

@@ -11,22 +11,28 @@ import torch
 from torch import Tensor
 
 from rlcourse.checks import patterns
-from rlcourse.checks.calling import TORCH_GENERATOR, Opaque, describe
+from rlcourse.checks.calling import TORCH_GENERATOR, Failure, Opaque, describe
 from rlcourse.checks.failed import FailedCheck, as_tensor, is_numeric
+from rlcourse.checks.places import Place, suspected
+from rlcourse.checks.result import place_in_result
+from rlcourse.checks.show import shortened
 from rlcourse.checks.specs import MODE
+from rlcourse.checks.wording_errors import in_words
 
+LONGEST_LINE, LONGEST_MESSAGE = 100, 240  # characters of an error that are shown
+DIFFER = "The values differ from the expected ones."
 Answer = str | tuple[str, int] | None  # a sentence, and which case it speaks of
 
 
 def last_resort(failed: FailedCheck, error: Exception) -> list[str]:
-    """What is said of an answer that the questions below cannot take: no answer ends a check."""
-    return ["The values differ from the expected ones."]
+    """What to say when the questions below raise an error: no answer may end a check with one."""
+    return [DIFFER]
 
 
 def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
-    """The sentences a student reads, and the case they speak of where it is a certain one.
+    """The sentences that a student reads, and the case they are about if it is a particular one.
 
-    Where most failing cases have a result, they speak first, and a crash on an extreme one after.
+    If most failing cases have a result, these come first, and a crash on an extreme one after.
     """
     broken = frozenset(i for i in failed.wrong if failed.is_broken(i))
     aside = broken if 2 * len(broken) < len(failed.wrong) else frozenset()
@@ -37,33 +43,36 @@ def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
             sentences.append(first)
             break
     sentences += [*diagnose_broken(failed, aside), *besides(failed)]
-    where = patterns.where(failed.cases, failed.wrong or failed.failing)
-    if where and not _is_said(where, failed, sentences, at):
-        sentences.append(where)
-    return [*sentences, *_unread(failed)], at
+    return [*sentences, *_only_case(failed, at), *_unread(failed)], at
 
 
-def _is_said(where: str, failed: FailedCheck, sentences: list[str], at: int | None) -> bool:
-    """Whether an earlier sentence has named the same place."""
-    label = None if at is None else failed.cases[at].label
-    twice = "padding" in where and any("padding" in sentence for sentence in sentences)
-    return twice or (label is not None and label in where)
+def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
+    """Where the answer may be wrong, unless a sentence has already said so."""
+    place = suspected(failed.cases, failed.wrong or failed.failing)
+    said = any("padding" in sentence for sentence in sentences)
+    return None if place is None or (said and "padding" in place.property.words) else place
+
+
+def _only_case(failed: FailedCheck, at: int | None) -> Iterator[str]:
+    wrong = failed.wrong or failed.failing
+    if len(wrong) == 1 < len(failed.cases) and at is None:
+        yield f"Of all {len(failed.cases)} cases, only “{failed.cases[wrong[0]].label}” fails."
 
 
 def besides(failed: FailedCheck) -> list[str]:
-    """Faults that any function can have besides its numbers."""
+    """Faults that any function can have in addition to wrong numbers."""
     return [sentence for fault in (_leaks, _changed, _dtype) if (sentence := fault(failed))]
 
 
 def diagnose_broken(failed: FailedCheck, indices: frozenset[int]) -> Iterator[str]:
-    """A sentence on cases that crash or give NaN besides being wrong otherwise."""
+    """A sentence on cases that crash or give NaN when others are wrong in other ways."""
     for i in sorted(indices)[:1]:
         error, where = failed.outcomes[i].error, f"on the case “{failed.cases[i].label}”"
         if failed.cases[i].raises:
-            yield f"Besides, {_not_raised(failed, i)} {where}."
+            yield f"Also, {_not_raised(failed, i)} {where}."
         else:
             what = f"it raises {error.type}" if error else "the result is not finite"
-            yield f"Besides, {what} {where}."
+            yield f"Also, {what} {where}."
 
 
 def _unread(s: FailedCheck) -> Iterator[str]:
@@ -79,7 +88,7 @@ def _signature(s: FailedCheck) -> str | None:
     if s.facts.parameters and all(e and e.type == "TypeError" and not e.line for e in errors):
         return (
             f"It is called by name with {_code_list(wanted)}, "
-            f"and your parameters are {_code_list(s.facts.parameters)}."
+            f"but your parameters are {_code_list(s.facts.parameters)}."
         )
     return None
 
@@ -94,20 +103,33 @@ def _should_raise(s: FailedCheck) -> Answer:
 def _not_raised(s: FailedCheck, i: int) -> str:
     error, wanted = s.outcomes[i].error, s.expected[i].error
     what = f"it raises {error.type}" if error else "it returns a result"
-    return f"{what} where {wanted.type if wanted else 'a result'} is asked for"
+    return f"{what} where {wanted.type if wanted else 'a result'} is expected"
+
+
+def _errors(s: FailedCheck) -> list[tuple[int, Failure]]:
+    """(case, error) of every call that should not have raised; the first is the one shown."""
+    return [(i, e) for i in s.failing if (e := s.outcomes[i].error) and not s.cases[i].raises]
+
+
+def explains_its_error(s: FailedCheck) -> bool:
+    """Whether more is said of the error that is shown than the exception says itself."""
+    return bool(_signature(s)) or any(in_words(e) or e.cause for _, e in _errors(s)[:1])
 
 
 def _raises(s: FailedCheck) -> Answer:
-    errors = [
-        (i, error) for i in s.failing if (error := s.outcomes[i].error) and not s.cases[i].raises
-    ]
+    errors = _errors(s)
     if not errors:
         return None
     i, error = errors[0]
-    said = "" if s.hidden or not error.message else f": {error.message.rstrip('.')}"
-    line = error.line if len(error.line) <= 100 else error.line[:99] + "…"
+    line = shortened(error.line, LONGEST_LINE)
     at = f" In line {error.line_number} of {error.function}: `{line}`." if line else ""
     where = f" on the case “{s.cases[i].label}”" if len(errors) < len(s.cases) else ""
+    if error.cause and not s.hidden:
+        at += f" {error.cause}"
+    if words := in_words(error):
+        return f"It cannot be run{where}: {words}.{at}", i
+    message = shortened(error.message.rstrip("."), LONGEST_MESSAGE)
+    said = "" if s.hidden or not message else f": {message}"
     return f"It raises {error.type}{where}{said}.{at}", i
 
 
@@ -118,8 +140,10 @@ def _type(s: FailedCheck) -> str | None:
     _, d = found[0]
     if d.actual is None:
         return f"It returns nothing where {_kind(d.expected)} is expected: does it end in `return`?"
-    place = f" in place {d.name}" if d.name else ""
-    return f"It returns {_kind(d.actual)}{place} where {_kind(d.expected)} is expected."
+    if d.name:
+        where = f"`{place_in_result(d.name)}`"
+        return f"{where} is {_kind(d.actual)} where {_kind(d.expected)} is expected."
+    return f"It returns {_kind(d.actual)} where {_kind(d.expected)} is expected."
 
 
 def _shape(s: FailedCheck) -> Answer:
@@ -145,19 +169,19 @@ def _shape(s: FailedCheck) -> Answer:
 def _unrepeatable(s: FailedCheck) -> str | None:
     if not s.found("unrepeatable"):
         return None
-    return "Called twice with the same arguments it gives two different results."
+    return "Called twice with the same arguments, it gives two different results."
 
 
 def _unvaried(s: FailedCheck) -> str | None:
     if not s.found("unvaried"):
         return None
-    return "With another seed it makes the very same draws: nothing in them is left to chance."
+    return "With another seed it makes exactly the same draws: nothing in them is random."
 
 
 def _changed(s: FailedCheck) -> str | None:
     names = list(dict.fromkeys(d.name for _, d in s.found("changed")))
     if TORCH_GENERATOR in names:
-        return "It draws from torch's own generator, or seeds it: that belongs to the caller."
+        return "It draws from torch's own generator, or seeds it, but that belongs to the caller."
     if not names:
         return None
     return (
@@ -173,8 +197,8 @@ def _dtype(s: FailedCheck) -> str | None:
     i, d = found[0]
     got, wanted = (str(t.dtype).removeprefix("torch.") for t in (d.actual, d.expected))
     why = ": a result takes the dtype of the arguments it is computed from"
-    given = s.cases[i].arguments.values()
-    computed = d.expected.is_floating_point() and any(isinstance(x, Tensor) for x in given)
+    given = [x for x in s.cases[i].arguments.values() if isinstance(x, Tensor)]
+    computed = d.expected.is_floating_point() and any(x.is_floating_point() for x in given)
     return f"The result is {got} where {wanted} is expected{why if computed else ''}."
 
 
@@ -194,7 +218,9 @@ def _leaks(s: FailedCheck) -> str | None:
     if not names:
         return None
     it = "it" if len(names) == 1 else "them"
-    return f"Gradient flows into {_code_list(names)}, which must count as constant: detach {it}."
+    return (
+        f"Gradient flows into {_code_list(names)}, which must be treated as constant: detach {it}."
+    )
 
 
 def _no_gradient(s: FailedCheck) -> str | None:
@@ -205,7 +231,7 @@ def _no_gradient(s: FailedCheck) -> str | None:
     if all(not d.actual.any() for _, d in found) and not any(p.actual.any() for p in right):
         return (
             f"The value is right but no gradient reaches `{found[0][1].name}`: "
-            "something on the way is detached, or turned into a number."
+            "something on the way is detached or converted to a number."
         )
     return None
 
@@ -215,7 +241,7 @@ def _same_everywhere(s: FailedCheck) -> str | None:
     if len(values) < 3 or not all(map(_is_number, values)):
         return None
     numbers = {float(as_tensor(v)) for v in values}
-    # Where an error is asked for there is no value, and that is no number more.
+    # Where an error is expected there is no value, which is one more thing that is not a number.
     wanted = {float(as_tensor(o.value)) for o in s.expected if _is_number(o.value)}
     if len(numbers) == 1 and len(wanted) > 1:
         return f"It returns {numbers.pop():g} whatever the arguments."
@@ -223,6 +249,8 @@ def _same_everywhere(s: FailedCheck) -> str | None:
 
 
 def _pattern(s: FailedCheck) -> str | None:
+    if s.exercise.observe:
+        return None  # a statistic of the result is not the result
     if pairs := s.pairs("value"):
         right = s.right_pairs("value")
         return patterns.explain(pairs, right, "Your result", "the expected one")
@@ -248,19 +276,24 @@ def _after(s: FailedCheck) -> str | None:
             "(without one, from torch's own)."
         )
     if pairs and all(torch.isnan(p.actual).any() for p in pairs):
-        return "After the call the parameters are NaN."
+        return "After the call, the parameters are NaN."
     if all(d.name.endswith(".grad") for _, d in found):
         return "The value is right, but the call leaves gradients behind in `.grad`."
     if any(d.name.endswith(".told") for _, d in found):
-        return "The result is right, but an environment was told something else, or too often."
+        return (
+            "The result is right, but an environment was given other turns, or more, than expected."
+        )
     if any(d.name.endswith(".contexts") for _, d in found):
-        return "The result is right, but the speaker was asked for turns that nobody needed."
+        return "The result is right, but the speaker was asked for more turns than necessary."
     return "The value is right, but the parameters are not what they should be after the step."
 
 
 def _values(s: FailedCheck) -> str | None:
-    if s.found("value"):
-        return "The values differ from the expected ones."
+    if found := s.found("value"):
+        if s.exercise.observe:
+            names = list(dict.fromkeys(d.name.partition("[")[0] for _, d in found))
+            return f"Your result differs in what is compared: {', '.join(names)}."
+        return DIFFER
     if s.found("gradient"):
         return "The value is right, but its gradient is not."
     return "The result differs from the expected one."

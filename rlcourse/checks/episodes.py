@@ -1,8 +1,8 @@
 """A speaker and environments that follow a script, for exercises on episodes of several turns.
 
 Both remember what they were asked. A token is a piece of one or two characters, and the speaker
-writes some words in other pieces than its own `encode` would: whoever makes text into tokens again
-gets other ids, and the next turn, which depends on every id so far, shows it.
+writes some words in other pieces than its own `encode` would: a function that tokenizes the text
+again gets other ids, and the next turn, which depends on every id so far, shows it.
 """
 
 from typing import Any
@@ -65,7 +65,7 @@ class ScriptedSpeaker:
 class ScriptedEnvironment:
     """Says back what it was told and is done after `length` turns; it forgets nothing.
 
-    `rewards` are those of its turns. After the end it goes on, at a price that shows.
+    `rewards` are those of its turns. After the end it continues, at a price that shows.
     """
 
     def __init__(self, words: str, length: int, rewards: list[float]):
@@ -84,6 +84,12 @@ class ScriptedEnvironment:
         return f"{text[::-1]}g", self.rewards[turn - 1], turn == self.length
 
 
+def in_pieces(tokens: list[int]) -> str:
+    """The tokens as a reader can tell them apart: "<q> ab <a> c d <eos>"."""
+    known = len(PIECES)
+    return " ".join(PIECES[t] if isinstance(t, int) and 0 <= t < known else repr(t) for t in tokens)
+
+
 def scripted_speaker(built, **options) -> ScriptedSpeaker:
     """A fresh one."""
     return ScriptedSpeaker(**options)
@@ -95,5 +101,5 @@ def scripted_environments(built, words, lengths, rewards) -> list[ScriptedEnviro
 
 
 def told(environments: list[ScriptedEnvironment]) -> dict[str, Any]:
-    """What each was told, `reset` included."""
+    """What each environment was given, `reset` included."""
     return {f"[{i}].told": environment.told for i, environment in enumerate(environments)}

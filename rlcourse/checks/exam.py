@@ -9,20 +9,29 @@ from itertools import combinations
 from typing import Any
 
 from rlcourse.checks import testing
-from rlcourse.checks.calling import Case, Facts, Outcome, call_all, identical, one_thread
-from rlcourse.checks.comparing import UNPROVEN, Difference, compare_anything
-from rlcourse.checks.diagnose import besides, diagnose, diagnose_broken, last_resort
+from rlcourse.checks.calling import Facts, Outcome, call_all, identical, one_thread
+from rlcourse.checks.case import Case
+from rlcourse.checks.comparing import Difference, compare_anything
+from rlcourse.checks.diagnose import (
+    DIFFER,
+    besides,
+    diagnose,
+    diagnose_broken,
+    last_resort,
+    place_of,
+)
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.failed import FailedCheck
+from rlcourse.checks.fallback import Candidates, find_likeness
 from rlcourse.checks.naming import find_mistake
+from rlcourse.checks.nearly import nearly
+from rlcourse.checks.partial_credit import missed_edges, partial_credit
 from rlcourse.checks.result import Example, Result
 from rlcourse.checks.several import Runs
 from rlcourse.checks.specs import Spec
 
-PARTIAL_CREDIT = 0.5  # at most, for a function that agrees on some cases only
-KEPT = 3  # cases for which all ways to make several mistakes are remembered, unless told
-OTHER_SEED = 271  # of cases that nobody is asked
-ALMOST_CREDIT = 0.8  # at least, for one that is right on all but cases at the edge
+KEPT = 3  # cases for which all ways to make several mistakes are remembered, by default
+OTHER_SEED = 271  # of cases that no answer is asked
 
 
 def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -> list[Difference]:
@@ -45,7 +54,7 @@ class Exam:
         self.kept = KEPT
         with one_thread():
             self.cases = exercise.draw_cases(seed, hidden)
-        self._of_mistake: dict[tuple[str, int, bool], Outcome] = {}
+        self._of_mistake: dict[tuple[Mistake, int, bool], Outcome] = {}
         self._runs: dict[int, Runs] = {}
 
     @cached_property
@@ -55,8 +64,8 @@ class Exam:
         return _seen(self.exercise, outcomes)
 
     def outcome_of(self, mistake: Mistake, i: int, repeat: bool = False) -> Outcome:
-        """What a declared mistake does on case i; computed once."""
-        key = mistake.name, i, repeat
+        """What a mistake does on case i; computed once."""
+        key = mistake, i, repeat
         if key not in self._of_mistake:
             only = call_all(mistake.implementation, self.cases[i : i + 1], repeat)
             self._of_mistake[key] = _seen(self.exercise, only)[0]
@@ -65,13 +74,18 @@ class Exam:
     def runs(self, i: int) -> Runs:
         """What two or three declared mistakes at once give on case i; kept for the next answer.
 
-        Nearly all answers ask for the same case; of the others, thousands of results go again.
+        Nearly all answers need the same case; the thousands of results on other cases are dropped.
         """
         if i not in self._runs:
             if len(self._runs) == self.kept:
                 del self._runs[next(iter(self._runs))]
             self._runs[i] = Runs(self.exercise, self.cases[i])
         return self._runs[i]
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Undeclared wrong answers, and their results."""
+        return Candidates(self.exercise, self.cases, [o.value for o in self.expected])
 
     @cached_property
     def other_drawing(self) -> "Exam":
@@ -86,13 +100,13 @@ class Exam:
         )
 
     def known_outcomes(self) -> list[tuple[str, int, bool]]:
-        """What of the declared mistakes has been computed: (name, case, repeated)."""
-        declared = {mistake.name for mistake in self.exercise.mistakes}
-        return [key for key in self._of_mistake if key[0] in declared]
+        """Which results of declared mistakes have been computed: (name, case, repeated)."""
+        declared = set(self.exercise.mistakes)
+        return [(m.name, i, repeat) for m, i, repeat in self._of_mistake if m in declared]
 
     @one_thread()
     def know_outcome(self, name: str, i: int, repeat: bool) -> None:
-        """Compute one of them ahead of its use."""
+        """Compute one of them in advance."""
         for mistake in self.exercise.mistakes:
             if mistake.name == name:
                 self.outcome_of(mistake, i, repeat)
@@ -120,12 +134,12 @@ class Exam:
             return self._result(outcomes, failing, passed=True)
         if _is_unwritten(facts, outcomes):
             return self._result(outcomes, failing, unwritten=True)
-        edges = self._edges(failed)
-        told = {"credit": self._partial_credit(failed, edges), "edges": edges}
+        edges = missed_edges(failed)
+        told = {"credit": partial_credit(failed, edges), "edges": edges}
         try:
             found = self._explained(failed, outcomes)
             result = self._result(outcomes, failing, **told, **found)
-            str(result)  # what cannot be shown is not explained either
+            str(result)  # if it cannot be shown, fall back below
             return result
         except Exception as error:
             sentences = tuple(last_resort(failed, error))
@@ -133,12 +147,12 @@ class Exam:
 
     def _explained(self, failed: FailedCheck, outcomes: list[Outcome]) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
-        named, at = find_mistake(self, failed), None
+        named, at, place, likeness = find_mistake(self, failed), None, None, None
         if suspects := self.exercise.suspects:
             named = named if named and named.everywhere else None
-            sentences = testing.explain(suspects, self.cases, outcomes, failed.failing)
+            sentences = testing.explain(suspects, self.cases, outcomes, failed.failing, self.hidden)
             if named:
-                words = f"It tells apart no more than {named.mistake.name} does."
+                words = f"It catches no more than {named.mistake.name} does."
                 sentences.append(f"{words} {named.mistake.diagnosis}")
         elif named:
             sentences = [*named.sentences(), *diagnose_broken(failed, named.attempt.aside)]
@@ -146,9 +160,16 @@ class Exam:
                 sentences += besides(failed)
         else:
             sentences, at = diagnose(failed)
+            place = place_of(failed, sentences)
+            likeness = find_likeness(self, failed)
+            nearness = None if likeness else nearly(failed)
+            if more := likeness.sentences() if likeness else nearness and (nearness,):
+                sentences = [*more, *(said for said in sentences if said != DIFFER)]
         return {
+            "likeness": likeness.mistake.name if likeness else None,
             "mistake": named.mistake.name if named else None,
             "sentences": tuple(sentences),
+            "place": place,
             "example": None if self.hidden or suspects else Example.of(failed, at),
         }
 
@@ -172,37 +193,6 @@ class Exam:
             and identical(outcomes[i].value, outcomes[j].value)
         ]
 
-    def _edges(self, failed: FailedCheck) -> tuple[str, ...]:
-        """What is missing in words, where nothing is wrong at the core.
-
-        A gradient of a constant, or a changed argument, is no core either: the numbers are right,
-        and in a graded run only the side that answers can see it.
-        """
-        words: dict[str, None] = {}
-        for i in failed.failing:
-            kinds = {d.kind for d in failed.differences[i]}
-            if kinds & {"unrepeatable", "unvaried"}:
-                return ()  # whichever case has shown it
-            if self.cases[i].edge and not kinds <= set(UNPROVEN):
-                words[self.cases[i].label] = None
-            elif kinds <= set(UNPROVEN):
-                words |= dict.fromkeys(UNPROVEN[kind] for kind in sorted(kinds))
-            else:
-                return ()
-        return tuple(words)
-
-    def _partial_credit(self, failed: FailedCheck, edges: tuple[str, ...]) -> float:
-        if self.exercise.suspects:
-            return testing.credit(self.cases, failed.failing)
-        if not edges:
-            wrong = sum(any(d.kind not in UNPROVEN for d in f) for f in failed.differences)
-            return PARTIAL_CREDIT * (1 - wrong / len(self.cases))
-        if set(edges) & set(UNPROVEN.values()):
-            return ALMOST_CREDIT
-        at_the_edge = [i for i, case in enumerate(self.cases) if case.edge]
-        kept = len(set(at_the_edge) - set(failed.failing)) / len(at_the_edge)
-        return ALMOST_CREDIT + (1 - ALMOST_CREDIT) * kept
-
     def _result(self, outcomes, failing, passed=False, unwritten=False, credit=0.0, **found):
         agreeing = len(outcomes) - len(failing)
         spoken = next((o.printed for o in outcomes if o.printed), "")
@@ -218,7 +208,7 @@ class Exam:
             agreeing=agreeing,
             cases=len(outcomes),
             minutes=self.exercise.minutes,
-            first_hint=self.exercise.hints[0],
+            hints=self.exercise.hints,
             printed="" if self.hidden else spoken,
             warning="" if self.hidden else warned,
             **found,

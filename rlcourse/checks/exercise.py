@@ -1,79 +1,75 @@
-"""What an exercise is, and how to declare one.
+"""What an exercise is: everything that is known about right and wrong answers to one function.
 
-An exercise is declared in a file of its own, ``rlcourse/exercises/LESSON/FUNCTION.py``, which is
-listed in ``rlcourse.exercises.LESSONS``. It needs no right numbers: they come from the reference,
-which is the function in ``rlcourse.algorithms`` (or ``rlcourse.tasks``) that the trainer runs::
+An exercise needs no right numbers: they come from the reference, which is the function that the
+trainer runs. Two files in the folder of its lesson declare it, both named after the function. The
+page, ``masked_mean.md``, has the words (``rlcourse.courses.pages`` says how they are written):
+points, hints, and the mistakes that students make. The module, ``masked_mean.py``, has the code::
 
-    def total_mistake(x, mask):          # a mistake has the reference's parameter names
-        return x.mean()
-
-    def _cases(draw):
+    def cases(draw):
         yield Case("worked in the lesson", {"x": tensor([1.0, 2.0]), "mask": tensor([1, 0])})
         for label, logprobs, mask in draw.batches():     # padding, empty rows, N = T, float32 …
             yield Case(label, {"x": logprobs, "mask": mask})
 
-    EXERCISE = Exercise(
-        reference=masked_mean,
-        lesson="01_policies",
-        section="Averages over real tokens",
-        points=2, difficulty=1, minutes=10,
-        differentiable=("x",),
-        cases=_cases,
-        mistakes=(
-            Mistake(
-                "a mean over the padding too",
-                total_mistake,
-                "Padding is no token: divide by how many entries of the mask are 1.",
-            ),
-        ),
-        alternatives=(loop_version, einsum_version),
-        hints=("a nudge", "the idea", "nearly the code"),
-    )
+    def line_by_line(x, mask):           # a right answer, as a student would write it
+        total = (x * mask).sum()
+        return total / mask.sum()
 
-A mistake that replaces a part is best declared as an edit of a right answer as a student would
-write it, and under the *decision* that was taken wrongly; such mistakes are named in pairs and
-threes as well, see ``rlcourse.checks.sketch``. The written-out answer joins the alternatives:
+    sketch = Sketch(line_by_line)        # what the page's edits change
+    alternatives = (loop_version, einsum_version)        # other right answers
 
-    _edit = Sketch(line_by_line).edit
+and, where the exercise needs them: ``observe``, the statistic of a random result; ``oracle``, the
+same value by another exact route; ``suspects``, what tests that students write are tried on; and
+functions that the page names as mistakes, with the reference's parameters.
 
-    Mistake("a mean over the padding too", _edit("the padding", "x * mask", "x"), "Padding is …")
-
-Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and
-named as itself*, every alternative passes and the stub fails, on fresh seeds; with ``--pairs``
-whether two and three at once are named rightly or not at all; and with
+Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and named as itself*,
+every alternative passes, the stub fails, and the files say all they should, on fresh seeds; with
+``--pairs`` whether two and three mistakes at once are named rightly or not at all; and with
 ``--mutants 200`` whether random changes of the right answers are rejected, none named falsely.
-The last two can be asked for together; ``--sample 20`` tries so many of the pairs.
+The last two can be asked for together; ``--sample 20`` tries that many of the pairs.
 
 Rules of thumb:
 
-- A mistake's name completes "Your numbers are those of …"; its diagnosis is one sentence that
-  teaches why, not what to type. Take mistakes from real code; the creative wrong student gets the
-  gradient wrong and the value right, is right on square shapes, on 0/1 rewards, without padding.
+- A mistake's name completes "Your numbers are those of …" and states the effect, which is all that
+  the numbers show. Idioms that have it are listed as examples, in the name after a colon or in the
+  diagnosis in brackets: the student may have written another one. Code that looks alike and should
+  not get the name goes onto the page as a ``neighbor``.
+- Its diagnosis is one sentence that teaches why, not what to type. Take
+  mistakes from real code; the creative wrong student gets the gradient wrong and the value right,
+  is right on square shapes, on 0/1 rewards, without padding.
 - A mistake that no case tells from the reference, or two that no case tells apart, fail the proof:
   add the case that does, with a label that says what is special about it.
-- An argument that is an object (policy, optimizer, generator) stands in a case as a ``Spec``; what
+- Wherever the reference compares, a case is at equality and shows it, and for ``==`` between
+  floats another one is close to it; if none can, ``# Boundaries`` on the page says why. A parameter
+  that may be any ``Iterable`` is an iterator in some case, and a dtype that the docstring promises
+  behind its arrow is asked for.
+- An argument that is an object (policy, optimizer, generator) is in a case as a ``Spec``; what
   the call leaves in it (parameters) is compared like a result.
 - A random function names a statistic of its result in ``observe`` and gives its cases an ``atol``.
 - Implementations stay small: the reference with one thing wrong.
 - A decision is named as one would list it after "Right:", "the ratio" or "the KL: its sign"; what
-  stands before a colon is listed once where all of it is right. Options of one decision exclude
-  each other. An edit makes new tensors: lines are run once for all that have them in common.
-  Where a function draws, changes an argument or returns early, `Sketch(…).alone` makes plain
-  functions of edits, which need no decision and are not put together.
+  comes before a colon is listed once if all of it is right. Options of one decision exclude
+  each other. An edit makes new tensors: lines are run once for all that have them in common. Where
+  a function draws, changes an argument or returns early, its edits stand above all decisions and
+  are not put together.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
 
-from rlcourse.checks.calling import Case
-from rlcourse.checks.cases import CaseSampler
+from rlcourse.checks.case import Case
+from rlcourse.checks.case_sampler import CaseSampler
 from rlcourse.checks.testing import Suspects
 
-# How the labels of cases begin that ask for care and not for the idea, in every exercise.
+# The beginnings of labels of cases that test care and not the idea, in every exercise.
 EDGES = ("an empty row", "every row empty", "a float mask", "a mask of integers", "float32")
+
+
+# A docstring that says of what dtype the result is, "(P,) → (P, K), float64", is taken at its word.
+PROMISED_DTYPE = r"→[^.:;]*\bfloat\d\d\b"
 
 
 @dataclass(frozen=True)
@@ -91,6 +87,8 @@ class Mistake:
     diagnosis: str
     atol: float | None = None
     telling: int = 3
+    paraphrases: tuple[Callable, ...] = ()  # that the proof wants called by this name
+    neighbors: tuple[Callable, ...] = ()  # and that it does not
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +107,8 @@ class Exercise:
     minutes: int
     differentiable: tuple[str, ...] = ()  # arguments whose gradient is compared, where finite
     constants: tuple[str, ...] = ()  # float arguments that must get no gradient
+    demands: tuple[tuple[str, str], ...] = ()  # (pattern of labels, sentence of the docstring)
+    boundaries: tuple[tuple[str, str], ...] = ()  # (comparison that no case shows, why)
     derived: tuple[str, ...] = ()  # places of the result, "[1]", that are judged after the others
     observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result
     oracle: Callable | None = None  # same value by an independent exact route, for the proof
@@ -125,11 +125,13 @@ class Exercise:
         The first case comes once more with constants that require gradient and must get none.
         """
         tracked = bool(self.differentiable or self.constants)
+        exact = bool(re.search(PROMISED_DTYPE, self.reference.__doc__ or ""))
         drawn = [
             replace(
                 case,
                 differentiable=case.differentiable or _present(self.differentiable, case),
                 tracked=tracked,
+                exact_dtype=exact,
             )
             for case in self.cases(CaseSampler(seed, hidden))
         ]

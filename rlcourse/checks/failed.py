@@ -1,6 +1,7 @@
 """A failed check: what was asked, what came back, and how it differs from what is right."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +9,8 @@ import torch
 from torch import Tensor
 
 from rlcourse.checks import patterns
-from rlcourse.checks.calling import Case, Facts, Outcome
+from rlcourse.checks.calling import Facts, Outcome
+from rlcourse.checks.case import Case
 from rlcourse.checks.comparing import BESIDES, Difference
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.show import size_of
@@ -25,7 +27,7 @@ class FailedCheck:
     outcomes: list[Outcome]
     differences: list[list[Difference]]
     hidden: bool = False
-    aside: frozenset[int] = frozenset()  # cases that are left out of account
+    aside: frozenset[int] = frozenset()  # cases that are ignored
 
     @property
     def failing(self) -> list[int]:
@@ -38,10 +40,17 @@ class FailedCheck:
 
     @property
     def smallest(self) -> int:
-        """The failing case to show: with a result, known from the lesson, with few numbers."""
+        """The failing case to show: with a result, known from the lesson, with few numbers.
+
+        If the value is wrong on some and only the gradient on others, it is one of the former.
+        """
         telling = [i for i in self.wrong if not self.is_broken(i)]
-        candidates = telling or self.wrong or self.failing
-        return min(candidates, key=lambda i: _familiarity(self.cases[i]))
+        valued = [i for i in telling if any(d.kind != "gradient" for d in self.differences[i])]
+        return self.most_familiar(valued or telling or self.wrong or self.failing)
+
+    def most_familiar(self, indices: Iterable[int]) -> int:
+        """The case to show, out of these."""
+        return min(indices, key=lambda i: _familiarity(self.cases[i]))
 
     def is_broken(self, i: int) -> bool:
         """Whether the call raised (or should have), or gave NaN where a number is expected."""
@@ -52,6 +61,12 @@ class FailedCheck:
             for d in self.differences[i]
             if d.kind in ("value", "gradient")
         )
+
+    @property
+    def is_told_by_errors(self) -> bool:
+        """Whether most failing calls raise, so that there are hardly any numbers to explain."""
+        raising = [i for i in self.failing if self.outcomes[i].error]
+        return 2 * len(raising) >= len(self.failing)
 
     def without(self, aside: frozenset[int]) -> "FailedCheck":
         """The same check without a word on the cases `aside`."""
@@ -73,15 +88,18 @@ class FailedCheck:
         ]
 
     def right_pairs(self, kind: str, name: str | None = None) -> list[patterns.Pair]:
-        """The same of the cases that agree: what is said of an answer must hold there, too.
+        """The same on the cases that agree, where a statement about the answer must hold, too.
 
         Only for places of the result, or arguments, of which another case differs.
         """
+        if self.exercise.observe:
+            return []  # of two random results, only statistics have to agree
         names = {d.name for _, d in self.found(kind) if name in (None, d.name)}
-        right = (i for i, found in enumerate(self.differences) if not found and i not in self.aside)
+        wrong = {i for i, d in self.found(kind, "error", "type", "structure", "shape")}
+        right = set(range(len(self.cases))) - wrong - self.aside
         sides = (
             (self.cases[i], *(_part(o, kind, n) for o in (self.expected[i], self.outcomes[i])))
-            for i in right
+            for i in sorted(right)
             for n in names
         )
         return [

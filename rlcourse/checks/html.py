@@ -1,6 +1,7 @@
 """The HTML that Jupyter shows, in the colors of the reader's theme."""
 
 import re
+from collections.abc import Sequence
 from html import escape as html_escape
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,20 @@ def folded(summary: str, content: str, is_open: bool = False) -> str:
     )
 
 
+def hints_html(hints: Sequence[str]) -> str:
+    """Hints folded into each other: the second is visible only after unfolding the first."""
+    html = ""
+    for i, text in reversed(list(enumerate(hints))):
+        html = folded("The next hint" if i else "A hint", hint_html(text) + html)
+    return html
+
+
+def hint_html(text: str) -> str:
+    """Prose, and indented code after a blank line as it stands."""
+    words, _, code = text.partition("\n\n")
+    return prose(words) + (f'<pre style="background: none">{escape(code)}</pre>' if code else "")
+
+
 def result_html(result: "Result") -> str:
     """A check's verdict."""
     head, _, tail = result.headline.partition("   ")
@@ -64,13 +79,14 @@ def result_html(result: "Result") -> str:
         parts.append(_example_html(result.example))
     parts += [f'<div style="opacity: .8">{prose(note)}</div>' for note in result.notes]
     if not result.passed:
-        parts.append(folded("A hint", prose(result.first_hint)))
+        parts.append(hints_html(result.hints))
         parts.append(f'<div style="opacity: .7">{prose(result.footer)}</div>')
-    return box("".join(parts), GREEN if result.passed else AMBER if result.edges else RED)
+    almost = result.edges or result.once
+    return box("".join(parts), AMBER if almost else GREEN if result.passed else RED)
 
 
 def _sentence(text: str) -> str:
-    """A line of its own; in a list of what is wrong and right, with a mark before it."""
+    """A sentence on a line of its own; in a list of what is wrong and right, after a mark."""
     for begins, mark, color in ((WRONG, "✗", RED), (RIGHT, "✓", GREEN)):
         if text.startswith(begins):
             marked = f'<span style="color: {color}">{mark}</span> <strong>{begins.strip()}</strong>'
@@ -82,13 +98,14 @@ def _sentence(text: str) -> str:
 def _example_html(example: "Example") -> str:
     drawn = _drawable(example)
     rows = "".join(
-        f'<tr><td style="text-align: left; padding: 0 1em 0 0; opacity: .75">{escape(name)}</td>'
+        f'<tr style="background: none">'
+        f'<td style="text-align: left; padding: 0 1em 0 0; opacity: .75">{escape(name)}</td>'
         f'<td style="text-align: left; padding: 0; font-family: var(--jp-code-font-family, '
         f'monospace); overflow-wrap: anywhere">{escape(value)}</td></tr>'
         for name, value in example.lines(without=drawn)
     )
     picture = _grids_html(example, drawn) if drawn else ""
-    label = prose(f"Smallest case, “{example.case.label}”")
+    label = prose(example.heading)
     table = f'<table style="margin: .2em 0; border: 0; background: none">{rows}</table>'
     return f'<div style="margin-top: .4em">{label}</div>{table}{picture}'
 
@@ -133,7 +150,7 @@ def _heat_table(title, values, expected, mask, largest, example) -> str:
             wrong = values.shape == expected.shape and not rule.close(expected[i, j], value)
             padding = mask is not None and not bool(mask[i, j])
             cells.append(_cell(float(value), largest, padding, wrong))
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+        rows.append(f'<tr style="background: none">{"".join(cells)}</tr>')
     return (
         f'<table style="border-collapse: separate; border-spacing: 2px; margin: .2em 0">'
         f'<caption style="text-align: left; white-space: nowrap; opacity: .75">'

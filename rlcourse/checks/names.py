@@ -5,7 +5,7 @@ import symtable
 
 
 def free_names(source: str) -> set[str]:
-    """Names that a text takes from its surroundings: globals that are no builtins.
+    """Names that a text takes from its surroundings: globals that are not builtins.
 
     Annotations and default values count, since a notebook evaluates them when it runs the cell.
     """

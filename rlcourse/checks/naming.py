@@ -1,7 +1,7 @@
-"""Which declared mistake an answer has made: a name, or none where it could be a coincidence.
+"""Which declared mistake an answer has made: a name, or none if it could be a coincidence.
 
 A mistake is claimed only if it explains every failing case, in value and gradient, if enough cases
-tell it from the right answer, and if no other declared mistake explains the answer as well.
+distinguish it from the right answer, and if no other declared mistake explains the answer as well.
 """
 
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ ENOUGH = 3  # cases: fewer that happen to agree are a coincidence
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to look for the mistake: on which cases, and what to leave out of account."""
+    """One way to look for the mistake: on which cases, and what to ignore."""
 
     failing: list[int]  # cases that the mistake must reproduce
     aside: frozenset[int] = frozenset()  # cases that it need not
-    numbers_only: bool = False  # faults beside the numbers are told apart
-    negated: bool = False  # the sign may be turned as well
+    numbers_only: bool = False  # other faults than wrong numbers are reported separately
+    negated: bool = False  # the sign may be flipped as well
     without_derived: bool = False  # what follows from the rest of the result may differ
 
     def is_like(self, other: "Attempt") -> bool:
-        """Whether it leaves the same things out of account, maybe on other cases."""
+        """Whether it ignores the same things, maybe on other cases."""
         mine, theirs = ((a.numbers_only, a.negated, a.without_derived) for a in (self, other))
         return mine == theirs
 
@@ -48,6 +48,10 @@ class Named:
         """What it is made of."""
         return self.several[0] if self.several else (self.mistake,)
 
+    def holds(self, trial: "Trial") -> bool:
+        """Whether it is true of the answer on the trial's cases as well."""
+        return trial.reproduces_all(self.mistake)
+
     def sentences(self) -> tuple[str, ...]:
         """What was done, and why it is wrong."""
         if self.several:
@@ -58,20 +62,20 @@ class Named:
                 f"Your first result is that of {self.mistake.name}.",
                 f"{self.mistake.diagnosis} (Look at the second once the first is right.)",
             )
-        turned = ", with the sign turned as well" if self.attempt.negated else ""
+        turned = ", with the sign flipped as well" if self.attempt.negated else ""
         return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
 
     def _list(self) -> tuple[str, ...]:
         """What is wrong, line by line, and what is right."""
         result = "first result is" if self.attempt.without_derived else "numbers are"
         many = {2: "two", 3: "three"}[len(self.parts)]
-        wrong = [f"{WRONG}{_begun(part.name)}. {part.diagnosis}" for part in self.parts]
+        wrong = [f"{WRONG}{begun(part.name)}. {part.diagnosis}" for part in self.parts]
         decided = ", ".join(right_decisions(self.trial, self.several))
-        right = [f"{RIGHT}{_begun(decided)}."] if decided else []
+        right = [f"{RIGHT}{begun(decided)}."] if decided else []
         return f"Your {result} what {many} mistakes together give.", *wrong, *right
 
 
-def _begun(words: str) -> str:
+def begun(words: str) -> str:
     """With a capital, unless a symbol or a name of letters and digits begins it."""
     begins_a_word = words[:2].isascii() and words[:2].replace(" ", "").isalpha()
     return words[:1].upper() + words[1:] if begins_a_word else words
@@ -80,8 +84,8 @@ def _begun(words: str) -> str:
 def find_mistake(exam, failed: FailedCheck) -> Named | None:
     """The declared mistake that reproduces the answer, or None.
 
-    Cases that crash or give NaN may stand aside: a wrong mean is one fault, the division by
-    zero in its empty row is another.
+    Cases that crash or give NaN may be ignored: a wrong mean is one fault, the division by zero in
+    its empty row is another.
     """
     for attempt in attempts(failed):
         trial = Trial(exam, failed, attempt)
@@ -101,7 +105,7 @@ def is_true_of(named: Named, exam, failed: FailedCheck) -> bool:
     """Whether what was found on one drawing of the cases explains the answer on another, too."""
     alike = [attempt for attempt in attempts(failed) if attempt.is_like(named.attempt)]
     trials = [Trial(exam, failed, attempt) for attempt in alike]
-    return not failed.failing or any(trial.reproduces_all(named.mistake) for trial in trials)
+    return not failed.failing or any(named.holds(trial) for trial in trials)
 
 
 def attempts(failed: FailedCheck) -> Iterator[Attempt]:
@@ -109,7 +113,7 @@ def attempts(failed: FailedCheck) -> Iterator[Attempt]:
     telling = [i for i in failed.wrong if i not in broken]
     yield Attempt(failed.failing)
     if sum(failed.outcomes[i].error is not None for i in broken) > len(telling):
-        return  # what crashes nearly everywhere is told by its error
+        return  # an answer that crashes nearly everywhere is described by its error
     if telling:
         yield Attempt(telling, broken, numbers_only=True)
     if len(telling) >= ENOUGH:
@@ -135,10 +139,10 @@ class Trial:
         return crashes or self.attempt.negated or telling < ENOUGH or telling <= against
 
     def named(self, mistake: Mistake) -> Named:
-        return Named(mistake, not self._against(mistake), self.attempt)
+        return Named(mistake, self.is_everywhere(mistake), self.attempt)
 
     def named_several(self, found: list[tuple[Mistake, ...]]) -> Named:
-        """The first of several explanations that come to the same."""
+        """The first of several explanations that amount to the same."""
         return Named(together(found[0]), True, self.attempt, tuple(found), self)
 
     def seen(self) -> list[int]:
@@ -151,11 +155,17 @@ class Trial:
         theirs, others = (self.exam.outcome_of(m, i, self._repeat) for m in (one, other))
         return self._differences(theirs, others, i, other)
 
+    def is_everywhere(self, mistake: Mistake) -> bool:
+        """Whether it gives the answer's numbers where these are right, too."""
+        return all(self.reproduces(mistake, i) for i in self._right())
+
     def _against(self, mistake: Mistake) -> int:
         """On how many cases the answer is right and the mistake would not be."""
+        return sum(not self.reproduces(mistake, i) for i in self._right())
+
+    def _right(self) -> Iterator[int]:
         explained = self.attempt.aside.union(self.attempt.failing)
-        others = (i for i in range(len(self.failed.cases)) if i not in explained)
-        return sum(not self.reproduces(mistake, i) for i in others)
+        return (i for i in range(len(self.failed.cases)) if i not in explained)
 
     def explains(self, mistake: Mistake) -> bool:
         """Whether it reproduces every failing case, and enough of them to be no coincidence."""

@@ -1,13 +1,13 @@
 """Regularities in wrong numbers: a factor, a shift, one corner of the batch."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from rlcourse.checks.calling import Case
+from rlcourse.checks.case import Case
 from rlcourse.checks.comparing import Tolerance
 
 
@@ -87,7 +87,7 @@ def _factor(pairs: list[Pair]) -> str | None:
 
 
 def _fingerprint(pair: Pair) -> tuple[float, ...]:
-    """The right result: a case that comes twice is one piece of evidence."""
+    """The right result: a case that occurs twice is one piece of evidence."""
     return tuple(pair.expected.flatten().tolist())
 
 
@@ -176,7 +176,7 @@ REARRANGED = (
         "with its elements in another order",
     ),
     (lambda p: p.is_close(p.expected.abs()), "without its sign"),
-    (lambda p: p.is_close(p.expected.exp()), "as e to that power"),
+    (lambda p: p.is_close(p.expected.exp()), "put through an exponential"),
 )
 
 
@@ -214,58 +214,4 @@ PLACES = (
     (_only(_last_real), "only at the last real token of a row"),
     (_only(_first), "only at the first token of a row"),
     (_only(lambda mask: ~mask.all(1, keepdim=True).expand_as(mask)), "only in rows with padding"),
-)
-
-
-def where(cases: tuple[Case, ...], failing: list[int]) -> str | None:
-    """Which property the failing cases have and the others lack."""
-    if len(failing) == len(cases):
-        return None
-    if len(failing) == 1:
-        return f"It is wrong only on the case “{cases[failing[0]].label}”."
-    narrowest, share = None, 2 * len(failing)
-    for words, has in PROPERTIES:
-        having = {i for i, case in enumerate(cases) if has(case)}
-        if having.issuperset(failing) and len(having) < min(len(cases), share):
-            narrowest, share = words, len(having)
-    return f"It is wrong only where {narrowest}." if narrowest else None
-
-
-def _tensors(case: Case) -> Iterator[Tensor]:
-    return (a for a in case.arguments.values() if isinstance(a, Tensor))
-
-
-def _mask_has(test: Callable[[Tensor], Tensor]) -> Callable[[Case], bool]:
-    return lambda case: (mask := _mask(case)) is not None and bool(test(mask))
-
-
-def _is_square(case: Case) -> bool:
-    grid = _grid(case)
-    return grid is not None and grid.shape[0] == grid.shape[1]
-
-
-def _has(name: str, test: Callable[[Tensor], Tensor]) -> Callable[[Case], bool]:
-    return lambda case: isinstance(x := case.arguments.get(name), Tensor) and bool(test(x))
-
-
-PROPERTIES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
-    ("a row of the mask is empty", _mask_has(lambda m: (~m.any(dim=1)).any())),
-    ("there is padding", _mask_has(lambda m: ~m.all())),
-    ("there is no padding", _mask_has(lambda m: m.all())),
-    ("N equals T", _is_square),
-    ("N differs from T", lambda case: _grid(case) is not None and not _is_square(case)),
-    ("there is more than one token", lambda case: (g := _grid(case)) is not None and g.numel() > 1),
-    ("there is more than one row", lambda case: (_grid_size(0)(case) or 0) > 1),
-    ("the arguments are float32", lambda c: any(t.dtype == torch.float32 for t in _tensors(c))),
-    ("a reward is negative", _has("rewards", lambda r: (r < 0).any())),
-    ("a reward is neither 0 nor 1", _has("rewards", lambda r: ((r != 0) & (r != 1)).any())),
-    ("an advantage is negative", _has("advantages", lambda a: (a < 0).any())),
-    (
-        "the mask is float",
-        lambda c: "mask" in c.arguments and c.arguments["mask"].is_floating_point(),
-    ),
-    (
-        "the mask is bool",
-        lambda c: "mask" in c.arguments and not c.arguments["mask"].is_floating_point(),
-    ),
 )

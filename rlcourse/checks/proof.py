@@ -2,7 +2,7 @@
 
 For every exercise and seed, visible and hidden: the reference and every alternative pass, the stub
 fails, and every mistake is rejected and named as itself. Where there is an oracle, the reference
-agrees with it.
+agrees with it. Code that resembles a mistake gets its name only if it has its effect.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam, judge
 from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.proof_of_likeness import Told, prove_likeness
+from rlcourse.checks.proof_of_neighbors import try_neighbors
 from rlcourse.checks.result import Result
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -21,7 +23,7 @@ class Row:
     """One function examined once: what it should have got, and what it got."""
 
     exercise: str
-    kind: str  # reference, alternative, stub, oracle, mistake
+    kind: str  # reference, alternative, stub, oracle, mistake, paraphrase, neighbor
     function: str
     seed: int
     hidden: bool
@@ -69,7 +71,13 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
     for mistake in exercise.mistakes:
         result = examine(mistake.implementation)
         named = not result.passed and result.mistake == mistake.name
-        yield row("mistake", mistake.name, named, result.mistake or result.message)
+        said = result.mistake or result.message
+        if result.passed:
+            said = "it is not rejected: no case tells it from a right answer"
+        yield row("mistake", mistake.name, named, said)
+    if not hidden:
+        for tried in try_neighbors(exam, seed):
+            yield row(tried.kind, tried.function, tried.ok, tried.verdict)
 
 
 def stub_of(exercise: Exercise) -> Callable:
@@ -82,19 +90,38 @@ def stub_of(exercise: Exercise) -> Callable:
     return stub
 
 
-def report(exercises: Iterable[Exercise], seeds: Iterable[int] = SEEDS) -> bool:
-    """Print a line per exercise and one per failure; whether the proof holds."""
+def _false_likenesses(told: Iterable[Told]) -> Iterator[str]:
+    for one in told:
+        if not one.is_true:
+            yield f"“{one.mistake}” does not give the numbers of its likeness: {one.likeness}"
+
+
+def report(
+    exercises: Iterable[Exercise],
+    seeds: Iterable[int] = SEEDS,
+    lacking: Callable[[Exercise], Iterable[str]] = lambda exercise: (),
+) -> bool:
+    """Print a line per exercise and one per failure; whether the proof holds.
+
+    `lacking` finds what else an exercise needs, a sentence each; these are failures, too.
+    """
     holds = True
     for exercise in exercises:
         rows = prove([exercise], seeds)
         wrong = [row for row in rows if not row.ok]
-        holds = holds and not wrong
+        told = list(prove_likeness(exercise))
+        needed = [*lacking(exercise), *_false_likenesses(told)]
+        holds = holds and not (wrong or needed)
+        sign = "✗" if wrong or needed else "✓"
         print(
-            f"{'✗' if wrong else '✓'} {exercise.name}: {len(exercise.mistakes)} mistakes and "
-            f"{len(exercise.alternatives)} alternatives, {len(rows)} verdicts, {len(wrong)} wrong",
+            f"{sign} {exercise.name}: {len(exercise.mistakes)} mistakes and "
+            f"{len(exercise.alternatives)} alternatives, {len(rows)} verdicts, {len(wrong)} wrong; "
+            f"undeclared, {sum(bool(t.likeness) for t in told)} of them would be told",
             flush=True,
         )
         for row in wrong:
             place = f"seed {row.seed}{', hidden' if row.hidden else ''}"
             print(f"    {row.kind} “{row.function}” ({place}): {row.verdict}")
+        for sentence in needed:
+            print(f"    {sentence}")
     return holds

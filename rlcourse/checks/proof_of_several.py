@@ -1,6 +1,6 @@
 """Proof that mistakes made together are named rightly: ``rlcourse prove --pairs [NAME …]``.
 
-Declared mistakes are made two at a time, every pair that can be or a sample, and three at a time,
+Declared mistakes are made two at a time, every possible pair or a sample, and three at a time,
 always a sample, and each is checked like a student's function. A name must be theirs, or that of
 something which gives the same numbers on cases that the check has not seen.
 """
@@ -22,7 +22,7 @@ TRIPLES = 40  # of an exercise, for each drawing of its cases
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of several mistakes at once.
+    """The verdict on several mistakes at once.
 
     ``kind`` is "named" where just these are named, "equivalent" where something is that gives the
     same numbers, "cancel" where together they are right, "unnamed" or "wrong".
@@ -38,7 +38,7 @@ class Verdict:
 def prove_several(
     exercise: Exercise, size: int, seeds: Iterable[int], sample: int | None = None
 ) -> Iterator[Verdict]:
-    """All ways to make so many mistakes at once, or a sample for each drawing of the cases."""
+    """All ways to make `size` mistakes at once, or a sample for each drawing of the cases."""
     for seed in seeds:
         for hidden in (False, True):
             chosen = list(ways(exercise, size))

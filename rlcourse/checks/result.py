@@ -1,14 +1,26 @@
 """What a check returns: a score, and a message that a student reads."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rlcourse.checks.calling import Case
+from rlcourse.checks.case import Case
 from rlcourse.checks.comparing import Difference
-from rlcourse.checks.show import show, show_pair
+from rlcourse.checks.cutting import flat
+from rlcourse.checks.parting import Parting
+from rlcourse.checks.places import Place
+from rlcourse.checks.show import LONGEST, shortened, show, show_pair
 
-SHOWN = ("value", "shape", "gradient", "leak", "after")  # differences with two sides to print
+# Differences that have two sides to print.
+SHOWN = ("value", "shape", "gradient", "leak", "after", "structure")
+MOST_SHOWN = 3  # of these differences
 MIME_TYPE = "application/vnd.rlcourse.check+json"
+
+
+def right_once(names: Sequence[str]) -> str:
+    """ "right, once `reinforce_loss` is"."""
+    quoted = [f"`{name}`" for name in names]
+    return f"right, once {' and '.join(quoted)} {'are' if len(quoted) > 1 else 'is'}"
 
 
 def counted(number: float, noun: str) -> str:
@@ -22,53 +34,86 @@ class Example:
 
     case: Case
     differences: tuple[Difference, ...]
+    smaller: bool = False  # it has been cut down, and its label may say too much
+    observed: bool = False  # what is compared of the result are statistics, by name
+    parting: Parting | None = None  # of a function that takes several steps: where it went wrong
 
     @classmethod
     def of(cls, failed, at: int | None) -> "Example | None":
-        """From a `FailedCheck`: case `at`, or the smallest; none where only the type is wrong."""
+        """From a `FailedCheck`: case `at`, or the smallest one; none if only the type is wrong."""
         i = failed.smallest if at is None else at
         found = tuple(failed.differences[i])
         error = failed.outcomes[i].error
-        if any(d.kind in ("type", "structure", "dtype") for d in found) or (
-            error and not error.line
-        ):
+        if any(d.kind in ("type", "dtype") for d in found) or (error and not error.line):
             return None
-        return cls(failed.cases[i], found)
+        return cls(failed.cases[i], found, observed=failed.exercise.observe is not None)
+
+    @property
+    def heading(self) -> str:
+        origin = "cut down from " if self.smaller else ""
+        return f"Smallest case, {origin}“{self.case.label}”"
 
     def lines(self, without: Difference | None = None) -> list[tuple[str, str]]:
-        """(name, value) of the arguments, then of what was expected and what came.
+        """(name, value) of the arguments, then of the expected and the actual result.
 
-        No gradient in numbers where the value is wrong: it is wrong as a consequence.
+        If the value is wrong, no gradient is shown in numbers: it is wrong as a consequence.
         """
+        lines = [(name, show(value)) for name, value in flat(self.case.arguments).items()]
+        lines = [(name, value) for name, value in lines if not _is_empty(value)]
+        if self.parting:
+            wanted, got = show_pair(self.parting.expected, self.parting.actual)
+            what = self.parting.what
+            return [*lines, (f"{what}, expected", wanted), (f"{what}, yours", got)]
         consequent = any(d.kind in ("value", "shape") for d in self.differences)
-        lines = [(name, show(value)) for name, value in self.case.arguments.items()]
-        for difference in self.differences:
-            if consequent and difference.kind == "gradient":
-                continue
-            if difference is not without and difference.kind in SHOWN:
-                wanted, got = show_pair(difference.expected, difference.actual)
-                if difference.kind == "leak":
-                    wanted = "none"
-                if difference.kind == "shape":
-                    shapes = difference.expected.shape, difference.actual.shape
-                    wanted, got = (
-                        f"{text}, shape {tuple(shape)}"
-                        for text, shape in zip((wanted, got), shapes, strict=True)
-                    )
-                what = self._what(difference)
-                lines += [(f"{what}expected", wanted), (f"{what}yours", got)]
+        told = [
+            d
+            for d in self.differences
+            if d.kind in SHOWN and d is not without and not (consequent and d.kind == "gradient")
+        ]
+        # Two large tensors of one shape look alike.
+        told = [d for d in told if len({text for _, text in self._sides(d)}) > 1] or told
+        for difference in told[:MOST_SHOWN]:
+            lines += self._sides(difference)
+        if len(told) > MOST_SHOWN:
+            lines.append(("…", f"{len(told) - MOST_SHOWN} more differ"))
         return lines
 
-    @staticmethod
-    def _what(difference: Difference) -> str:
+    def _sides(self, difference: Difference) -> list[tuple[str, str]]:
+        """What was expected, and what was returned."""
+        wanted, got = show_pair(difference.expected, difference.actual)
+        if difference.kind == "leak":
+            wanted = "none"
+        if difference.kind == "shape":
+            shapes = difference.expected.shape, difference.actual.shape
+            wanted, got = (
+                f"shape {tuple(shape)}" if self.observed else f"{text}, shape {tuple(shape)}"
+                for text, shape in zip((wanted, got), shapes, strict=True)
+            )
+        what = self._what(difference)
+        return [(f"{what}expected", wanted), (f"{what}yours", got)]
+
+    def _what(self, difference: Difference) -> str:
+        name = difference.name.replace(".[", "[")
         if difference.kind in ("gradient", "leak"):
-            return f"gradient of {difference.name}, "
-        return f"{difference.name}, " if difference.name else ""
+            return f"gradient of {name}, "
+        if self.observed and difference.kind == "value":
+            return f"compared: {name}, "
+        return f"{place_in_result(name)}, " if name else ""
+
+
+def place_in_result(name: str) -> str:
+    """A place in the result as Python would write it: "result[0]"."""
+    return f"result{name}" if name.startswith("[") else name
+
+
+def _is_empty(shown: str) -> bool:
+    """Whether a reader would learn nothing from it: prompts without tokens."""
+    return " tensor of shape (" in shown and shown.endswith(", 0)>")
 
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict of a check. In Jupyter it shows itself; ``message`` is the same in plain text."""
+    """The verdict of a check. Jupyter displays it; ``message`` is the same in plain text."""
 
     exercise: str
     lesson: str
@@ -79,14 +124,18 @@ class Result:
     agreeing: int
     cases: int
     minutes: int
-    first_hint: str
+    hints: tuple[str, ...]
     unwritten: bool = False
+    borrowed: str = ""  # the library's own function that it is, or that it calls
+    once: tuple[str, ...] = ()  # functions it builds on that are wrong; it is right with right ones
     edges: tuple[str, ...] = ()  # the failing cases in words, if all of them lie at the edge
     mistake: str | None = None  # name of the declared mistake that reproduces the answer
+    likeness: str | None = None  # what gives the same numbers, where no declared mistake does
     sentences: tuple[str, ...] = ()
     example: Example | None = None
     printed: str = ""
     warning: str = ""
+    place: Place | None = None  # where it may be wrong; said once it has been tried
 
     @property
     def points(self) -> float:
@@ -96,12 +145,18 @@ class Result:
     def headline(self) -> str:
         if self.unwritten:
             return f"✗ {self.exercise} is not written yet"
+        if self.borrowed == self.exercise:
+            return f"✗ {self.exercise}   this is the library's own function: write yours"
+        if self.borrowed:
+            return f"✗ {self.exercise}   this calls the library's own {self.borrowed}: call yours"
         if self.edges:
             many = "some things are" if len(self.edges) > 1 else "one thing is"
             named = ", ".join(f"“{label}”" for label in self.edges[:3])
             return f"≈ {self.exercise}   right; at the edge {many} missing: {named}"
         sign = "✓" if self.passed else "✗"
         earned = f" · {counted(self.points, 'point')}" if self.passed and self.max_points else ""
+        if self.once:
+            return f"{sign} {self.exercise}   {right_once(self.once)}{earned}"
         return f"{sign} {self.exercise}   {self.agreeing} of {self.cases} cases agree{earned}"
 
     @property
@@ -115,14 +170,45 @@ class Result:
             f"About {self.minutes} minutes.",
         )
 
-    def blamed_on(self, other: "Result") -> "Result":
-        """The same result, which first says that another exercise's function is the one to mend."""
-        state = "is not written yet" if other.unwritten else "fails its own check"
-        first = f"{self.exercise} uses your {other.exercise}, which {state}: "
-        first += f"begin there, check({other.exercise})."
+    def as_borrowed(self, name: str) -> "Result":
+        """The verdict on an answer that takes the library's function `name`, of its own lesson."""
+        said = (
+            f"Points are for what you write: an answer that imports or calls the library's "
+            f"`{name}` gets none, here and in grading.",
+        )
+        wiped = replace(self, passed=False, unwritten=False, score=0.0, edges=(), once=())
+        return replace(wiped, borrowed=name, mistake=None, sentences=said, example=None)
+
+    def blamed_on(self, other: str, state: str) -> "Result":
+        """The same result, which first says that another exercise's function is the one to fix."""
+        first = f"{self.exercise} uses your {other}, which {state}. Start there: check({other})."
         if self.mistake is None:  # the rest would describe the other function's fault
             return replace(self, unwritten=False, sentences=(first,), example=None)
         return replace(self, sentences=(first, *self.sentences))
+
+    def with_right(self, others: Mapping[str, str]) -> "Result":
+        """The result of a check with references in place of `others`, and a sentence that says so.
+
+        `others` maps each name to what is wrong with it.
+        """
+        if self.unwritten:
+            return self
+        if self.passed:
+            uses = " and ".join(f"your {name}, which {state}" for name, state in others.items())
+            place = "the right one in its" if len(others) == 1 else "right ones in their"
+            next_checks = " and ".join(f"check({name})" for name in others)
+            said = f"It uses {uses}. With {place} place it is right: continue with {next_checks}."
+            return replace(self, once=tuple(others), sentences=(said,))
+        for_yours = "in place of yours, which"
+        right = " and ".join(f"a right {name} {for_yours} {s}" for name, s in others.items())
+        return replace(self, sentences=(*self.sentences, f"It was checked with {right}."))
+
+    @property
+    def state(self) -> str:
+        """What the message says about a wrong function that another one builds on."""
+        if self.borrowed:
+            return "is the library's own"
+        return "is not written yet" if self.unwritten else "fails its own check"
 
     @property
     def footer(self) -> str:
@@ -131,15 +217,16 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the function said while it was called."""
-        notes = [f"Your code warns: {self.warning}"] if self.warning else []
-        return (*notes, *([f"It printed: {self.printed.strip()}"] if self.printed.strip() else []))
+        """What the function printed, and its warnings, while it was called."""
+        printed = " ".join(self.printed.split())
+        heard = (("Your code warns", self.warning), ("It printed", printed))
+        return tuple(f"{what}: {shortened(said, LONGEST)}" for what, said in heard if said)
 
     @property
     def message(self) -> str:
         lines = [self.headline, *(f"  {sentence}" for sentence in self.advice)]
         if self.example:
-            lines.append(f"  Smallest case, “{self.example.case.label}”:")
+            lines.append(f"  {self.example.heading}:")
             rows = self.example.lines()
             width = max((len(name) for name, _ in rows), default=0)
             lines += [f"    {name:<{width}}  {value}" for name, value in rows]
@@ -152,15 +239,18 @@ class Result:
         return self.message
 
     def as_json(self) -> dict[str, Any]:
-        """What a tool reads out of a notebook's outputs."""
+        """What tools read from a notebook's outputs."""
         return {
             "exercise": self.exercise,
             "passed": self.passed,
             "unwritten": self.unwritten,
+            "borrowed": self.borrowed,
+            "once": list(self.once),
             "score": self.score,
             "points": self.points,
             "max_points": self.max_points,
             "mistake": self.mistake,
+            "likeness": self.likeness,
             "message": self.message,
         }
 

@@ -1,8 +1,8 @@
 """Which two or three declared mistakes an answer has made at once.
 
-Only mistakes that are edits of one sketch can be put together. All ways to make two of them, then
-three, are run on the most telling failing case, where nearly all fall out after one call. What is
-left must give the answer's value and gradient on *every* case, and each of its parts must show.
+Only mistakes that are edits of one sketch can be combined. All ways to make two of them, then
+three, are run on the most telling failing case, where nearly all drop out after one call. The rest
+must give the answer's value and gradient on *every* case, and each of their parts must show.
 """
 
 import warnings
@@ -57,7 +57,7 @@ def edited(exercise: Exercise) -> dict[Sketch, list[Mistake]]:
 
 
 def ways(exercise: Exercise, size: int) -> Iterator[tuple[Mistake, ...]]:
-    """Every choice of so many mistakes that can be made at once."""
+    """Every choice of that many mistakes that can be made at once."""
     for mistakes in edited(exercise).values():
         for chosen in combinations(mistakes, size):
             pairs = combinations(map(edit_of, chosen), 2)
@@ -96,16 +96,16 @@ class Runs:
                 parts = sorted((of[edit] for edit in edits), key=lambda pair: pair[0])
                 mistakes_made = tuple(mistake for _, mistake in parts)
                 loosest = max((m.atol for m in mistakes_made if m.atol is not None), default=None)
-                yield Way(mistakes_made, result, _typical(result), loosest)
+                yield Way(mistakes_made, result, typical(result), loosest)
 
     def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
         """The ways whose result is this one, save what follows from the rest of it."""
         rule = Tolerance.of(self.case)
-        number = _typical(value)
+        number = typical(value)
         return [
             way.parts
             for way in self.results(size)
-            if not (way.loosest is None and _is_far(way.typical, number))
+            if not (way.loosest is None and is_far(way.typical, number))
             and not self._differences(way, value, rule, derived)
         ]
 
@@ -116,15 +116,18 @@ class Runs:
         return [d for d in found if d.kind not in BESIDES and d.name not in derived]
 
 
-def _typical(value: Any) -> float | None:
+def typical(value: Any) -> float | None:
+    """One number that nearly always differs where two results do; None of what holds none."""
     first = value[0] if isinstance(value, tuple) and value else value
+    if isinstance(first, float):
+        return first
     if not (isinstance(first, Tensor) and first.numel()):
         return None
     numbers = first if first.is_floating_point() else first.double()
     return float(numbers if numbers.numel() == 1 else numbers.mean())
 
 
-def _is_far(one: float | None, other: float | None) -> bool:
+def is_far(one: float | None, other: float | None) -> bool:
     """Whether two numbers are so far apart that no comparison need be made."""
     return one is not None and other is not None and abs(one - other) > 1e-2 * (1 + abs(one))
 
@@ -136,7 +139,7 @@ def find_several(trial) -> list[tuple[Mistake, ...]]:
     """
     attempt, failed, exam = trial.attempt, trial.failed, trial.exam
     telling = [i for i in attempt.failing if not failed.is_broken(i)]
-    if attempt.negated or not telling or not edited(exam.exercise) or _is_no_news(trial):
+    if attempt.negated or not telling or not edited(exam.exercise) or is_no_news(trial):
         return []
     sizes = {i: size_of(failed.cases[i].arguments) for i in telling}
     probe = max(telling, key=lambda i: (sizes[i] <= LARGE, not failed.cases[i].edge, sizes[i]))
@@ -150,8 +153,8 @@ def find_several(trial) -> list[tuple[Mistake, ...]]:
     return []
 
 
-def _is_no_news(trial) -> bool:
-    """Whether nothing is left out of account that was not in the attempt before."""
+def is_no_news(trial) -> bool:
+    """Whether nothing is ignored that was not ignored in the attempt before."""
     attempt, failed = trial.attempt, trial.failed
     beside = any(d.kind in BESIDES for found in failed.differences for d in found)
     return attempt.numbers_only and not (attempt.aside or attempt.without_derived or beside)
@@ -162,7 +165,7 @@ def _explains(trial, parts: tuple[Mistake, ...], probe: int) -> bool:
     whole = together(parts)
     if not (trial.reproduces(whole, probe) and trial.reproduces_all(whole)):
         return False
-    if not trial.named(whole).everywhere:
+    if not trial.is_everywhere(whole):
         return False
     return all(_shows(trial, parts, part) for part in parts)
 

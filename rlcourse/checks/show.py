@@ -1,4 +1,4 @@
-"""Values in few characters, for people."""
+"""Values in a few characters, for people."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rlcourse.checks.calling import Opaque
 from rlcourse.checks.specs import Spec
 
 LARGEST = 30  # elements of a tensor or list that is printed in full
-LONGEST = 2000  # characters
+LONGEST = 300  # characters
 LARGEST_INTEGER = 10**60
 ROUNDING = 1e-15  # what is left of a sum that is 0 on paper; no check tells it from 0
 WRONG, RIGHT = "Wrong: ", "Right: "  # how the lines begin that list several mistakes
@@ -17,8 +17,12 @@ WRONG, RIGHT = "Wrong: ", "Right: "  # how the lines begin that list several mis
 
 def show(value: Any, digits: int = 4) -> str:
     """`value` as one line, however large it is; a large tensor by its shape only."""
-    shown = _show(value, digits)
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return shortened(_show(value, digits), LONGEST)
+
+
+def shortened(text: str, longest: int) -> str:
+    """At most that many characters, ending in … if some are missing."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _show(value: Any, digits: int) -> str:

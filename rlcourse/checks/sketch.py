@@ -9,7 +9,7 @@
     Mistake("a sum", edit("the average", "total / mask.sum()", "total"), "…")
     Mistake("a sum over padding, too", edit("the padding", "x * mask", "x"), "…")
 
-What is edited belongs to a *decision* that whoever writes the function takes. Edits of one decision
+Every edit belongs to a *decision* that the author of the function makes. Edits of one decision
 exclude each other; edits of different decisions can be made together where they do not overlap.
 """
 
@@ -89,7 +89,7 @@ class Sketch:
         self.source = textwrap.dedent(inspect.getsource(fn))
         (tree,) = ast.parse(self.source).body
         if not (isinstance(tree, ast.FunctionDef) and isinstance(tree.body[-1], ast.Return)):
-            raise ValueError(f"{fn.__name__} is no function that ends in `return`")
+            raise ValueError(f"{fn.__name__} is not a function that ends in `return`")
         lines = [0]
         for line in self.source.splitlines(keepends=True):
             lines.append(lines[-1] + len(line))
@@ -110,9 +110,9 @@ class Sketch:
                 raise ValueError(f"{old!r} stands {times} times in {self.fn.__name__}, not once")
             start = self.source.index(old)
             spans.append((start, start + len(old), new))
-            if self._statement_at(start) != self._statement_at(start + len(old) - 1):
+            if self.statement_at(start) != self.statement_at(start + len(old) - 1):
                 raise ValueError(f"{old!r} reaches over several statements")
-        touched = frozenset(self._statement_at(start) for start, _, _ in spans)
+        touched = frozenset(self.statement_at(start) for start, _, _ in spans)
         return Edit(self, decision, tuple(spans), touched)
 
     def alone(self, *texts: str) -> Callable:
@@ -121,7 +121,9 @@ class Sketch:
         For sketches that draw, change what they are given or return early: their lines cannot be
         run once for all that have them in common.
         """
-        return self.edit("", *texts).function
+        edit = self.edit("", *texts)
+        edit.function.text = edit.text  # type: ignore[attr-defined]  # Python keeps no source of it
+        return edit.function
 
     def compiled(self, edits: Sequence[Edit]) -> Callable:
         """The function with all these edits made."""
@@ -155,7 +157,7 @@ class Sketch:
             for more in _subsets(where[k], size - len(made), made, excluded):
                 chosen = (*made, *more)
                 if size - len(chosen) <= later[k] and steps.take():
-                    after = self._step(k, state, arguments, chosen)
+                    after = self.step(k, state, arguments, chosen)
                     if after is not None:
                         walk(k + 1, after, chosen)
 
@@ -163,7 +165,7 @@ class Sketch:
             walk(0, {**self.fn.__globals__, **self.helpers}, ())
         return found
 
-    def _step(self, k: int, state: dict, arguments: dict, made: tuple[Edit, ...]) -> dict | None:
+    def step(self, k: int, state: dict, arguments: dict, made: tuple[Edit, ...]) -> dict | None:
         """The state after statement k; None where it raises."""
         here = frozenset(edit for edit in made if k in edit.touched)
         if (k, here) not in self._codes:
@@ -191,7 +193,7 @@ class Sketch:
                 ast.fix_missing_locations(tree)
         return compile(tree, f"<{self.fn.__name__}, line by line>", "exec")
 
-    def _statement_at(self, place: int) -> int:
+    def statement_at(self, place: int) -> int:
         return next(k for k, (begin, end) in enumerate(self.statements) if begin <= place < end)
 
     def _text(self, begin: int, end: int, edits) -> str:

@@ -1,7 +1,7 @@
 """Arguments that are not plain data, said in a few words of data.
 
-A case crosses a process boundary as JSON and tensor bytes, so a policy or an optimizer stands in it
-as a ``Spec``, and is built where the student's function is called. A new kind is one entry in
+A case crosses a process boundary as JSON and tensor bytes, so a policy or an optimizer is a
+``Spec`` in it, and is built where the student's function is called. A new kind is one entry in
 ``KINDS``: how to build it, and what to record of it after the call.
 """
 
@@ -115,13 +115,22 @@ def _last_word(built):
 
 
 class Once:
-    """Tensors that can be gone through a single time, as `module.parameters()` can."""
+    """Tensors that can be iterated over only once, like `module.parameters()`."""
 
     def __init__(self, tensors: list[Tensor]):
         self.kept, self._iterator = tensors, iter(tensors)
 
     def __iter__(self):
         return self._iterator
+
+
+def _iterator(built, items):
+    return Once([item.clone() for item in items])
+
+
+def is_one_pass(value: Any) -> bool:
+    """Whether a case's argument can be iterated over only once, like a generator."""
+    return isinstance(value, Spec) and (value.kind == "iterator" or "once" in value.options)
 
 
 def _softmax_parameters(built, once=False, **tensors):
@@ -204,6 +213,7 @@ KINDS: dict[str, Kind] = {
     "watched_generator": Kind(_generator, _was_drawn_from),
     "no_generator": Kind(_no_generator, _default_was_drawn_from),  # None: draw from torch's own
     "last_word": Kind(_last_word),  # another way to read a completion, (text) -> str | None
+    "iterator": Kind(_iterator),  # over tensors, for an argument that may be any Iterable
     "softmax_parameters": Kind(_softmax_parameters, _values_and_gradients),
     "mean_kl": Kind(_mean_kl),
     "mean_reward": Kind(_mean_reward),

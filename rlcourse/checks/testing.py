@@ -1,6 +1,6 @@
 """Exercises in which the student is the grader, and writes tests in place of the function.
 
-A test takes an implementation and fails, with ``assert``, where that is wrong. It is tried on right
+A test takes an implementation and fails, with ``assert``, if that is wrong. It is tried on right
 implementations and on wrong ones, the declared mistakes of another exercise, each behind a
 ``StandIn``; what counts is which ones it rejects. After Wrenn and Krishnamurthi 2019 (Examplar).
 """
@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from rlcourse.checks import stand_in
-from rlcourse.checks.calling import Case, Failure, Outcome, as_data
-from rlcourse.checks.cases import CaseSampler
+from rlcourse.checks.calling import Failure, Outcome, as_data
+from rlcourse.checks.case import Case
+from rlcourse.checks.case_sampler import CaseSampler
 from rlcourse.checks.specs import Spec
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 ACCEPTS, REJECTS, LATE = "accepts", "rejects", "runs out of time"
 RIGHT = "a right one: "  # how the labels of right implementations begin
 LARGEST_NUMBER = 2**31 - 1
-MOST_NUMBERS = 10_000  # in the arguments of one call, so that no test is a burden
+MOST_NUMBERS = 10_000  # in the arguments of one call, so that no test takes too long
 PLAIN = (bool, int, float, str, type(None))
 
 _functions: dict[int, Callable] = {}  # what the numbers of the stand-ins mean, in this process
@@ -45,16 +46,32 @@ class Suspects:
     def cases(self, draw: CaseSampler) -> Iterator[Case]:
         """One case an implementation, the right ones first; their numbers are drawn at random."""
         reference = self.exercise.reference
-        parameters = list(inspect.signature(reference).parameters)
         for label, function in self._chosen(draw.hidden).items():
             number = draw.integer(0, LARGEST_NUMBER - 1)
-            _functions[number] = function
-            options = {"number": number, "name": reference.__name__, "parameters": parameters}
-            yield Case(label, {reference.__name__: Spec("stand_in", options)})
+            yield Case(label, {reference.__name__: standing_for(function, number, reference)})
 
     def _chosen(self, hidden: bool) -> dict[str, Callable]:
         right = {RIGHT + words: function for words, function in self.right[hidden].items()}
         return right | {name: self.mistake(name).implementation for name in self.wrong[hidden]}
+
+    def losing_the_graph(self, seed: int) -> Iterator[str]:
+        """A sentence for each right one with a constant where the reference has a graph: a fair
+        test may differentiate whatever it is given."""
+        cases = [
+            case
+            for hidden in (False, True)
+            for case in self.exercise.draw_cases(seed, hidden)
+            if case.differentiable and not case.raises
+        ]
+        for words, function in (self.right[0] | self.right[1]).items():
+            for case in cases:
+                wanted, found = (
+                    _computed(fn, case.arguments, case.differentiable, None)["graph"]
+                    for fn in (self.exercise.reference, function)
+                )
+                if wanted != found:
+                    yield f"“{words}”, called right, loses its graph on the case “{case.label}”."
+                    break
 
     def mistake(self, name: str) -> "Mistake":
         return next(m for m in self.exercise.mistakes if m.name == name)
@@ -64,8 +81,8 @@ def verdict(outcome: Outcome) -> Outcome:
     """What a test said, whatever else it did: any exception rejects, as it does for pytest."""
     if outcome.error is None:
         said = REJECTS if outcome.value == REJECTS else ACCEPTS
-    else:
-        said = LATE if outcome.error.type == "TimeoutError" else REJECTS
+    else:  # a process that ended, or was never begun, has rejected nothing
+        said = LATE if outcome.error.type in ("TimeoutError", "NoAnswer") else REJECTS
     return Outcome(value=said, repeatable=outcome.repeatable)
 
 
@@ -79,9 +96,16 @@ def credit(cases: tuple[Case, ...], failing: list[int]) -> float:
 
 
 def explain(
-    suspects: Suspects, cases: tuple[Case, ...], outcomes: list[Outcome], failing: list[int]
+    suspects: Suspects,
+    cases: tuple[Case, ...],
+    outcomes: list[Outcome],
+    failing: list[int],
+    hidden: bool = False,
 ) -> list[str]:
-    """Which right ones were rejected and which wrong ones let through, in sentences."""
+    """Which right ones were rejected and which wrong ones let through, in sentences.
+
+    What a test says of a hidden implementation may hold its numbers, and is not shown.
+    """
     right = [i for i, case in enumerate(cases) if case.label.startswith(RIGHT)]
     rejected = [i for i in failing if i in right]
     missed = [i for i in failing if i not in right]
@@ -94,7 +118,7 @@ def explain(
         names = _listed(cases[i].label.removeprefix(RIGHT) for i in rejected)
         sentences.append(
             f"It rejects {len(rejected)} of {len(right)} right implementations: {names}."
-            + _complaint(outcomes[first].error)
+            + _complaint(outcomes[first].error, hidden)
         )
     if missed:
         names = _listed(cases[i].label for i in missed)
@@ -102,7 +126,7 @@ def explain(
         sentences.append(f"It lets {count} through: {names}.")
         sentences.append(f"About the first: {suspects.mistake(cases[missed[0]].label).diagnosis}")
     if any(isinstance(outcome.value, bool | Tensor) for outcome in outcomes):
-        sentences.append("What a test returns is not looked at: it rejects with `assert`.")
+        sentences.append("The value that a test returns is ignored: reject with `assert`.")
     return sentences
 
 
@@ -110,14 +134,26 @@ def _listed(names) -> str:
     return "; ".join(f"“{name}”" for name in names)
 
 
-def _complaint(error: Failure | None) -> str:
+def _complaint(error: Failure | None, hidden: bool) -> str:
     if error is None or not error.line:
         return ""
-    kind = "" if error.type == "AssertionError" else f", with {error.type}"
-    return f" The first is refused by your line {error.line_number}, `{error.line[:100]}`{kind}."
+    text = "" if hidden else error.message[:300].rstrip(".")
+    if error.type == "AssertionError":
+        said = f", which says “{text}”" if text else ""
+    else:
+        said = f", with {error.type}: {text}" if text else f", with {error.type}"
+    return f" The first is rejected by your line {error.line_number}, `{error.line[:100]}`{said}."
 
 
 # The side that knows the implementations
+
+
+def standing_for(function: Callable, number: int, reference: Callable) -> Spec:
+    """A stand-in for `function`, called as the `reference` is; calls of it give the number."""
+    _functions[number] = function
+    parameters = list(inspect.signature(reference).parameters)
+    options = {"number": number, "name": reference.__name__, "parameters": parameters}
+    return Spec("stand_in", options)
 
 
 def answer(
@@ -130,7 +166,7 @@ def answer(
     """What the implementation of that number computes: its value, and which results have a graph;
     with `weights`, the gradients of the results' weighted sum in the `tracked` arguments.
 
-    Nothing in a call is trusted: one that is no such call, or asks for a number that is not in
+    Nothing in a call is trusted: a malformed one, or one that asks for a number that is not in
     `numbers`, is answered with an error, as is whatever goes wrong.
     """
     try:
@@ -162,12 +198,12 @@ def _computed(function: Callable, arguments, tracked, weights) -> dict[str, Any]
 
 def _verify(arguments: Any, tracked: Any) -> None:
     if not isinstance(arguments, dict) or not isinstance(tracked, list | tuple):
-        raise TypeError("that is no call")
+        raise TypeError("that is not a valid call")
     values = list(_leaves(list(arguments.values())))
     if not all(isinstance(v, Tensor) or type(v) in PLAIN for v in values):
         raise TypeError("an implementation takes tensors, numbers and text")
     if sum(v.numel() for v in values if isinstance(v, Tensor)) > MOST_NUMBERS:
-        raise ValueError(f"a test needs no more than {MOST_NUMBERS} numbers at a time")
+        raise ValueError(f"a call may pass at most {MOST_NUMBERS} numbers")
     if not all(isinstance(arguments.get(name), Tensor) for name in tracked):
         raise TypeError("only a tensor has a gradient")
 
@@ -194,7 +230,7 @@ class Answers:
             return {"error": Failure("RuntimeError", "that is more calls than any test needs")}
         number, arguments = call.get("call"), call.get("arguments")
         if type(number) is not int or not isinstance(arguments, dict):
-            return {"error": Failure("TypeError", "that is no call")}
+            return {"error": Failure("TypeError", "that is not a valid call")}
         return answer(number, arguments, call.get("tracked", ()), call.get("weights"), self.numbers)
 
 

@@ -1,25 +1,27 @@
-"""What a lesson calls: ``check``, ``hint`` and ``ready``."""
+"""What a lesson calls: ``check`` and ``ready``."""
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
 from rlcourse import exercises
-from rlcourse.checks.calling import Facts, call, call_all, describe
+from rlcourse.checks.borrowed import Borrowing, replaced
+from rlcourse.checks.calling import call, call_all, describe, written
+from rlcourse.checks.evidence import with_evidence
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.names import free_names
+from rlcourse.checks.once import UNDEFINED, counting, replaceable
 from rlcourse.checks.result import CheckFailed, Result
-from rlcourse.checks.shrinking import with_smaller_example
 from rlcourse.errors import UserError
 from rlcourse.student import record
 from rlcourse.student.patience import patience
+from rlcourse.student.showing import notebook, show
 
 SLOW = 5.0  # seconds for all the cases: more calls would try the reader's patience
-_hints_shown: dict[str, int] = {}
 
 
 def check(
@@ -30,34 +32,48 @@ def check(
 ) -> Result:
     """Compare `fn` with the reference on fresh cases; the exercise is found by its name.
 
-    With `hidden` the cases are larger and the message holds none of their numbers. Under
-    nbgrader's Validate a failed check raises ``CheckFailed``.
+    If it fails and uses functions of its lesson that fail, too, it is judged once more with right
+    ones in their place. With `hidden` the cases are larger and the message contains none of their
+    numbers. Under nbgrader's Validate, a failed check raises ``CheckFailed``.
     """
-    chosen = _exercise_of(fn, exercise)
-    result = _examine(fn, chosen, seed, hidden)
-    if not result.passed:
-        result = _blame_dependency(fn, chosen, result)
+    exam = Exam(exercise_of(fn, exercise), seed, hidden)
+    result = _examine(fn, exam)
+    if not (result.passed or result.borrowed):
+        result = _once_more(fn, exam, result)
     execution = os.environ.get("NBGRADER_EXECUTION")
     if not hidden and execution is None:
         record.save(result)
     if hidden and execution == "autograde":
-        _display(result)  # the cell's own output is the number of points
+        show(result)  # the cell's own output is the number of points
     if execution == "validate" and not result.passed:
         raise CheckFailed(result)
     return result
 
 
-def _examine(fn: Callable, exercise: Exercise, seed: int | None, hidden: bool) -> Result:
-    exam, began = Exam(exercise, seed, hidden), time.monotonic()
+def _examine(fn: Callable, exam: Exam) -> Result:
+    began = time.monotonic()
     with patience():
         outcomes = call_all(fn, exam.cases)
+        with _borrowing(fn, exam.exercise) as borrowing:  # last: a first call may import much
+            call_all(fn, exam.cases[:1], repeat=False)
         result = exam.judge(describe(fn), outcomes)
+        if borrowing.found:
+            return result.as_borrowed(borrowing.found)
         if time.monotonic() - began > SLOW:
             return result
-        return with_smaller_example(result, exercise, fn)
+        return with_evidence(result, exam.exercise, fn)
 
 
-def _exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:
+def _borrowing(fn: Callable, exercise: Exercise) -> Borrowing:
+    function, library = written(fn), {exercise.name: exercise.reference}
+    for name in exercises.beside(exercise.name):
+        with suppress(UserError):  # a fault in another exercise's files does not matter here
+            library.setdefault(name, exercises.get(name).reference)
+    return Borrowing(exercise.name, library, function.__globals__ if function else {})
+
+
+def exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:
+    """The exercise that is meant: the one given, or the one of the function's name."""
     if isinstance(exercise, Exercise):
         return exercise
     if not callable(fn):
@@ -66,52 +82,78 @@ def _exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:
     return exercises.get(exercise or str(getattr(fn, "__name__", type(fn).__name__)))
 
 
-def _blame_dependency(fn: Callable, exercise: Exercise, result: Result) -> Result:
-    """Say first that another exercise's function, which this one calls, is the one to mend."""
-    for name, dependency in _dependencies(fn, describe(fn)):
-        if name == exercise.name:
+def _once_more(fn: Callable, exam: Exam, result: Result) -> Result:
+    """The verdict in which faults of other exercises' functions, which it uses, do not count."""
+    exercise, function = exam.exercise, written(fn)
+    if function is None:
+        return result
+    namespace, uses, wrong = function.__globals__, describe(fn).uses, {}
+    above = exercises.above(exercise.name)
+    for name in exercises.names():
+        there = name in above or callable(namespace.get(name))
+        if not there or name not in uses or name == exercise.name:
             continue
-        theirs = _examine(dependency, exercises.get(name), None, False)
-        if not theirs.passed:
-            return result.blamed_on(theirs)
-    return result
+        if state := _fault(name, namespace.get(name), exam.hidden):
+            wrong[name] = state
+    chosen = replaceable(exercise, [exercises.get(name) for name in above if name in wrong])
+    references, again = {other.name: other.reference for other in chosen}, []
+    if references:
+        with replaced(namespace, references):
+            again = [_examine(fn, exam)]
+    return counting([result], again, wrong, references)[0]
 
 
-def _dependencies(fn: Callable, facts: Facts) -> Iterator[tuple[str, Callable]]:
-    """Functions of the notebook's namespace that `fn` reads and that are exercises themselves."""
-    namespace = getattr(fn, "__globals__", {})
-    known = {exercise.name for exercise in exercises.all()}
-    for name in facts.uses:
-        if name in known and callable(namespace.get(name)):
-            yield name, namespace[name]
+def _fault(name: str, fn: Any, hidden: bool) -> str:
+    """What is said of a function that another one uses; "" if it is right."""
+    if not callable(fn):
+        return UNDEFINED
+    theirs = _examine(fn, Exam(exercises.get(name), hidden=hidden))
+    return "" if theirs.passed or theirs.borrowed else theirs.state  # the library's own is right
 
 
 def ready(*functions: Callable) -> bool:
-    """Whether all functions are written, and there is all that this cell takes from cells above.
+    """Whether all functions are written, and all that this cell needs from cells above exists.
 
-    Otherwise say what to do first: a cell above may have been passed over, or stopped half-way.
+    Otherwise say what to do first: a cell above may have been skipped, or stopped halfway.
     """
-    for fn in functions:
-        exercise = _exercise_of(fn, None)
-        error = call(fn, exercise.draw_cases(seed=0)[0]).error
-        if error and error.type == "NotImplementedError":
-            name = exercise.name if error.function in ("", exercise.name) else error.function
-            _display(Notice(f"Finish {name} first, then run this cell again."))
-            return False
+    if unwritten := list(dict.fromkeys(filter(None, map(_unwritten, functions)))):
+        names = " and ".join(unwritten)
+        known = [name for name in unwritten if name in exercises.names()]
+        show(Notice(f"Finish {names} first, then run this cell again.", _way_on(known)))
+        return False
     if missing := _missing_in_this_cell():
-        _display(
+        show(
             Notice(
-                f"There is no `{missing[0]}` yet. A cell above makes it: run that one, and let it "
-                "run to its end, then this one again."
+                f"There is no `{missing[0]}` yet. A cell above makes it: run that cell to its end, "
+                "then this one again."
             )
         )
         return False
     return True
 
 
+def _unwritten(fn: Callable) -> str:
+    """The function to write first, `fn` or one that it calls; "" where it is written."""
+    exercise = exercise_of(fn, None)
+    error = call(fn, exercise.draw_cases(seed=0)[0]).error
+    if not error or error.type != "NotImplementedError":
+        return ""
+    return error.function or exercise.name
+
+
+def _way_on(names: list[str]) -> str:
+    if not names:
+        return ""
+    return (
+        "To see at once what it does, run this in a new cell: "
+        f"`from rlcourse import borrow; borrow({', '.join(names)})`. It puts the course's version "
+        "in place of yours for now, without points."
+    )
+
+
 def _missing_in_this_cell() -> list[str]:
-    """Names that the notebook's running cell reads, and that nobody has defined."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    """Names that the notebook's running cell reads, and that are not defined."""
+    shell = notebook()
     if shell is None:
         return []
     try:
@@ -121,72 +163,18 @@ def _missing_in_this_cell() -> list[str]:
     return sorted(needed - shell.user_ns.keys())
 
 
-def hint(fn: Callable | str) -> "Hint":
-    """One more hint with every call: a nudge, the idea, nearly the code."""
-    exercise = exercises.get(fn) if isinstance(fn, str) else _exercise_of(fn, None)
-    shown = min(_hints_shown.get(exercise.name, 0) + 1, len(exercise.hints))
-    _hints_shown[exercise.name] = shown
-    return Hint(exercise.name, exercise.hints[:shown], len(exercise.hints))
-
-
 @dataclass(frozen=True)
-class Hint:
-    """The hints unfolded so far; the newest is open."""
+class Notice:
+    """One sentence in a frame, and what may follow it, folded."""
 
-    exercise: str
-    hints: tuple[str, ...]
-    available: int
+    text: str
+    more: str = ""
 
     def __repr__(self) -> str:
-        lines = [f"Hint {i} of {self.available}: {text}" for i, text in enumerate(self.hints, 1)]
-        return "\n".join([*lines, *self._more()])
-
-    def _more(self) -> list[str]:
-        if len(self.hints) < self.available:
-            return [f"hint({self.exercise}) again for the next one."]
-        return []
+        return f"{self.text} {self.more}".strip()
 
     def _repr_html_(self) -> str:
         from rlcourse.checks.html import GREY, box, folded, prose
 
-        newest = len(self.hints)
-        parts = [
-            folded(f"Hint {i} of {self.available}", _hint_html(text), is_open=i == newest)
-            for i, text in enumerate(self.hints, 1)
-        ]
-        parts += [f'<div style="opacity: .7">{prose(more)}</div>' for more in self._more()]
-        return box("".join(parts), GREY)
-
-
-def _hint_html(text: str) -> str:
-    """Prose, and indented code after a blank line as it stands."""
-    from rlcourse.checks.html import prose
-
-    words, _, code = text.partition("\n\n")
-    block = f'<pre style="background: none">{escape(code)}</pre>' if code else ""
-    return prose(words) + block
-
-
-@dataclass(frozen=True)
-class Notice:
-    """One sentence in a frame."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        from rlcourse.checks.html import GREY, box, prose
-
-        return box(prose(self.text), GREY)
-
-
-def _display(thing) -> None:
-    """Show in a notebook; elsewhere print."""
-    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython():
-        from IPython.display import display
-
-        display(thing)
-    else:
-        print(thing)
+        more = folded("Not now?", prose(self.more)) if self.more else ""
+        return box(prose(self.text) + more, GREY)

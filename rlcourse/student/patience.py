@@ -1,4 +1,4 @@
-"""A limit for answers that never end, where the system can interrupt them."""
+"""A time limit for answers that never end, if the system can interrupt them."""
 
 import signal
 import threading
@@ -16,7 +16,7 @@ class TookTooLong(Exception):
 def patience(first: float = FIRST, each: float = NEXT) -> Iterator[None]:
     """Interrupt what runs inside after `first` seconds, and then again after every `each`.
 
-    Without effect on Windows and outside the main thread, where Python has no such alarm: there
+    It has no effect on Windows and outside the main thread, where Python has no such alarm: there
     the kernel's own interrupt does the same.
     """
     possible = hasattr(signal, "setitimer")
@@ -26,7 +26,7 @@ def patience(first: float = FIRST, each: float = NEXT) -> Iterator[None]:
 
     def ring(number, frame):
         if frame.f_globals.get("__name__", "").startswith("rlcourse.checks."):
-            return  # between two calls; the next ring is near
+            return  # between two calls; the next alarm comes soon
         raise TookTooLong(
             f"it had not ended after {first:g} seconds: is there a loop that never ends?"
         )

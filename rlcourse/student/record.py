@@ -3,16 +3,12 @@
 import contextlib
 import json
 import os
-import tempfile
-from dataclasses import dataclass
-from html import escape
-from itertools import groupby
 from pathlib import Path
 
-from rlcourse import exercises
-from rlcourse.checks.result import Result, counted
+from rlcourse.checks.result import Result
+from rlcourse.files import replace_bytes
 
-DRIVE = Path("/content/drive/MyDrive")  # Google Drive on Colab, where it was mounted
+DRIVE = Path("/content/drive/MyDrive")  # Google Drive on Colab, if it was mounted
 KAGGLE = Path("/kaggle/working")  # what Kaggle can keep
 
 
@@ -36,13 +32,13 @@ def _on_kaggle() -> bool:
 
 
 def not_kept() -> str:
-    """Why this record may not be there tomorrow, and what helps; "" on a machine of one's own."""
+    """Why this record may be gone tomorrow, and what helps; "" on the student's own machine."""
     if os.environ.get("RLCOURSE_HOME"):
         return ""
     if _on_colab() and not DRIVE.is_dir():
         return (
-            "Colab deletes this record with its machine. To keep it, mount your Drive in a cell "
-            "above all others: `from google.colab import drive; drive.mount('/content/drive')`."
+            "Colab deletes this record with its machine. To keep it, mount your Drive in the "
+            "first cell: `from google.colab import drive; drive.mount('/content/drive')`."
         )
     if _on_kaggle():
         return "Kaggle keeps this record if the notebook's *Persistence* option includes files."
@@ -52,13 +48,17 @@ def not_kept() -> str:
 def save(result: Result) -> None:
     """Remember the best score and count the attempt. A full or read-only disk is no error."""
     before = load(result.exercise)
+    better = result if result.passed and not (before["passed"] and result.once) else None
     entry = {
         "score": max(result.score, before["score"]),
         "passed": result.passed or before["passed"],
+        "once": list(better.once) if better else before["once"],
         "attempts": before["attempts"] + (not result.unwritten),
     }
     with contextlib.suppress(OSError):
-        _write(_path(result.exercise), json.dumps(entry))
+        path = _path(result.exercise)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(path, json.dumps(entry).encode())
 
 
 def load(exercise: str) -> dict:
@@ -68,104 +68,12 @@ def load(exercise: str) -> dict:
         return {
             "score": float(entry["score"]),
             "passed": bool(entry["passed"]),
+            "once": list(map(str, entry.get("once", ()))),
             "attempts": int(entry["attempts"]),
         }
-    except (OSError, ValueError, TypeError, KeyError):
-        return {"score": 0.0, "passed": False, "attempts": 0}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {"score": 0.0, "passed": False, "once": [], "attempts": 0}
 
 
 def _path(exercise: str) -> Path:
     return home() / "progress" / f"{exercise}.json"
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing: a reader sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The panel of ``progress()``: (lesson, [(exercise, entry, points)])."""
-
-    lessons: tuple[tuple[str, tuple[tuple[str, dict, float], ...]], ...]
-
-    @property
-    def done(self) -> int:
-        return sum(entry["passed"] for _, rows in self.lessons for _, entry, _ in rows)
-
-    @property
-    def total(self) -> int:
-        return sum(len(rows) for _, rows in self.lessons)
-
-    def __repr__(self) -> str:
-        lines = [f"{self.done} of {self.total} exercises pass"]
-        for lesson, rows in self.lessons:
-            passed = sum(entry["passed"] for _, entry, _ in rows)
-            lines.append(f"{_title(lesson)}   {passed} of {len(rows)}")
-            lines += [
-                f"  {_sign(entry)} {name}  {_words(entry, points)}" for name, entry, points in rows
-            ]
-        lines += filter(None, [not_kept()])
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from rlcourse.checks.html import GREEN, GREY, box, prose
-
-        parts = [f"<strong>{self.done} of {self.total} exercises pass</strong>"]
-        for lesson, rows in self.lessons:
-            chips = "".join(
-                f'<span title="{escape(_words(entry, points))}" '
-                f'style="display: inline-block; margin-right: 1.2em; white-space: nowrap">'
-                f'<span style="color: {_color(entry)}">'
-                f"{_sign(entry)}</span> <code>{escape(name)}</code></span>"
-                for name, entry, points in rows
-            )
-            parts.append(
-                f'<div style="margin-top: .4em">{escape(_title(lesson))}</div><div>{chips}</div>'
-            )
-        if note := not_kept():
-            parts.append(f'<div style="margin-top: .4em">{prose(note)}</div>')
-        return box("".join(parts), GREEN if self.done == self.total else GREY)
-
-
-def progress() -> Progress:
-    """What passes and what does not, over all lessons."""
-    lessons = groupby(exercises.all(), key=lambda exercise: exercise.lesson)
-    return Progress(
-        tuple(
-            (lesson, tuple((e.name, load(e.name), float(e.points)) for e in exercises))
-            for lesson, exercises in lessons
-        )
-    )
-
-
-def _title(lesson: str) -> str:
-    number, _, topic = lesson.partition("_")
-    return f"Lesson {number} · {topic.replace('_', ' ')}"
-
-
-def _color(entry: dict) -> str:
-    from rlcourse.checks.html import GREEN, RED
-
-    return GREEN if entry["passed"] else RED if entry["attempts"] else "inherit"
-
-
-def _sign(entry: dict) -> str:
-    return "✓" if entry["passed"] else "·" if not entry["attempts"] else "✗"
-
-
-def _words(entry: dict, points: float) -> str:
-    if entry["passed"]:
-        return f"passes, {counted(points, 'point')}"
-    if entry["attempts"]:
-        earned = f"{entry['score'] * points:.2g} of {counted(points, 'point')}"
-        return f"{counted(entry['attempts'], 'attempt')}, {earned}"
-    return f"not begun, {counted(points, 'point')}"

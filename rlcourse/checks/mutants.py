@@ -8,9 +8,12 @@ import ast
 import copy
 import difflib
 import inspect
+import itertools
+import linecache
 import random
 import textwrap
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,6 +21,7 @@ from typing import Any, TypeVar
 Node = TypeVar("Node", bound=ast.AST)
 Change = tuple[int, ast.AST]  # the number of a node of a tree, and what comes in its place
 
+_numbers = itertools.count()
 LOOPS = 20_000  # rounds of all loops of one call
 
 SWAPPED_OPERATORS = {
@@ -68,19 +72,24 @@ class Mutant:
     diff: str
 
 
-def mutants(fn: Callable, count: int, seed: int = 0) -> Iterator[Mutant]:
-    """Up to `count` different ones, in random order; none where `fn` has no source of its own."""
-    tree = source_tree(fn)
+def mutants(
+    fn: Callable, count: int, seed: int | str = 0, tree: ast.FunctionDef | None = None
+) -> Iterator[Mutant]:
+    """Up to `count` different ones, in random order; none where `fn` has no source of its own.
+
+    `tree` is its definition where Python does not know it.
+    """
+    tree = tree or source_tree(fn)
     if tree is None:
         return
     before = ast.unparse(tree)
     chance, seen = random.Random(seed), {before}
-    singles = list(_changes(tree))
+    singles = list(changes(tree))
     chance.shuffle(singles)
     for number in range(20 * count):
         if number < len(singles):
             changed = _made(tree, singles[number])
-        elif singles and (again := list(_changes(once := _made(tree, chance.choice(singles))))):
+        elif singles and (again := list(changes(once := _made(tree, chance.choice(singles))))):
             changed = _made(once, chance.choice(again))
         else:
             return
@@ -97,6 +106,7 @@ def mutants(fn: Callable, count: int, seed: int = 0) -> Iterator[Mutant]:
 
 def source_tree(fn: Callable) -> ast.FunctionDef | None:
     """The definition of a function that reads nothing of an enclosing one."""
+    fn = inspect.unwrap(fn)
     if getattr(fn, "__closure__", None) or not inspect.isfunction(fn):
         return None
     try:
@@ -123,14 +133,18 @@ def _diff(before: str, after: str) -> str:
 def compiled(tree: ast.FunctionDef, fn: Callable) -> Callable | None:
     """The function of a tree, in the namespace of `fn`; None where Python refuses it."""
     counted = _CountLoops().visit(copy.deepcopy(tree))
-    module = ast.fix_missing_locations(ast.Module([counted], type_ignores=[]))
-    namespace = dict(fn.__globals__)
+    namespace = dict(inspect.unwrap(fn).__globals__)
+    file = f"<mutant {next(_numbers)}>"
     try:
+        text = ast.unparse(ast.fix_missing_locations(counted))
         with warnings.catch_warnings(action="ignore"):
-            exec(compile(module, "<mutant>", "exec"), namespace)
+            exec(compile(text, file, "exec"), namespace)
     except (SyntaxError, ValueError, TypeError, NameError):
         return None
     function = namespace[tree.name]
+    # An error is told with its line, as a student's would be.
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    weakref.finalize(function, linecache.cache.pop, file, None)
 
     def guarded(*args, **kwargs):
         rounds = 0
@@ -180,7 +194,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
-def _changes(tree: ast.FunctionDef) -> Iterator[Change]:
+def changes(tree: ast.FunctionDef) -> Iterator[Change]:
     """Every way to change the tree in one place."""
     names = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} & _own_names(tree))
     for place, node in enumerate(ast.walk(tree)):

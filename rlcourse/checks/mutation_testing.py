@@ -1,8 +1,10 @@
-"""Trial by mutation: ``rlcourse prove --mutants N [NAME …]``.
+"""Mutation testing of the checks: ``rlcourse prove --mutants N [NAME …]``.
 
 Right answers (the reference and the alternatives) are changed at random, and each mutant is
 checked like a student's function. One that passes although it is wrong shows a missing case; one
-that is given a name must make that mistake on other cases as well; and none may upset the check.
+that is given a name, or a likeness, must have the same numbers on other cases as well; and none
+may upset the check. What raises nearly everywhere is told by its error and its line, and needs no
+name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlcourse.checks.calling import call_all, describe, one_thread
+from rlcourse.checks.diagnose import explains_its_error
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.mutating import Mutant, mutants
+from rlcourse.checks.failed import FailedCheck
+from rlcourse.checks.fallback import find_likeness
+from rlcourse.checks.mutants import Mutant, mutants
 from rlcourse.checks.naming import find_mistake, is_true_of
 
 TRIED = 11  # seed of the check itself
@@ -40,15 +45,46 @@ class Tally:
     mutants: int = 0
     equivalent: int = 0
     rejected: int = 0
-    named: int = 0
+    raising: int = 0  # of the rejected: told by their errors
+    explained: int = 0  # of these: where the cause is said as well
+    named: int = 0  # by a declared mistake
+    likened: int = 0  # by what gives the same numbers
     findings: list[Finding] = field(default_factory=list)
 
     def count(self, kind: str) -> int:
         return sum(finding.kind == kind for finding in self.findings)
 
     @property
+    def shares(self) -> tuple[float, float, float]:
+        """Of those that return a result, of those that raise, and of all that are rejected: how
+        many are told what is wrong, by name, by likeness or by the cause of their error."""
+        told, returning = self.named + self.likened, self.rejected - self.raising
+
+        def share(some: int, of: int) -> float:
+            return some / of if of else 1.0
+
+        every = share(told + self.explained, self.rejected)
+        return share(told, returning), share(self.explained, self.raising), every
+
+    def __add__(self, other: "Tally") -> "Tally":
+        counts = {n: getattr(self, n) + getattr(other, n) for n in COUNTS}
+        return Tally(self.exercise, **counts, findings=[*self.findings, *other.findings])
+
+    @property
     def is_clean(self) -> bool:
         return all(finding.kind == "equivalent" for finding in self.findings)
+
+
+COUNTS = ("mutants", "equivalent", "rejected", "raising", "explained", "named", "likened")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one mutant, and what is wrong with the check."""
+
+    kind: str  # "rejected", "passed" or "equivalent"
+    told: tuple[str, ...] = ()  # the counts that it adds to; none where only numbers are shown
+    findings: tuple[Finding, ...] = ()
 
 
 class Court:
@@ -63,35 +99,47 @@ class Court:
         self.repeat = exercise.observe is not None  # where nothing is drawn, once is enough
 
     @one_thread()
-    def verdict(self, mutant: Mutant, of: str) -> tuple[str, str | None, list[Finding]]:
-        """("rejected", "passed" or "equivalent", the name given, what is wrong with the check)."""
-        fn, name, rejected, findings = mutant.function, None, False, []
+    def verdict(self, mutant: Mutant, of: str) -> Verdict:
+        """What the checks make of the mutant."""
+        fn, rejected = mutant.function, False
+        told: tuple[str, ...] = ()
+        findings: list[Finding] = []
         for exam in self.tried:
             try:
                 result = exam.judge(describe(fn), call_all(fn, exam.cases, self.repeat))
             except Exception as error:  # whatever it is, a student would see it
                 findings.append(Finding("raised", of, mutant.diff, repr(error)))
-                return "rejected", None, findings
+                return Verdict("rejected", findings=tuple(findings))
             rejected = rejected or not result.passed
-            if result.mistake:
-                name = result.mistake
+            if result.mistake or result.likeness:
+                told = ("named",) if result.mistake else told or ("likened",)
                 if not self._is_true(exam, fn):
                     findings.append(Finding("false name", of, mutant.diff, result.message))
+            elif not result.passed and not told:
+                told = _of_errors(self._failed(exam, fn))
         if rejected:
-            return "rejected", name, findings
+            return Verdict("rejected", told, tuple(findings))
         apart = any(self._failed(exam, fn).failing for exam in self.fresh)
         kind = "passed" if apart else "equivalent"
-        return kind, None, [Finding(kind, of, mutant.diff)]
+        return Verdict(kind, findings=(Finding(kind, of, mutant.diff),))
 
     def _failed(self, exam: Exam, fn):
         return exam.examine(describe(fn), call_all(fn, exam.cases, self.repeat))
 
     def _is_true(self, tried: Exam, fn) -> bool:
-        """Whether the mistake found in one drawing explains the answer in all the fresh ones."""
-        named = find_mistake(tried, self._failed(tried, fn))
+        """Whether what was found in one drawing explains the answer in all the fresh ones."""
+        failed = self._failed(tried, fn)
+        named = find_mistake(tried, failed) or find_likeness(tried, failed)
         if named is None:
             return False
         return all(is_true_of(named, exam, self._failed(exam, fn)) for exam in self.fresh)
+
+
+def _of_errors(failed: FailedCheck) -> tuple[str, ...]:
+    """Whether it is told by its errors, and whether their cause is said."""
+    if not failed.is_told_by_errors:
+        return ()
+    return ("raising", "explained") if explains_its_error(failed) else ("raising",)
 
 
 def try_mutants(exercise: Exercise, count: int, seeds: Iterable[int] = (0,)) -> Tally:
@@ -106,12 +154,13 @@ def try_mutants(exercise: Exercise, count: int, seeds: Iterable[int] = (0,)) -> 
         if (of, mutant.diff) in tried:
             continue
         tried.add((of, mutant.diff))
-        kind, name, findings = court.verdict(mutant, of)
+        verdict = court.verdict(mutant, of)
         tally.mutants += 1
-        tally.rejected += kind == "rejected"
-        tally.equivalent += kind == "equivalent"
-        tally.named += name is not None
-        tally.findings += findings
+        tally.rejected += verdict.kind == "rejected"
+        tally.equivalent += verdict.kind == "equivalent"
+        for count_of in verdict.told:
+            setattr(tally, count_of, getattr(tally, count_of) + 1)
+        tally.findings += verdict.findings
     return tally
 
 
@@ -149,7 +198,7 @@ def _shared(exercise: Exercise, count: int, seed: int) -> Iterator[tuple[str, Mu
                 return
 
 
-COLUMNS = "{:<28}{:>9}{:>12}{:>10}{:>8}{:>15}{:>8}{:>8}"
+COLUMNS = "{:<28}{:>9}{:>12}{:>10}{:>9}{:>11}{:>7}{:>9}{:>16}{:>15}{:>8}{:>8}"
 
 
 def report(
@@ -158,21 +207,32 @@ def report(
     show_equivalent: bool = False,
     seeds: Iterable[int] = (0,),
 ) -> bool:
-    """Print a line per exercise, and every mutant that shows a fault; whether there is none."""
-    heads = ("equivalent", "rejected", "named", "named falsely", "passed", "raised")
-    print(COLUMNS.format("", "mutants", *heads))
-    clean = True
+    """Print a line per exercise, and every mutant that shows a fault; whether there is none.
+
+    "told" is the share for which the check says what is wrong: of those that return a result, by a
+    declared mistake or by something else that gives the same numbers; of those that raise, by a
+    sentence on the cause of the error, beyond its own text; of all that are rejected.
+    """
+    heads = ("equivalent", "rejected", "raising", "explained", "named", "likened", "told")
+    print(COLUMNS.format("", "mutants", *heads, "named falsely", "passed", "raised"))
+    total = Tally("all together")
     for exercise in exercises:
         with bounded_memory():
             tally = try_mutants(exercise, count, seeds)
-        counts = tally.mutants, tally.equivalent, tally.rejected, tally.named
-        faults = [tally.count(kind) for kind in ("false name", "passed", "raised")]
-        print(COLUMNS.format(tally.exercise, *counts, *faults), flush=True)
-        clean = clean and tally.is_clean
+        _print_line(tally)
+        total += tally
         for finding in tally.findings:
             if show_equivalent or finding.kind != "equivalent":
                 _show(finding)
-    return clean
+    _print_line(total)
+    return total.is_clean
+
+
+def _print_line(tally: Tally) -> None:
+    counts = [getattr(tally, name) for name in COUNTS]
+    faults = [tally.count(kind) for kind in ("false name", "passed", "raised")]
+    shares = " ".join(f"{share:.0%}" for share in tally.shares)
+    print(COLUMNS.format(tally.exercise, *counts, shares, *faults), flush=True)
 
 
 def _show(finding: Finding) -> None:

@@ -1,0 +1,46 @@
+"""What more calls of the function can add to a verdict: a small example, the first step at which it
+goes wrong, and where it does not.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from rlcourse.checks.calling import call, one_thread
+from rlcourse.checks.case import Case
+from rlcourse.checks.comparing import compare_anything
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.parting import first_parting
+from rlcourse.checks.result import Result
+from rlcourse.checks.shrinking import with_smaller_example
+
+
+def with_evidence(result: Result, exercise: Exercise, fn: Callable) -> Result:
+    """The result of a failed check, with what `fn` does on more calls."""
+    result = with_smaller_example(result, exercise, fn)
+    with torch.random.fork_rng(devices=[]), one_thread():
+        return _with_parting(_with_place(result, exercise, fn), exercise, fn)
+
+
+def _with_place(result: Result, exercise: Exercise, fn: Callable) -> Result:
+    if result.place is None or exercise.observe:
+        return result
+
+    def is_right(case: Case) -> bool:
+        expected = call(exercise.reference, case)
+        return not expected.error and not compare_anything(expected, call(fn, case), case)
+
+    sentence = result.place.sentence(is_right)
+    sentences = (*result.sentences, sentence) if sentence else result.sentences
+    return replace(result, sentences=sentences)
+
+
+def _with_parting(result: Result, exercise: Exercise, fn: Callable) -> Result:
+    if result.example is None:
+        return result
+    parting = first_parting(exercise.reference, fn, result.example.case)
+    if parting is None:
+        return result
+    example = replace(result.example, parting=parting)
+    return replace(result, sentences=(*result.sentences, parting.sentence), example=example)
