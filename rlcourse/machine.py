@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def versions() -> dict[str, str]:
 
 
 def hardware(device: torch.device) -> dict[str, str | int]:
-    """System, processor, threads, and the GPU where one was used."""
+    """System, processor, threads, and the GPU if one was used."""
     facts: dict[str, str | int] = {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -41,6 +42,38 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that a device or the machine has no memory left."""
     texts = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")  # MPS, CPU, cuBLAS
     return isinstance(error, torch.OutOfMemoryError) or any(t in str(error) for t in texts)
+
+
+def unusable_gpu() -> str | None:
+    """Why PyTorch cannot use the NVIDIA GPU that this machine has; None if it can, or has none."""
+    if torch.cuda.is_available() or not (names := nvidia_gpus()):
+        return None
+    if torch.version.cuda is None:
+        reason = "this PyTorch was built without CUDA: install one that was built with it"
+    else:
+        reason = f"its driver does not work with CUDA {torch.version.cuda}: update the driver"
+    return f"PyTorch cannot use the {names[0]} of this machine, because {reason}"
+
+
+def nvidia_gpus() -> list[str]:
+    """Names of the NVIDIA GPUs that the driver knows, whether or not PyTorch can use them."""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return found.stdout.split("\n")[:-1] if found.returncode == 0 else []
+
+
+def free_memory() -> float:
+    """Bytes of memory that can be had without swapping; infinity where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    return float("inf")
 
 
 def _processor() -> str:

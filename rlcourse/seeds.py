@@ -1,7 +1,7 @@
 """Seeds for everything that is drawn, as functions of one seed and the purpose.
 
-So what is drawn for step 57 does not depend on how a run got there, and nothing has to remember
-random states.
+So the draws of step 57 do not depend on how a run got there, and no random states have to be
+stored.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end work after the step that they interrupt, not in the middle of it."""
+"""Ctrl-C and SIGTERM end work after the current step, not in the middle of it."""
 
 import signal
 import threading
@@ -7,11 +7,11 @@ from rlcourse.errors import UserError
 
 
 class Interrupted(UserError):
-    """The work was asked to stop by `received`, and did so cleanly; ``run`` is what training had
-    got to.
+    """The work was asked to stop by `received`, and did so cleanly; ``run`` is the run as far as it
+    got.
 
-    A scheduler that sends SIGTERM takes 0 to mean that all is in order, and it is: what was done is
-    kept. A person's Ctrl-C ends a chain of commands, so it is 130, as shells have it.
+    A scheduler that sends SIGTERM reads 0 as “all is in order”, and it is: the work done so far is
+    kept. A person's Ctrl-C should end a chain of commands, so it is 130, as in shells.
     """
 
     def __init__(self, message: str, run=None, received: str | None = "SIGINT"):
@@ -21,10 +21,10 @@ class Interrupted(UserError):
 
 
 class StopRequest:
-    """``with StopRequest() as stop:`` the first signal makes `stop` true, a second acts at once.
+    """``with StopRequest() as stop:`` the first signal makes `stop` true, the second acts at once.
 
-    Within another one both are told: the inner work may just be finished and need not stop, but
-    what it is a part of has to.
+    If two are nested, both become true: the inner work may just have finished and need not stop,
+    but the outer work has to.
 
     Outside the main thread, where Python delivers no signals, it never becomes true.
     """

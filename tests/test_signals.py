@@ -1,4 +1,4 @@
-"""Who hears of a signal, and that the old handlers come back."""
+"""Who is told about a signal, and that the old handlers are restored."""
 
 import os
 import signal

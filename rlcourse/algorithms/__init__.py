@@ -49,12 +49,8 @@ from rlcourse.algorithms.environments import (
     action_mask,
     calculator,
     reverse_kl_advantages,
+    reverse_kl_loss,
     rollout_env,
-)
-from rlcourse.algorithms.evaluation import (
-    bootstrap_interval,
-    majority_vote,
-    pass_at_k,
 )
 from rlcourse.algorithms.grpo import (
     group_normalized_advantages,
@@ -62,12 +58,23 @@ from rlcourse.algorithms.grpo import (
     grpo_loss,
     grpo_step,
 )
+from rlcourse.algorithms.gsm8k import (
+    bootstrap_interval,
+    majority_vote,
+    pass_at_k,
+)
 from rlcourse.algorithms.importance_sampling import (
     effective_sample_size,
     importance_weights,
     kl_divergence,
     kl_estimates,
     off_policy_loss,
+)
+from rlcourse.algorithms.judges import (
+    decoupled_advantages,
+    error_rates,
+    rubric_scores,
+    unbiased_rewards,
 )
 from rlcourse.algorithms.policies import (
     completion_mask,
@@ -121,12 +128,14 @@ __all__ = [
     "completion_mask",
     "conjugate_gradient",
     "dapo_loss",
+    "decoupled_advantages",
     "decoupled_loss",
     "diagnose",
     "difficulty_weight",
     "dpo_loss",
     "dr_grpo_loss",
     "effective_sample_size",
+    "error_rates",
     "exact_policy_gradient",
     "fisher_vector_product",
     "fit_entropy_reward",
@@ -168,8 +177,10 @@ __all__ = [
     "reinforce_step",
     "returns_to_go",
     "reverse_kl_advantages",
+    "reverse_kl_loss",
     "reward_accuracy",
     "rollout_env",
+    "rubric_scores",
     "sample_tokens",
     "score_function",
     "sequence_logprobs",
@@ -179,6 +190,7 @@ __all__ = [
     "token_entropy",
     "token_logprobs",
     "truncated_weights",
+    "unbiased_rewards",
     "value_loss",
     "weighted_scores",
     "whiten",

@@ -18,7 +18,7 @@ from rlcourse.algorithms.policy_gradient import score_function
 def group_mean_advantages(rewards: Tensor, group_size: int) -> Tensor:
     """Reward minus the mean of its group: (N,) → (N,), rows iG … iG+G−1 are one group.
 
-    The mean holds the sample itself, so the expected gradient shrinks by the factor
+    The mean includes the sample itself, so the expected gradient shrinks by the factor
     (G−1)/G.
     Source: Shao et al. 2024 (DeepSeekMath), section 4.1.2, before the division by
     the standard deviation.

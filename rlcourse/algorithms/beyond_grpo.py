@@ -75,7 +75,8 @@ def dapo_loss(
     """DAPO's loss: (N, T), (N, T), (N,) or (N, T), (N, T) → scalar.
 
     The ratio is clipped to [1 − clip_low, 1 + clip_high], with more room upward so
-    that an unlikely token can become likely; the mean is over all real tokens.
+    that an unlikely token can become likely; the mean is over all real tokens, 0 where
+    there are none.
     Gradient flows through `logprobs` alone.
     Source: Yu et al. 2025 (DAPO), eq. 8.
     """

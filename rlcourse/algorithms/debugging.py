@@ -71,12 +71,14 @@ def diagnose(run: dict) -> str:
     """
     gap, unearned = run["gap/mean"], run["reward/mean"] - run["accuracy"]
     outside = run["clip_ratio/low"] + run["clip_ratio/high"]
+    # A temperature above 1 that is left out raises no token far; dropout does.
+    sharper = run["temperature"] != 1 and run["ratio/max"].nanmedian() < 2
     signals = {
         "padding_counted": run["loss_tokens"].nanmean() > 1.001,
         "masked_eos": run["loss_tokens"].nanmean() < 0.999,
         "all_truncated": run["completions/clipped_ratio"].mean() > 0.9,
         "wrong_grouping": run["advantages/equal_rewards"].max() > 0.01,
-        "missing_temperature": gap[0] > 1e-3 and run["temperature"] != 1,
+        "missing_temperature": gap[0] > 1e-3 and sharper,
         "dropout": gap[0] > 1e-3,
         "stale_sampler": gap.max() > 1e-3,
         "ratio_one": outside.max() > 0 and run["clip_ratio"].max() == 0,

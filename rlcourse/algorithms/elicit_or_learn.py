@@ -12,7 +12,7 @@ from math import comb
 import torch
 from torch import Tensor
 
-from rlcourse.algorithms.evaluation import majority_vote, pass_at_k
+from rlcourse.algorithms.gsm8k import majority_vote, pass_at_k
 
 
 def pass_at_k_curve(counts: Tensor, n: int, ks: Sequence[int]) -> Tensor:
@@ -33,7 +33,7 @@ def majority_reward(answers: Sequence[str | None], group_size: int) -> Tensor:
 
     N answers → (N,) float. The answers of a group are contiguous. None is no answer: it
     neither votes nor earns. A tie is decided as in `majority_vote`. The truth is not
-    asked.
+    used.
     Source: Zuo et al. 2025, "TTRL"; as a control, Shao et al. 2025.
     """
     rewards = []
@@ -70,8 +70,8 @@ def difficulty_weight(p: Tensor, group_size: int, method: str) -> Tensor:
 def fit_entropy_reward(entropy: Tensor, reward: Tensor) -> tuple[float, float]:
     """(a, b) of R = −a·e^H + b, fitted by least squares to (n,) entropies and rewards.
 
-    H in nats. Raises ValueError where the entropies do not differ, so that any slope
-    would do.
+    H in nats. Raises ValueError where the entropies do not differ, or where there are
+    none, so that any slope would do.
     Source: Cui et al. 2025, "The Entropy Mechanism of Reinforcement Learning for
     Reasoning Language Models", eq. 1.
     """

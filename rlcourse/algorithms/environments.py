@@ -16,16 +16,18 @@ import re
 import torch
 from torch import Tensor
 
-from rlcourse.algorithms.policies import returns_to_go
+from rlcourse.algorithms.importance_sampling import kl_divergence
+from rlcourse.algorithms.policies import masked_mean, returns_to_go
 
 
 def calculator(text: str) -> str:
     """What a calculator answers to a turn: "12 * 3" → "36".
 
     A call is two whole numbers of one to nine digits 0-9 with one of + - * / between
-    them; spaces may stand around each. The answer to anything else is "?", and so it is
-    where a division has no whole result. The text is a policy's and may be any: nothing
-    raises, and nothing of it is ever run as code.
+    them; spaces, and no other white space, may stand around each, not within. The
+    answer to anything else is "?", and so it is where a division has no whole result.
+    The text is a policy's and may be any: nothing raises, and nothing of it is ever run
+    as code.
     """
     number = r"([0-9]{1,9})"
     call = re.fullmatch(rf" *{number} *([-+*/]) *{number} *", text)
@@ -105,3 +107,16 @@ def reverse_kl_advantages(
     """
     gaps = (teacher_logprobs - student_logprobs).detach()
     return returns_to_go(gaps, mask, gamma)
+
+
+def reverse_kl_loss(logits: Tensor, teacher_logits: Tensor, mask: Tensor) -> Tensor:
+    """KL(student‖teacher) of the next word, in nats: mean over the mask's tokens.
+
+    (N, T, V), (N, T, V), (N, T) → scalar, 0 where the mask is empty. The divergence at
+    each place is the exact one over the whole vocabulary; which token was drawn there
+    plays no part. A word to which the student gives probability 0 adds 0. What stands
+    where the mask is 0 adds nothing. Gradient flows through `logits` alone; on average
+    over what the student writes, it is that of `reverse_kl_advantages` with γ = 0.
+    Source: Agarwal et al. 2024, "On-Policy Distillation of Language Models".
+    """
+    return masked_mean(kl_divergence(logits, teacher_logits.detach()), mask)

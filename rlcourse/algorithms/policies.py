@@ -86,7 +86,7 @@ def masked_mean(x: Tensor, mask: Tensor, dim: int | None = None) -> Tensor:
 def sft_loss(logprobs: Tensor, mask: Tensor) -> Tensor:
     """Negative log-likelihood in nats per token, over all real tokens of the batch.
 
-    (N, T), (N, T) → scalar.
+    (N, T), (N, T) → scalar, 0 where there are none.
     """
     return -masked_mean(logprobs, mask)
 

@@ -57,9 +57,10 @@ def reinforce_loss(logprobs: Tensor, advantages: Tensor, mask: Tensor) -> Tensor
     """The loss whose gradient is minus the policy gradient.
 
     (N, T), (N,), (N, T) → scalar. −(1/N) Σ_i A_i Σ_t log πθ(y_{i,t}): the log-prob
-    of a completion is the *sum* over its real tokens. Its weight A_i, a constant, is
-    the reward here; from lesson 03 on it is the reward less a baseline, the advantage.
-    The value of this loss means nothing; only its gradient does.
+    of a completion is the *sum* over its real tokens. Its weight A_i is the reward
+    here; from lesson 03 on it is the reward less a baseline, the advantage. Gradient
+    flows through `logprobs` alone. The value of this loss means nothing; only its
+    gradient does.
     Source: Williams 1992, theorem 1; Sutton and Barto 2018, section 13.3.
     """
     completion_logprobs = logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)

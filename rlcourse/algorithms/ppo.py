@@ -80,8 +80,9 @@ def backtracking_line_search(
 
     Safe: `objective_fn()` (to be maximized) rises and `kl_fn()` stays ≤ `max_kl`; NaN
     is not safe. At most `max_backtracks` attempts, the whole step being the first.
-    `step` is (D,), the parameters laid end to end. Returns the fraction taken; 0.0,
-    with the parameters exactly as they were, when none was safe.
+    `step` is (D,), the parameters laid end to end; they may come from a generator, good
+    for one pass only. Returns the fraction taken; 0.0, with the parameters exactly as
+    they were, when none was safe.
     Source: Schulman et al. 2015 (TRPO), appendix C.
     """
     parameters = list(parameters)
@@ -106,10 +107,10 @@ def ppo_clip_loss(
     """PPO's clipped loss.
 
     (N, T), (N, T), (N,) or (N, T), (N, T) → (loss, clip fraction), scalars. The
-    mean is over all real tokens of the batch. The clip fraction is the share of
-    them whose gradient the clip stops: outside the band *and* on the side where the
-    clipped term is strictly the smaller (never where the advantage is 0); it has the
-    dtype of the loss. Gradient flows through `logprobs` alone.
+    mean is over all real tokens of the batch, 0 where there are none. The clip fraction
+    is the share of them whose gradient the clip stops: outside the band *and* on the
+    side where the clipped term is strictly the smaller (never where the advantage is
+    0); it has the dtype of the loss. Gradient flows through `logprobs` alone.
     Source: Schulman et al. 2017 (PPO), eq. 7.
     """
     ratio = importance_weights(logprobs, old_logprobs, mask)
@@ -151,7 +152,7 @@ def gae(
 def value_loss(
     values: Tensor, returns: Tensor, old_values: Tensor, mask: Tensor, clip: float = 0.2
 ) -> Tensor:
-    """Half the mean squared error of the critic over real tokens.
+    """Half the mean squared error of the critic over real tokens, 0 without any.
 
     (N, T) each → scalar. The larger of the errors of V and of V held within ±`clip`
     of its old value. Differentiable in `values` only.

@@ -53,7 +53,7 @@ def decoupled_loss(
 
     The clip bounds how far πθ moves from πold in this step; the truncated weight of
     πold against the sampler says what a token counts for. The mean is over all real
-    tokens. Gradient flows through `logprobs` alone.
+    tokens, 0 where there are none. Gradient flows through `logprobs` alone.
     Source: Hilton et al. 2021, "Batch size-invariance for policy optimization", eq. 4,
     with the weight truncated.
     """
@@ -77,8 +77,9 @@ def cispo_loss(
     """CISPO's loss: (N, T), (N, T), (N,) or (N, T), (N, T) → scalar.
 
     REINFORCE with a weight: log πθ times the advantage times the ratio πθ/πold,
-    which is a constant here and at most `cap`. The mean is over all real tokens. No
-    token loses its gradient, however far it has moved.
+    which is a constant here and at most `cap`. The mean is over all real tokens, 0
+    where there are none. No token loses its gradient, however far it has moved.
+    Gradient flows through `logprobs` alone.
     Source: MiniMax 2025 (MiniMax-M1), eq. 4 and 5; without a lower bound, as there.
     """
     weights = importance_weights(logprobs, old_logprobs, mask).detach().clamp(max=cap)
@@ -89,11 +90,11 @@ def cispo_loss(
 
 
 def changed_share(before: Iterable[Tensor], after: Iterable[Tensor]) -> float:
-    """Which share of all weights an update has changed: lists of tensors → [0, 1].
+    """The share of all weights that an update has changed, in [0, 1].
 
-    The tensors come in pairs of one shape. Each number counts once, whatever tensor
-    it is in; without any number the share is 0.
-    Raises ValueError where one of the lists is longer.
+    The tensors come in pairs of one shape, in lists or in iterators, which are good for
+    one pass only. Each number counts once, whatever tensor it is in; without any number
+    the share is 0. Raises ValueError where `before` or `after` is the longer one.
     """
     changed, total = 0, 0
     for old, new in zip(before, after, strict=True):

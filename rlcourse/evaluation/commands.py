@@ -1,4 +1,4 @@
-"""``rlcourse compare``."""
+"""``rlcourse evaluate`` and ``compare``."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,81 @@ from typing import Annotated
 import typer
 
 from rlcourse.errors import UserError
+
+
+def evaluate(
+    policy: Annotated[str, typer.Option(help='"tiny", or a Hugging Face name or path.')] = "tiny",
+    task: Annotated[
+        str, typer.Option(help='"word_problems", "gsm8k" or a JSONL file.')
+    ] = "word_problems",
+    data: Annotated[str | None, typer.Option(help="Directory with the task's files.")] = None,
+    problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,
+    samples: Annotated[int, typer.Option(min=1, help="Completions per problem.")] = 8,
+    temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
+    top_p: Annotated[
+        float | None, typer.Option(min=0.01, max=1, help="Sample from this share only.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Sample from this many tokens only.")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
+    system: Annotated[str | None, typer.Option(help="System message, before the question.")] = None,
+    extract: Annotated[
+        str | None, typer.Option(help="marked (####), tagged or lenient [default: the task's].")
+    ] = None,
+    form: Annotated[
+        bool, typer.Option("--format-reward", help="Also measure it; always on for tagged answers.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the samples and of generated problems.")] = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Completions sampled at once.")] = 512,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda or mps [default: the best].")
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="Precision of the weights, such as bfloat16 [default: float32]."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory that keeps everything.")] = None,
+    resume: Annotated[bool, typer.Option(help="Continue the evaluation in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Measure a policy on a task: accuracy, pass@k, majority vote, format, with 95 % intervals.
+
+    Writes settings.json, completions.jsonl, table.txt and result.json to the directory --out.
+    """
+    from rlcourse.evaluation import evaluate_policy, evaluation_table
+    from rlcourse.policy import Policy
+    from rlcourse.tasks import EXTRACTORS, format_reward, load_task, strict_format_reward
+
+    if resume and out is None:
+        raise UserError("--resume needs --out, the directory of the evaluation to continue")
+    if extract is not None and extract not in EXTRACTORS:
+        raise UserError(f"--extract {extract} is unknown: choose one of {', '.join(EXTRACTORS)}")
+    drawn = {"evaluation_size": problems} if task == "word_problems" else {}
+    chosen = load_task(task, data=data, seed=seed, **drawn)
+    judge = strict_format_reward if extract == "strict_tagged" else format_reward
+    evaluation = evaluate_policy(
+        Policy.load(policy, device=device, dtype=dtype),
+        chosen.evaluation[:problems],
+        samples,
+        temperature,
+        max_tokens,
+        extract=EXTRACTORS[extract] if extract else chosen.extract,
+        format_reward=judge if form or extract in ("tagged", "strict_tagged") else None,
+        system=system,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        batch=batch,
+        progress=True,
+        out=out,
+        resume=resume,
+        names={"policy": policy, "task": task, "data": data, "dtype": dtype},
+    )
+    if as_json:
+        print(json.dumps(evaluation.to_dict(transcripts=False), indent=2))
+    else:
+        print(evaluation_table(evaluation))
 
 
 def compare(
@@ -18,8 +93,8 @@ def compare(
 ) -> None:
     """Compare two policies on the same problems: differences with intervals, and a verdict.
 
-    Of a training run the evaluation after training counts; RUN/evaluation_before.json names the
-    other one. RUN alone compares the two.
+    For a training run, this means its evaluation after training; RUN/evaluation_before.json means
+    the other one. RUN alone compares the two.
     """
     from rlcourse.evaluation import compare as compared
 

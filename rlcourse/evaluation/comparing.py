@@ -1,4 +1,4 @@
-r"""Which of two policies is better, as far as the problems that both have solved can tell.
+r"""Which of two policies is better, as far as problems that both have tried can tell.
 
 Both are judged on the same problems, so the difference is taken problem by problem: what makes a
 problem hard for both cancels, and the interval of the mean difference is narrower than two separate
@@ -42,7 +42,7 @@ class Difference:
     difference: Interval  # paired bootstrap over problems
     problems: int
     decided: int  # of these, problems in which A and B differ
-    detectable: float  # the difference that so many problems show four times in five
+    detectable: float  # the difference that this many problems detect four times in five
     needed: int | None  # problems that would show this one as often; None where there is none
     p_value: float | None  # exact sign test, where a problem is either solved or not
 
@@ -55,8 +55,8 @@ class Difference:
     def told_apart(self) -> bool:
         """The interval excludes 0, and an exact test agrees.
 
-        When few problems are decided differently the bootstrap is too sure of itself. Even where
-        all point the same way, five of them do so by chance with probability 2/2⁵ > 0.05.
+        If few problems are decided differently, the bootstrap is overconfident: even when all five
+        of them point the same way, that happens by chance with probability 2/2⁵ > 0.05.
         """
         exact = self.p_value < 0.05 if self.p_value is not None else self.decided > 5
         return self.excludes_zero and exact
@@ -121,7 +121,10 @@ class Comparison:
             lines.append("settings that differ, A's and B's:")
             lines += [f"  {name}: {a!r} and {b!r}" for name, (a, b) in self.settings.items()]
         lines += ["", aligned(rows)]
-        lines += ["(by chance alone one line in twenty is told apart: choose yours beforehand)", ""]
+        lines += [
+            "(by chance alone, one line in twenty shows a difference: choose yours beforehand)",
+            "",
+        ]
         lines.append(
             f"Greedy: both solve {self.both:,}, only A {self.only_a:,}, only B {self.only_b:,}, "
             f"neither {self.neither:,}; exact sign test p = {self.p_value:.3g}"
@@ -134,7 +137,7 @@ class Comparison:
 def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Comparison:
     """Compare two evaluations, or what `read_evaluation` finds at two paths.
 
-    The settings may differ (to compare two prompts or two extraction rules is a comparison, too),
+    The settings may differ (you can compare two prompts or two extraction rules),
     the problems may not, except for what a task puts before every question. pass@k and maj@k are
     compared for every k > 1 that both have; for k = 1 they are the sampled accuracy.
 

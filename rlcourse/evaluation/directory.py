@@ -1,4 +1,4 @@
-"""The directory of an evaluation, which can be killed at any moment and gone on with.
+"""The directory of an evaluation, which can be killed at any moment and resumed.
 
 ``settings.json`` (what the numbers depend on), ``completions.jsonl`` (a problem a line, everything
 that was said and read), and at the end ``table.txt`` and ``result.json``, whose presence says:
@@ -25,7 +25,7 @@ NOT_MEASURED = ("settings", "versions", "hardware")  # in result.json besides th
 
 
 class Records:
-    """What an evaluation has found so far; this one forgets it with the process."""
+    """What an evaluation has found so far; this class keeps it in memory only."""
 
     lasting = False
     kept_in = "memory"
@@ -75,7 +75,7 @@ class EvaluationDirectory(Records):
         if not resume:
             state = "finished" if (self.path / "result.json").exists() else "started"
             raise UserError(
-                f"{self.path} already holds a {state} evaluation: add --resume to go on with it, "
+                f"{self.path} already holds a {state} evaluation: add --resume to continue it, "
                 "or choose another --out"
             )
         earlier = read_settings(self.path)
@@ -98,9 +98,9 @@ class EvaluationDirectory(Records):
                 )
 
     def _read_whole_batches(self) -> None:
-        """Take up what a kill left; a batch that is not whole, cut lines too, goes from the file.
+        """Read what a kill left; an incomplete batch, with its cut lines, is removed from the file.
 
-        The samples of a problem depend on its batch, so half a batch cannot be gone on with.
+        The samples of a problem depend on its batch, so half a batch cannot be continued.
         """
         if not self.completions.exists():
             return
@@ -132,7 +132,9 @@ class EvaluationDirectory(Records):
         ]
         # Half a surrogate pair, which UTF-8 cannot hold, becomes \\udc00, which JSON reads back.
         data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-        if start == 0:  # an evaluation that failed at once may be tried with other settings
+        if (
+            start == 0
+        ):  # an evaluation that failed immediately may be tried again with other settings
             write_json(self.path / "settings.json", self.settings)
         with write_errors_explained(self.completions), self.completions.open("ab") as file:
             file.write(data)
@@ -187,7 +189,7 @@ def read_evaluation(path: str | Path) -> Evaluation:
 
 
 def read_settings(path: str | Path) -> dict:
-    """What an evaluation here was made with, or a run by its recipe; {} where nobody wrote it."""
+    """The settings of an evaluation, or of a run by its recipe; {} if there are none."""
     for name, read in (("settings.json", json.loads), ("recipe.yaml", yaml.safe_load)):
         file = Path(path).expanduser() / name
         if file.exists():
@@ -225,6 +227,4 @@ def _row(line: bytes, file: Path, number: int) -> dict:
         reason = f"it is problem {row['problem']}"
     except (ValueError, TypeError, KeyError) as error:
         reason = repr(error)
-    raise UserError(
-        f"{file}, line {number + 1} is not what was written there ({reason}): choose another --out"
-    )
+    raise UserError(f"{file}, line {number + 1} has been changed ({reason}): choose another --out")

@@ -48,12 +48,12 @@ def evaluate_policy(
     Args:
         extract: the task's rule, which reads the final number of a completion.
         format_reward: measure this reward as well, such as `rlcourse.tasks.format_reward`.
-        batch: how many completions are sampled at once; half as many from where memory runs out.
-            What is drawn for a problem is a function of the seed and of the batch it is in, so that
-            another `batch`, or memory that runs out elsewhere, gives other samples: as good, but
-            not the same.
-        resume: go on with the evaluation in `out`.
-        names: written down in `out`, such as {"policy": "tiny", "task": "gsm8k"}.
+        batch: how many completions are sampled at once; half as many once memory runs out.
+            What is drawn for a problem is a function of the seed and of its batch, so another
+            `batch`, or running out of memory elsewhere, gives other samples: as good, but not the
+            same.
+        resume: continue the evaluation in `out`.
+        names: recorded in `out`, such as {"policy": "tiny", "task": "gsm8k"}.
 
     Raises:
         UserError: there are no problems or no samples, one completion does not fit into memory, or
@@ -90,8 +90,8 @@ def evaluate_policy(
 
 
 def _keep(batches, records: Records, total: int, shown: tqdm) -> None:
-    """Keep each batch as it is finished, and stop between two where somebody asks for it."""
-    # What keeps nothing has nothing to stop for: Ctrl-C then acts at once, as it always does.
+    """Keep each batch as it is finished, and stop between two batches on request."""
+    # Without a directory there is nothing to save: Ctrl-C then acts immediately, as usual.
     listening = StopRequest() if records.lasting else nullcontext()
     with shown, listening as stop:
         started = time.perf_counter()
@@ -104,7 +104,7 @@ def _keep(batches, records: Records, total: int, shown: tqdm) -> None:
                 raise Interrupted(
                     f"the evaluation was stopped by {stop.received} after {done} of {total} "
                     f"problems; everything is in {records.kept_in}: run the same command with "
-                    "--resume to go on",
+                    "--resume to continue",
                     received=stop.received,
                 )
 
@@ -116,7 +116,7 @@ def _name_of(rule: Callable | None) -> str | None:
 def greedy_accuracy(
     policy, problems: Sequence[Problem], max_tokens: int, extract, system=None, batch: int = 512
 ) -> float:
-    """Share of the problems that the policy's greedy completion solves; quick, for curves."""
+    """Share of the problems that the policy solves greedily; quick, for curves."""
 
     def count_right(start: int, stop: int, at_once: int) -> int:
         some = problems[start:stop]

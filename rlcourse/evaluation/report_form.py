@@ -1,7 +1,7 @@
-"""Whether a report of an experiment says all that a reader needs, field by field.
+"""Whether a report of an experiment says everything that a reader needs, field by field.
 
-A form can see that a prediction stands there, that there are three seeds, and that the numbers
-belong together. Whether the experiment answers its question is for a person to say.
+A form can check that there is a prediction, that there are three seeds, and that the numbers belong
+together. Whether the experiment answers its question is for a person to judge.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from statistics import fmean
 
-WORDS = 5  # a field with fewer says too little for anybody to disagree with
+WORDS = 5  # a shorter field says too little for anybody to disagree with
 SEEDS = 3
 TEXTS = {
     "question": "what you wanted to know, as a question",
@@ -39,7 +39,7 @@ class ExperimentReport:
     limits: str = ""
 
     def gaps(self) -> list[str]:
-        """What is missing or cannot be, a sentence each; an empty list where nothing is."""
+        """What is missing or impossible, one sentence each; an empty list if nothing is."""
         return [*_text_gaps(self), *_number_gaps(self)]
 
     def page(self) -> str:
@@ -65,9 +65,11 @@ def _text_gaps(report: ExperimentReport) -> list[str]:
         if len(text.split()) < WORDS:
             gaps.append(f"{name}: say {what}, in {WORDS} words or more.")
     if report.question.strip() and "?" not in report.question:
-        gaps.append("question: it has no question mark; what would be a yes, what a no?")
+        gaps.append(
+            "question: it has no question mark; what would count as a yes, and what as a no?"
+        )
     if report.prediction.strip() and not any(c.isdigit() for c in report.prediction):
-        gaps.append("prediction: it names no number, so nothing can prove it wrong.")
+        gaps.append("prediction: it contains no number, so nothing can prove it wrong.")
     if report.conclusion.strip() and report.conclusion.strip() == report.prediction.strip():
         gaps.append("conclusion: it repeats the prediction word for word.")
     return gaps
@@ -85,7 +87,9 @@ def _number_gaps(report: ExperimentReport) -> list[str]:
             f"before and after: {len(before)} numbers against {len(after)}; use one seed a pair."
         )
     if not all(isfinite(value) for value in (*before, *after)):
-        gaps.append("before and after: a number is not finite; that run broke, so say so instead.")
+        gaps.append(
+            "before and after: a number is not finite; that run failed, so report that instead."
+        )
         return gaps
     for name, values in (("before", before), ("after", after)):
         if len(values) >= SEEDS and len(set(values)) == 1:
@@ -98,7 +102,7 @@ def _interval_gaps(report, before: list[float], after: list[float]) -> list[str]
         return ["interval: give (low, high) of the mean difference, after minus before."]
     low, high = report.interval
     if not (isfinite(low) and isfinite(high) and low < high):
-        return [f"interval: ({low}, {high}) is none; low must be the smaller number."]
+        return [f"interval: ({low}, {high}) is not an interval; low must be the smaller number."]
     if before and len(before) == len(after):
         difference = fmean(after) - fmean(before)
         if not low <= difference <= high:

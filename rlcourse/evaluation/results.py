@@ -32,7 +32,7 @@ from statistics import fmean
 
 import torch
 
-from rlcourse.algorithms.evaluation import bootstrap_interval, majority_vote, pass_at_k
+from rlcourse.algorithms.gsm8k import bootstrap_interval, majority_vote, pass_at_k
 from rlcourse.evaluation.transcripts import side_by_side
 
 

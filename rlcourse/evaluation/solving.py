@@ -131,6 +131,6 @@ def _half(at_once: int) -> int:
         )
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    message = f"rlcourse: out of memory with {at_once} completions at once; going on with"
+    message = f"rlcourse: out of memory with {at_once} completions at once; continuing with"
     tqdm.write(f"{message} {at_once // 2}", file=sys.stderr)
     return at_once // 2

@@ -6,7 +6,7 @@ from rlcourse.evaluation.results import Evaluation, Interval
 
 
 def evaluation_table(evaluation: Evaluation) -> str:
-    """Every mean with its interval: strict beside lenient, greedy beside sampled."""
+    """Every mean with its interval: strict next to lenient, greedy next to sampled."""
     e = evaluation
     rows: list[list] = [
         ["", "greedy", "samples"],

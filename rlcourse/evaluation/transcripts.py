@@ -1,50 +1,63 @@
-"""Completions side by side, right ones and wrong ones told apart by color and by a mark."""
+"""Completions side by side, right ones and wrong ones told apart by color and by a mark.
 
-from html import escape as html_escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # an evaluation shows itself as such a table
-    from rlcourse.evaluation.results import Transcript
-
-STYLE = """
-.rl-transcripts { border-collapse: collapse; width: 100%; font-size: 0.9em; }
-.rl-transcripts th, .rl-transcripts td { text-align: left; vertical-align: top;
-  padding: 0.5em 0.7em; border-top: 1px solid rgba(128,128,128,.35); white-space: pre-wrap; }
-.rl-transcripts td.right { border-left: 3px solid #0f8a5f; background: rgba(15,138,95,.10); }
-.rl-transcripts td.wrong { border-left: 3px solid #d1495b; background: rgba(209,73,91,.10); }
-.rl-transcripts td code { white-space: pre-wrap; }
+In a notebook they look as in a run's report: the question above, the answers side by side as
+far as there is room. No table and no style sheet: JupyterLab and the site lay out tables in their
+own way, and a notebook that is not trusted yet has no style sheets.
 """
 
+from typing import TYPE_CHECKING
 
-def escape(text: str) -> str:
-    """Text as HTML in which JupyterLab finds no formula between two dollar signs."""
-    return html_escape(text).replace("$", "<span>$</span>")
+from rlcourse.evaluation.answers import escape, with_answer_marked
+
+if TYPE_CHECKING:  # an evaluation shows itself in this way
+    from rlcourse.evaluation.results import Transcript
+
+RIGHT, WRONG = "15, 138, 95", "209, 73, 91"  # RGB, to be read on white and on black
+CARD = (
+    "border: 1px solid rgba(128, 128, 128, .35); border-radius: 8px; padding: .6em .8em; "
+    "margin: 0 0 .7em; max-width: 56em; text-align: left; line-height: 1.45"
+)
+QUESTION = "white-space: pre-wrap; overflow-wrap: anywhere; margin-bottom: .5em"
+ANSWERS = (
+    "display: grid; gap: .6em; "
+    "grid-template-columns: repeat(auto-fit, minmax(min(100%, 14em), 1fr))"
+)
+ANSWER = (
+    "border-left: 4px solid rgb({0}); background: rgba({0}, .1); border-radius: 6px; "
+    "padding: .4em .7em; min-width: 0"
+)
+WRITTEN = (
+    "white-space: pre-wrap; overflow-wrap: anywhere; font-size: .92em; "
+    "font-family: var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
+)
+MARKED = '<mark style="background: rgba(240, 180, 0, .28); color: inherit">'
+SMALL = "font-size: .86em"
 
 
 class TranscriptsTable:
-    """A table of transcripts: HTML in a notebook, plain text elsewhere."""
+    """Transcripts of the same problems: HTML in a notebook, plain text elsewhere."""
 
     def __init__(self, columns: dict[str, list["Transcript"]], samples: int):
         self.columns = columns
         self.samples = samples
 
     def _repr_html_(self) -> str:
-        names = list(self.columns)
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("problem", *names))
-        rows = []
-        for row in zip(*self.columns.values(), strict=True):
-            reference = html_escape(row[0].answer)
-            cells = f'<td title="{reference}">{escape(row[0].question)}</td>'
-            for t in row:
-                kind, mark = ("right", "✓") if t.correct else ("wrong", "✗")
-                cells += (
-                    f'<td class="{kind}"><code>{escape(t.completion)}</code>\n'
-                    f"{mark} {t.samples_correct}/{self.samples} samples right</td>"
-                )
-            rows.append(f"<tr>{cells}</tr>")
-        return (
-            f"<style>{STYLE}</style><table class='rl-transcripts'><thead><tr>{head}</tr></thead>"
-            f"<tbody>{''.join(rows)}</tbody></table>"
+        rows = zip(*self.columns.values(), strict=True)
+        return f'<div class="rl-transcripts">{"".join(map(self._problem, rows))}</div>'
+
+    def _problem(self, row: tuple["Transcript", ...]) -> str:
+        answers = zip(self.columns, row, strict=True)
+        reference = f'<div style="{WRITTEN}">{escape(row[0].answer)}</div>'
+        more = (
+            f'<details style="{SMALL}; margin-top: .5em">'
+            f'<summary style="cursor: pointer">reference answer</summary>{reference}</details>'
+        )
+        return problem_card(row[0].question, [self._answer(*answer) for answer in answers], more)
+
+    def _answer(self, name: str, transcript: "Transcript") -> str:
+        said = f"{transcript.samples_correct} of {self.samples} samples right"
+        return answer_card(
+            name, transcript.completion, transcript.given, transcript.correct, f" · {said}"
         )
 
     def __str__(self) -> str:
@@ -57,6 +70,25 @@ class TranscriptsTable:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def problem_card(question: str, answers: list[str], more: str = "") -> str:
+    """A question and the answers to it, from ``answer_card``, side by side as far as they fit."""
+    return (
+        f'<div style="{CARD}"><div style="{QUESTION}">{escape(question)}</div>'
+        f'<div style="{ANSWERS}">{"".join(answers)}</div>{more}</div>'
+    )
+
+
+def answer_card(name: str, text: str, given: str | None, correct: bool, more: str = "") -> str:
+    """A completion with the number `given` that was read from it marked, and its verdict."""
+    color, mark, word = (RIGHT, "✓", "right") if correct else (WRONG, "✗", "wrong")
+    written = str(with_answer_marked(text, given)) or "(nothing)"
+    return (
+        f'<div style="{ANSWER.format(color)}"><div style="{SMALL}">{escape(name)} '
+        f'<strong><span style="color: rgb({color})">{mark}</span> {word}</strong>{more}</div>'
+        f'<div style="{WRITTEN}">{written.replace("<mark>", MARKED)}</div></div>'
+    )
 
 
 def side_by_side(

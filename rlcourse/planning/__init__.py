@@ -1,4 +1,4 @@
-"""What a recipe takes in memory, hours and dollars, before anybody rents a GPU.
+"""What a recipe needs in memory, hours and dollars, before anybody rents a GPU.
 
 Experimental until a GPU has run them: course/scaling.md says what has.
 """

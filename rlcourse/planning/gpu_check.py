@@ -1,9 +1,9 @@
-"""What a GPU does with the course: ``rlcourse gpu-check``, for who has one and twenty minutes.
+"""``rlcourse gpu-check``: twenty minutes that show what a GPU makes of the course.
 
 Whether it computes what the CPU computes, how fast it writes tokens and makes GRPO steps, what
 memory that takes against `rlcourse plan`, and whether every recipe runs. The larger model is
-Qwen2.5-0.5B's shape with random weights, so nothing is downloaded. Each part runs by itself: what
-fails in one is said, and the next begins.
+Qwen2.5-0.5B's shape with random weights, so nothing is downloaded. Each part runs separately: a
+failure in one is reported, and the next begins.
 """
 
 import math
@@ -26,7 +26,7 @@ from rlcourse.policy import Policy, Rollouts
 from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, shipped_recipes, train
 from rlcourse.training.learners import learner_for
-from rlcourse.training.optimizer import autocast
+from rlcourse.training.networks.optimizer import autocast
 
 HALF_BILLION: dict[str, Any] = {
     "vocab_size": 151_936,
@@ -70,7 +70,7 @@ class Check:
         self.say(f"  {name:58} {value:10.4g} {unit}".rstrip())
 
     def run(self, minutes: float) -> bool:
-        """All parts; none begins after so many minutes. Whether nothing failed."""
+        """Run all parts, none of which begins after that many minutes. Whether nothing failed."""
         until = time.monotonic() + 60 * minutes
         for name, value in (versions() | hardware(self.device)).items():
             self.say(f"  {name:58} {value}")
@@ -88,7 +88,7 @@ class Check:
 
     @contextmanager
     def told(self, name: str) -> Iterator[None]:
-        """What is raised in here is said, and counted as failed."""
+        """Report an exception raised inside, and count it as a failure."""
         try:
             yield
         except Exception as error:
@@ -97,7 +97,7 @@ class Check:
             self.say(f"  {name}: FAILED: {type(error).__name__}: {first}")
 
     def wait(self) -> None:
-        """Until the GPU has done what it was asked for."""
+        """Wait until the GPU has finished its work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
@@ -226,14 +226,16 @@ def recipes(check: Check) -> None:
         "steps": 2,
         "warmup": 0,
     }
-    small |= {"eval_problems": 0, "questions": 16, "warm_start": None}
+    small |= {"eval_problems": 0, "questions": 16, "warm_start": None, "minibatches": 1}
     start = Policy.load("tiny", device=check.device)
     names = [name for name in shipped_recipes() if load_recipe(name).task == "word_problems"]
     for name in ("grpo", "dpo") if check.tiny else names:
         run = partial(train, policy=start, reward=spread, progress=False)
         for dtype in ("float32", "bfloat16"):
             with check.told(f"{name} in {dtype}"):
-                done = run(load_recipe(name).but(**small, dtype=dtype, minibatches=1))
+                recipe = load_recipe(name)
+                own = {k: v for k, v in small.items() if k in recipe.settings()}
+                done = run(recipe.but(**own, dtype=dtype))
                 numbers = [value for m in done.metrics for value in m.values()]
                 if not all(map(math.isfinite, numbers)):
                     raise ValueError("a metric is not finite")

@@ -15,7 +15,7 @@ The mask of padding is kept by every layer (a_S); adapters add to it by their ra
 checkpointing a layer keeps its input alone. Logits take 12 bytes at the peak: three float32 copies,
 logits at their temperature, log-probs and the gradient, measured by adding up what is alive. Where
 they are many they are made a piece at a time (policy/large_vocabulary.py), and the output layer's
-gradient is then a sum, with the piece's own beside it.
+gradient is then a sum, in addition to the piece's own.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ from math import ceil
 
 from rlcourse.planning.work import Work
 
-# dtype, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
+# 16 bit, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
 KEPT = {
-    ("bfloat16", False): (26, 8, 8, 2, 0),
-    ("float32", False): (24, 16, 16, 4, 0),
-    ("bfloat16", True): (18, 10, 8, 2, 14),
-    ("float32", True): (16, 16, 16, 4, 28),
+    (True, False): (26, 8, 8, 2, 0),
+    (False, False): (24, 16, 16, 4, 0),
+    (True, True): (18, 10, 8, 2, 14),
+    (False, True): (16, 16, 16, 4, 28),
 }
 RECOMPUTED = {False: 1.2, True: 1.5}  # a layer's activations and gradients, without/with adapters
 LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion token
@@ -111,7 +111,7 @@ def scalar_parameters(work: Work) -> int:
 
 def weight_bytes(work: Work) -> int:
     """Bytes of one of the policy's weights: what adapters freeze may be rounded for good."""
-    return 2 if work.recipe.lora and work.recipe.dtype == "bfloat16" else 4
+    return 2 if work.recipe.lora and work.rounds else 4
 
 
 def _always(work: Work) -> tuple[Line, ...]:
@@ -127,15 +127,15 @@ def _always(work: Work) -> tuple[Line, ...]:
         m = scalar_parameters(work)
         lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
     if work.reference:
-        lines.append(_reference(work))
+        lines.append(reference_of(work))
     return tuple(lines)
 
 
-def _reference(work: Work) -> Line:
+def reference_of(work: Work) -> Line:
     """The frozen copy; under bfloat16 its matrices are kept rounded, except an embedding."""
     shape = work.shape
     rounded = shape.matrices + shape.biases - shape.tied * shape.vocabulary * shape.hidden
-    rounded = rounded if work.recipe.dtype == "bfloat16" else 0
+    rounded = rounded if work.rounds else 0
     rest = shape.parameters - rounded
     told = f"2 B x {rounded:,} + 4 B x {rest:,}" if rounded else f"4 B x {rest:,}"
     return Line("reference", f"{told}, frozen", 2 * rounded + 4 * rest)
@@ -143,11 +143,11 @@ def _reference(work: Work) -> Line:
 
 def _copies(work: Work, but: int = 0) -> tuple[Line, ...]:
     """The rounded matrices that autocast keeps until the pass is over, `but` so many."""
-    if work.recipe.dtype != "bfloat16":
+    if not work.rounds:
         return ()
     shape = work.shape
     n = trained_parameters(work) if work.recipe.lora else shape.matrices + shape.biases - but
-    lines = [Line("bfloat16 copies", f"2 B x {n:,}", 2 * n)]
+    lines = [Line(f"{work.recipe.dtype} copies", f"2 B x {n:,}", 2 * n)]
     if work.recipe.method.critic:  # which reads in the same pass
         m = shape.matrices + shape.biases - shape.vocabulary * shape.hidden
         lines.append(Line("critic's copies", f"2 B x {m:,}", 2 * m))
@@ -177,7 +177,7 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
 
 def cached_bytes(work: Work) -> tuple[int, int]:
     """Bytes of one number in the cached keys and in the values."""
-    return (4, 4) if work.recipe.dtype == "float32" else (2, 2)
+    return (2, 2) if work.rounds else (4, 4)
 
 
 def cache_places(prompt: int, tokens: int) -> int:
@@ -254,7 +254,7 @@ def _output_gradients(work: Work) -> Line:
     """The output layer's gradient, and a piece's own; under bfloat16 it is rounded, as its weights
     are."""
     words = work.shape.vocabulary * work.shape.hidden
-    size = 12 if work.recipe.dtype == "bfloat16" else 8
+    size = 12 if work.rounds else 8
     told = f"{size} B x {words:,}, so far and of some tokens"
     return Line("output layer", told, size * words)
 
@@ -262,7 +262,7 @@ def _output_gradients(work: Work) -> Line:
 def kept_by_a_layer(work: Work) -> int:
     """Bytes that one layer keeps of one token for the backward pass."""
     shape, recipe = work.shape, work.recipe
-    h, q, i, s, r = KEPT[recipe.dtype, bool(recipe.lora)]
+    h, q, i, s, r = KEPT[work.rounds, bool(recipe.lora)]
     width = work.lengths.longest_prompt + work.lengths.longest_completion
     wide = h * shape.hidden + q * shape.heads * shape.head_size + i * shape.intermediate
     return wide + 8 + 4 * shape.heads + s * width + r * (_rank(work) if recipe.lora else 0)
@@ -278,7 +278,7 @@ def activations(work: Work) -> Line:
     amount, arithmetic = layers * one * tokens, f"{layers} layers x {tokens:,} tokens x {one:,} B"
     if work.piece_prompts < work.piece:
         # Keys and values of a shared prompt, repeated for every row and query head that reads it.
-        size = 2 if work.recipe.dtype == "bfloat16" else 4
+        size = 2 if work.rounds else 4
         heads = work.shape.heads * work.shape.head_size
         again = layers * 2 * size * heads * work.piece * work.lengths.longest_prompt
         amount, arithmetic = amount + again, f"{arithmetic} + {again / 1e9:.2f} GB of shared keys"

@@ -1,16 +1,18 @@
 """What a recipe costs, before anybody rents a GPU: memory, time and fit, as estimates.
 
 Nothing is loaded and nothing is measured. Every amount is a line with its arithmetic, so that a
-reader can check it by hand: memory in ``memory.py``, time in ``timing.py``, both from the
-rows and tokens in ``work.py`` and the model's shape in ``shapes.py``.
+reader can check it by hand: memory in ``memory.py``, time in ``timing.py``, the disk in
+``storage.py``, all from the rows and tokens in ``work.py`` and the model's shape in ``shapes.py``.
 """
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from rlcourse.errors import UserError
-from rlcourse.planning.memory import Line, Memory, memory_of
+from rlcourse.planning.memory import Line, Memory, memory_of, total
+from rlcourse.planning.storage import checkpoint_of, disk_of, disk_warning
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARE,
@@ -22,7 +24,8 @@ from rlcourse.planning.timing import (
     duration_of,
 )
 from rlcourse.planning.work import Work, work_of
-from rlcourse.training.recipe import Recipe, load_recipe
+from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
+from rlcourse.training.recipes.settings import Recipe
 
 USABLE = 0.92  # of a GPU's memory; the rest is CUDA's own and lost between tensors
 
@@ -75,6 +78,7 @@ class Plan:
             }
             for fit in self.fits
         ]
+        disk = disk_of(self.work)
         return {
             "estimate": True,
             "recipe": self.recipe.to_dict(),
@@ -82,6 +86,7 @@ class Plan:
             "shape": asdict(self.work.shape),
             "lengths": asdict(self.work.lengths),
             "memory": {**asdict(self.memory), "peak": self.memory.peak},
+            "disk": {"lines": [asdict(line) for line in disk], "total": total(disk)},
             "gpus": fits,
         }
 
@@ -117,14 +122,16 @@ def known_gpu(name: str) -> str:
     close = [known for known in by_letters if known.startswith(name.lower())]
     close += difflib.get_close_matches(name.lower(), by_letters, n=1, cutoff=0.4)
     hint = f"did you mean {by_letters[close[0]]}? " if close else ""
-    raise UserError(f"the GPU {name} is not known: {hint}known are {', '.join(GPUS)}")
+    raise UserError(f"the GPU {name} is unknown: {hint}choose one of {', '.join(GPUS)}")
 
 
 def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
     """Whether `recipe` fits on a GPU; if not, the first of `remedies` with which it does."""
     gpu = GPUS[name]
     memory, usable = gpu.memory * 1e9, USABLE * gpu.memory * 1e9
-    precision = {} if gpu.peak(recipe.dtype) else {"dtype": "float32"}
+    known = [name for name in ("dtype", "eval_dtype") if name in recipe.settings()]
+    asked = {name: getattr(recipe, name) for name in known}
+    precision = {name: "float16" for name in asked if asked[name] and not gpu.peak(asked[name])}
     start = recipe.but(**precision)
     for changes in ({}, *remedies(start)):
         changed = start.but(**changes)
@@ -159,7 +166,7 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
 
 def _warm(recipe: Recipe, gpu: GPU) -> float:
     """Seconds of the warm start's training."""
-    first = recipe.warm_start_recipe()
+    first = warm_start_of(recipe)
     if first is None:
         return 0.0
     return duration_of(work_of(first), gpu, gpu.memory * 1e9).seconds
@@ -170,7 +177,9 @@ def _warm(recipe: Recipe, gpu: GPU) -> float:
 
 def plan_table(plan: Plan, price: float | None = None) -> str:
     """A plan as text: memory, time in detail on one GPU, and a line for each GPU."""
-    return "\n".join([*_head(plan), "", *_memory(plan), "", *_time(plan), *_gpus(plan, price)])
+    parts = (_memory(plan), _machine(plan), _time(plan))
+    lines = [line for part in parts for line in ("", *part)]
+    return "\n".join([*_head(plan), *lines, "", *_gpus(plan, price)])
 
 
 def _head(plan: Plan) -> Iterator[str]:
@@ -206,6 +215,18 @@ def _memory(plan: Plan) -> Iterator[str]:
     yield _row(Line("peak", told, memory.peak), memory.peak / unit, indent=2)
 
 
+def _machine(plan: Plan) -> Iterator[str]:
+    one = checkpoint_of(plan.work)
+    copied = Line("memory: a copy", f"{one.arithmetic}, while it is written", one.amount)
+    unit, name = (1e9, "GB") if one.amount > 1e9 else (1e6, "MB")
+    yield f"Outside of the GPU, {name}"
+    for line in disk_of(plan.work):
+        yield _row(replace(line, name=f"disk: {line.name}"), line.amount / unit, indent=2)
+    yield _row(copied, copied.amount / unit, indent=2)
+    if warning := disk_warning(plan.work, Path.cwd()):
+        yield f"  WARNING: {warning}"
+
+
 def _row(line: Line, amount: float, indent: int = 4) -> str:
     return f"{' ' * indent}{line.name:{28 - indent}} {amount:9.2f}  {line.arithmetic}"
 
@@ -233,7 +254,6 @@ def _time(plan: Plan) -> Iterator[str]:
     yield from (_row(line, line.amount) for line in fit.duration.run)
     seconds = fit.duration.seconds
     yield _row(Line("total", f"{seconds / 3600:.2f} hours", 0), seconds, indent=2)
-    yield ""
 
 
 def settings(changes: dict) -> str:
@@ -256,8 +276,8 @@ def _gpus(plan: Plan, price: float | None) -> Iterator[str]:
             hours += f" {fit.dollars(price):8.2f}" if fit.duration else f" {'-':>8}"
         verdict = "fits" if fit.fits else f"fits with {settings(fit.changes or {})}"
         if fit.changes is None:
-            verdict = "too small, whatever is changed that leaves the batch as it is"
+            verdict = "too small, even with every change that keeps the batch the same"
         amounts = f"{fit.memory / 1e9:5.0f} {fit.usable / 1e9:7.1f} {fit.peak / 1e9:7.1f}"
         yield f"{fit.gpu:10} {amounts} {hours}  {verdict}"
     if price is not None:
-        yield f"at {price:g} dollars an hour, the price that you gave"
+        yield f"at {price:g} dollars per hour, the price that you gave"

@@ -7,7 +7,7 @@ shares and times below are assumptions, stated in every plan.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from rlcourse.planning.memory import (
@@ -20,21 +20,25 @@ from rlcourse.planning.memory import (
     total,
     trained_parameters,
 )
+from rlcourse.planning.storage import waiting
 from rlcourse.planning.work import Work
 
 
 @dataclass(frozen=True)
 class GPU:
-    """A GPU by its data sheet: GB, GB/s, and dense TFLOP/s, None where it has no bfloat16."""
+    """A GPU by its data sheet: GB, GB/s, and dense TFLOP/s: of bfloat16, None where it has none,
+    float32, and float16 where that differs."""
 
     memory: float
     bandwidth: float
     bfloat16: float | None
     float32: float
+    float16: float | None = None
 
     def peak(self, dtype: str) -> float | None:
         """FLOP/s in this precision."""
-        tera = self.bfloat16 if dtype == "bfloat16" else self.float32
+        half = {"bfloat16": self.bfloat16, "float16": self.float16 or self.bfloat16}
+        tera = half.get(dtype, self.float32)
         return tera and tera * 1e12
 
     def flops(self, dtype: str) -> float:
@@ -45,7 +49,7 @@ class GPU:
 
 
 GPUS = {
-    "T4": GPU(16, 320, None, 8.1),
+    "T4": GPU(16, 320, None, 8.1, 65),
     "RTX-4080": GPU(16, 717, 97.5, 48.7),
     "L4": GPU(24, 300, 121, 30.3),
     "A10G": GPU(24, 600, 70, 35),
@@ -89,8 +93,24 @@ def duration_of(work: Work, gpu: GPU, free: float, warm_start: float = 0.0) -> D
     lines.append(
         Line("training", f"{recipe.steps} steps x {seconds:.2f} s", recipe.steps * seconds)
     )
-    lines += list(speed.evaluation_lines(evaluation_rows(work, free)))
+    measured = evaluated(work)
+    measuring = tuple(_Speed(measured, gpu).evaluation_lines(evaluation_rows(measured, free)))
+    lines.append(waiting(work, seconds, recipe.steps * seconds, total(measuring) / 2))
+    lines += measuring
     return Duration(step, tuple(lines))
+
+
+def graphs_captured(rows: int) -> int:
+    """CUDA graphs that writing takes: one, and one more at each halving of the rows, down to 8."""
+    return max(1, ceil(rows).bit_length() - 3)
+
+
+def evaluated(work: Work) -> Work:
+    """The work in the precision of its evaluations."""
+    recipe = work.recipe
+    if not recipe.method.trains_policy or recipe.eval_dtype is None:
+        return work
+    return replace(work, recipe=recipe.but(dtype=recipe.eval_dtype))
 
 
 class _Speed:
@@ -110,7 +130,7 @@ class _Speed:
         shape, lengths = self.shape, self.work.lengths
         tokens = self.recipe.max_tokens if self.work.imitates else lengths.completion
         keys, values = cached_bytes(self.work)
-        weights = shape.matrices * (2 if self.recipe.dtype == "bfloat16" else 4)
+        weights = shape.matrices * (2 if self.work.rounds else 4)
         half_way = lengths.prompt + tokens / 2
         cache = shape.cached_numbers * (keys + values) * rows * half_way
         bounds = {
@@ -119,8 +139,12 @@ class _Speed:
             "computing": 2 * shape.matrices * rows / self.flops,
         }
         slowest = max(bounds, key=lambda bound: bounds[bound])
-        reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
         told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
+        reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
+        if self.work.in_graphs:
+            graphs = graphs_captured(rows)
+            reading += graphs * 2 * self.launching  # a pass before each, and the capture
+            told += f" + {graphs} graphs captured"
         return reading + tokens * bounds[slowest], told
 
     def sampling_lines(self) -> Iterator[Line]:
@@ -138,7 +162,7 @@ class _Speed:
         """A step's updates: passes over its rows, and the optimizer."""
         recipe, work = self.recipe, self.work
         m = self.shape.matrices
-        updates = 1 if self.method.compares_pairs else recipe.num_iterations
+        updates = recipe.num_iterations
         if not self.method.trains_policy:
             m -= self.shape.vocabulary * self.shape.hidden
         first = work.in_pieces * (updates - work.known_updates)  # for the loss, without a graph

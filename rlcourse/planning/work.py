@@ -10,7 +10,7 @@ from functools import cache
 from math import ceil
 
 from rlcourse.planning.shapes import ModelShape, model_shape
-from rlcourse.training.recipe import Recipe
+from rlcourse.training.recipes.settings import Recipe
 
 # GSM8K's 7,473 training problems, counted with Qwen's vocabulary, whose digits are tokens of
 # their own as are SmolLM2's.
@@ -58,6 +58,11 @@ class Work:
         return fresh / self.minibatches
 
     @property
+    def rounds(self) -> bool:
+        """Whether matrices are multiplied in 16 bits."""
+        return self.recipe.dtype != "float32"
+
+    @property
     def in_graphs(self) -> bool:
         """Whether a GPU writes tokens by repeating a CUDA graph; the planned models all can."""
         return self.recipe.static_cache is not False
@@ -65,7 +70,7 @@ class Work:
     @property
     def minibatches(self) -> int:
         """Optimizer steps in a pass over a step's rows; pairs are not divided."""
-        return 1 if self.recipe.method.compares_pairs else self.recipe.minibatches
+        return self.recipe.minibatches
 
     @property
     def sampled_rows(self) -> int:
@@ -97,9 +102,7 @@ def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = 
     Raises UserError where the policy's shape cannot be found, or the task's data.
     """
     method = recipe.method
-    rows = method.rows(recipe.prompts_per_step, recipe.group_size)
-    if not method.compares_pairs:
-        rows = ceil(rows / recipe.minibatches)
+    rows = ceil(method.rows(recipe.prompts_per_step, recipe.group_size) / recipe.minibatches)
     piece = min(recipe.micro_batch or rows, rows)
     return Work(
         recipe,

@@ -4,7 +4,7 @@ A 2-layer Llama with a word-level tokenizer that splits numbers into digits. It 
 demonstrations in plain format (``Question: … Answer: …``) for the habits and arithmetic drills for
 the sums, and never sees the chat format, a held-out problem or an unseen template. The result is
 accepted only if it solves held-out problems in one of 32 attempts and holds the arithmetic:
-reinforcement learning selects among the things that a model this small can do already.
+reinforcement learning selects among the things that a model this small can already do.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def vocabulary() -> list[str]:
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:
-    """The word-level tokenizer. It adds no special token: BOS is the chat template's to write."""
+    """The word-level tokenizer. It adds no special token, because the chat template writes BOS."""
     ids = {piece: i for i, piece in enumerate(vocabulary())}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
@@ -183,7 +183,7 @@ def train(model: LlamaForCausalLM, corpus: Corpus, steps: int, lr: float = 3e-3)
 
 @torch.no_grad()
 def arithmetic_accuracy(model: LlamaForCausalLM, corpus: Corpus, rows: int = 128) -> float:
-    """Share of fresh sums, each after the same few others, whose result is predicted whole."""
+    """Share of new sums, each after the same few others, whose whole result is predicted."""
     tokens, labels = corpus.batch(problems=0, drills=rows)
     right = model(tokens).logits[:, :-1].argmax(-1) == labels[:, 1:]
     scored = labels[:, 1:] != -100

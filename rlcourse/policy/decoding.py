@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from rlcourse.errors import UserError
+
 # Plain softmax attention, arguments passed through to the attention function, tested.
 CAN_SHARE_PROMPTS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 
@@ -23,7 +25,8 @@ CAN_SHARE_PROMPTS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 def group_decoder(model: nn.Module, prompt_mask: Tensor, group_size: int) -> "CopiedPrompts":
     """The decoder that suits the model and its device.
 
-    On a GPU memory is fast and the sharing's extra kernel launches would cost more than they save.
+    On a GPU memory is fast, and the extra kernel launches of sharing would cost more than they
+    save.
     """
     decoder = CopiedPrompts(model, prompt_mask, group_size)
     can_share = (
@@ -40,7 +43,7 @@ def group_decoder(model: nn.Module, prompt_mask: Tensor, group_size: int) -> "Co
 class CopiedPrompts:
     """Decodes B·G rows, each with its own copy of the prompt's keys and values.
 
-    Prompts are left-padded, so every row's next token stands in the same column: the mask hides
+    Prompts are left-padded, so every row's next token is in the same column: the mask hides
     the padding, and position ids count from each row's first real token. Use it in a `with`
     block: `read_prompts` first, then any sequence of `keep` and `read`.
     """
@@ -83,7 +86,7 @@ class CopiedPrompts:
         return self._forward(tokens.unsqueeze(1), mask, self.positions)
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only."""
+        """Continue with these rows only."""
         self.cache.reorder_cache(rows)
         self.mask = self.mask[rows]
         self.positions = self.positions[rows]
@@ -104,7 +107,7 @@ class CopiedPrompts:
 class SharedPrompts(CopiedPrompts):
     """Decodes B·G rows that share B prompts; the cache of a row holds its completion only.
 
-    After the prompts are read, the model's attention is exchanged for `shared_prompt_attention`
+    After the prompts are read, the model's attention is replaced by `shared_prompt_attention`
     until the `with` block ends.
     """
 
@@ -122,7 +125,7 @@ class SharedPrompts(CopiedPrompts):
         self.cache.layers = [RoomyLayer() for _ in self.prompts]
         hidden = torch.zeros(self.mask.shape, dtype=self.prompts[0][0].dtype)
         self.padding = hidden.masked_fill(self.mask == 0, -torch.inf)[:, None, None]
-        self.rows = torch.arange(len(rows))  # place of each row in the table of B·G
+        self.rows = torch.arange(len(rows))  # index of each row in the table of B·G
         self.model.set_attn_implementation("shared_prompt")
 
     def read(self, tokens: Tensor) -> Tensor:
@@ -131,7 +134,7 @@ class SharedPrompts(CopiedPrompts):
         return self._forward(tokens.unsqueeze(1), None, self.positions, shared_prompts=self)
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only."""
+        """Continue with these rows only."""
         self.cache.reorder_cache(rows)
         self.rows = self.rows[rows]
         self.positions = self.positions[rows]
@@ -191,6 +194,19 @@ def token_positions(mask: Tensor) -> Tensor:
     return (mask.long().cumsum(1) - 1).clamp(min=0)
 
 
+def require_cache(model: nn.Module) -> None:
+    """Raise ``UserError`` for a model that cannot continue from keys and values kept in a cache.
+
+    State space models such as Mamba keep another kind of state. They ignore a cache of keys and
+    values, and would write each token as if it were the first.
+    """
+    if "past_key_values" not in inspect.signature(model.forward).parameters:
+        raise UserError(
+            f"{type(model).__name__} keeps no keys and values (its forward takes no "
+            "past_key_values), which sampling needs: choose a model with attention layers."
+        )
+
+
 def next_token_logits(model: nn.Module, keep: int, **inputs) -> Tensor:
     """Logits (N, keep, V) at the last `keep` positions, in float32 at least.
 
@@ -232,7 +248,7 @@ class RoomyLayer(DynamicLayer):
         return self.keys, self.values
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Make these rows the batch; a row may be named several times."""
+        """Make these rows the batch; a row may occur several times."""
         if not self.is_initialized:
             return
         assert self.keys is not None and self.values is not None

@@ -1,10 +1,10 @@
 """Scoring completions without the logits of all of them at once.
 
 Logits are (N, T, V) in float32, and a backward pass needs them three times: for 8 rows of 300
-tokens and 152,000 words 4.4 GB, more than the model. So where they are many, hidden states become
+tokens and 152,000 words 4.4 GB, more than the model. So if there are many, hidden states become
 logits and then log-probs a piece at a time, and the backward pass computes each piece's logits
-again; what is kept are hidden states. Nothing is approximated. Where all logits fit into one piece
-they are computed as ever.
+again; only hidden states are kept. Nothing is approximated. If all logits fit into one piece, they
+are computed as usual.
 Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"; Wijmans et al. 2024, "Cut
 Your Losses in Large-Vocabulary Language Models", which goes further, with kernels of its own.
 """
@@ -35,7 +35,7 @@ def score_completions(
     """``score(logits, tokens)``: tensors (N, T) from logits (N, T+1, V) and tokens (N, T+1).
 
     ``run(read)`` is what `read`, called with the model's inputs and ``keep=``, gives at the
-    positions of `tokens`. A `score` that treats each token by itself may also be called on parts of
+    positions of `tokens`. A `score` that treats each token alone may also be called on parts of
     rows; set `within_rows` to allow it.
     """
     hugging_face: Any = model
@@ -56,7 +56,7 @@ def score_completions(
 
 
 def output_layer(model: nn.Module) -> nn.Linear | None:
-    """The layer that makes logits of hidden states, where nothing else is done to either."""
+    """The layer that turns hidden states into logits, if nothing else is done to either."""
     if getattr(model.config, "model_type", None) not in CAN_SHARE_PROMPTS:
         return None
     hugging_face: Any = model
@@ -65,8 +65,8 @@ def output_layer(model: nn.Module) -> nn.Linear | None:
 
 
 def most_at_once(head: nn.Linear) -> int:
-    """How many logits are not divided yet: `AT_ONCE`, and where the output layer learns as many
-    more as it has weights, because its gradient is then needed twice, as a sum and of a piece."""
+    """How many logits are computed in one piece: `AT_ONCE` and, if the output layer learns, as many
+    more as it has weights, because its gradient is then needed twice: the sum, and a piece's."""
     learns = torch.is_grad_enabled() and head.weight.requires_grad
     return AT_ONCE + head.weight.numel() * learns
 

@@ -1,6 +1,7 @@
-"""Loading a model and its tokenizer, and saying in one sentence why one cannot be loaded."""
+"""Loading a model and its tokenizer, or saying in one sentence why that is not possible."""
 
 import os
+import re
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from transformers.utils import logging as progress
 
 from rlcourse import hub
 from rlcourse.errors import UserError, first_line
+from rlcourse.policy.decoding import require_cache
 
 TINY = Path(__file__).parent / "tiny"
 SMALL = 2_000_000  # parameters
@@ -41,7 +43,7 @@ def load_model_and_tokenizer(
     try:
         if isinstance(source, str):
             hub.ask_once(source, "config.json")
-        AutoConfig.from_pretrained(source)  # the first thing to fail, and it says it best
+        AutoConfig.from_pretrained(source)  # the first thing to fail, with the clearest message
         tokenizer = AutoTokenizer.from_pretrained(source)
         with no_progress_bars() if isinstance(source, Path) else nullcontext():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -57,6 +59,7 @@ def load_model_and_tokenizer(
             f"In the model {source}, {len(wrong)} weights are missing or of the wrong size "
             f"(the first is {wrong[0]}): download or save it again."
         )
+    require_cache(model)
     use_threads_for(model)
     if device is None and is_small(model):
         chosen = torch.device("cpu")
@@ -70,7 +73,7 @@ def load_model_and_tokenizer(
 
 
 def use_threads_for(model: nn.Module) -> None:
-    """Compute with a small model on one thread, with a larger one on all cores.
+    """Use one thread for a small model and all cores for a larger one.
 
     The matrices of the embedded model are too small to share: a second thread hardly helps on an
     idle machine, and on a busy one each operation waits for it. OMP_NUM_THREADS is respected.
@@ -86,7 +89,7 @@ def is_small(model: nn.Module) -> bool:
 
 @contextmanager
 def no_progress_bars():
-    """For files that are read and written in no time."""
+    """No progress bars, for files that load and save instantly."""
     shown = progress.is_progress_bar_enabled()
     progress.disable_progress_bar()
     try:
@@ -97,9 +100,10 @@ def no_progress_bars():
 
 
 def choose_device(device: str | torch.device | None) -> torch.device:
-    """The device asked for, or else CUDA, MPS or the CPU. UserError where it does not work."""
+    """The device asked for, or else CUDA, MPS or the CPU. UserError if it does not work."""
     if device is None:
         if torch.cuda.is_available():
+            require_kernels(torch.device("cuda"))
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
@@ -109,11 +113,28 @@ def choose_device(device: str | torch.device | None) -> torch.device:
                 f"There is no device {str(device)!r}: the GPUs of this machine are cuda:0 to "
                 f"cuda:{torch.cuda.device_count() - 1}."
             )
+        if chosen.type == "cuda":
+            require_kernels(chosen)
         return torch.empty(0, device=chosen).device
     except (RuntimeError, AssertionError) as error:
         raise UserError(
             f"The device {str(device)!r} cannot be used on this machine: use 'cpu'."
         ) from error
+
+
+def require_kernels(device: torch.device) -> None:
+    """Raise ``UserError`` if this PyTorch was built for newer GPUs only."""
+    built_for = [arch for arch in torch.cuda.get_arch_list() if re.fullmatch(r"sm_[0-9]+", arch)]
+    if not built_for:
+        return
+    oldest = min(int(arch.removeprefix("sm_")) for arch in built_for)
+    major, minor = torch.cuda.get_device_capability(device)
+    if 10 * major + minor < oldest:
+        raise UserError(
+            f"This PyTorch has no kernels for {torch.cuda.get_device_name(device)}, whose compute "
+            f"capability is {major}.{minor}: they begin at {oldest // 10}.{oldest % 10}. Take a "
+            "newer GPU, install an older PyTorch, or use device 'cpu'."
+        )
 
 
 def choose_dtype(dtype: str | torch.dtype | None) -> torch.dtype:
@@ -127,7 +148,7 @@ def choose_dtype(dtype: str | torch.dtype | None) -> torch.dtype:
 
 
 def looks_like_path(name: str | os.PathLike) -> bool:
-    """A name of the hub is `model` or `owner/model`; anything else can only be a directory."""
+    """A name on the hub is `model` or `owner/model`; anything else can only be a directory."""
     text = str(name)
     return not isinstance(name, str) or text.startswith((".", "/", "~")) or text.count("/") > 1
 

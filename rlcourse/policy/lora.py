@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rlcourse.errors import UserError
+from rlcourse.installed import needing
 from rlcourse.policy.model import Policy
 from rlcourse.policy.rollouts import Rollouts
 
@@ -31,10 +32,8 @@ def add_adapters(
     Raises:
         UserError: PEFT is not installed, or the model has no such layers.
     """
-    try:
+    with needing("lora", "training adapters"):
         from peft import LoraConfig, inject_adapter_in_model
-    except ImportError:
-        raise UserError('adapters need PEFT: pip install "rlcourse[lora]"') from None
     chosen = targets if isinstance(targets, str) else list(targets)
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=chosen, task_type="CAUSAL_LM")
     try:
@@ -71,7 +70,7 @@ def has_adapters(model: nn.Module) -> bool:
 
 
 def merge_adapters(policy: Policy) -> Policy:
-    """Add the adapters to the weights and take them away: an ordinary model again. In place."""
+    """Merge the adapters into the weights, in place, which leaves an ordinary model."""
     for name, layer in adapted_layers(policy.model).items():
         layer.merge()
         policy.model.set_submodule(name, layer.get_base_layer())
@@ -80,7 +79,7 @@ def merge_adapters(policy: Policy) -> Policy:
 
 
 class WithoutAdapters(Policy):
-    """A policy as it was before it got its adapters. Shares its weights."""
+    """The policy without its adapters. Shares its weights."""
 
     def __init__(self, policy: Policy):
         super().__init__(policy.model, policy.tokenizer)

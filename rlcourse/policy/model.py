@@ -31,7 +31,7 @@ class Policy(nn.Module):
     student's: every completion is then drawn, and scored, with these.
     """
 
-    static_cache: bool | None = None  # how it decodes, see `sample_completions`
+    static_cache: bool | None = None  # how it decodes; see `sample_completions`
     sample_tokens = staticmethod(sample_tokens)
     token_logprobs = staticmethod(token_logprobs)
 
@@ -51,10 +51,10 @@ class Policy(nn.Module):
     ) -> "Policy":
         """Load the embedded model ("tiny"), a directory, or a model of the Hugging Face hub.
 
-        The device is CUDA, MPS or the CPU, the first there is; a model of less than two million
-        weights, such as the embedded one, stays on the CPU unless `device` says otherwise. Weights
-        are float32 unless `dtype` says otherwise ("bfloat16" halves the memory on a GPU). Raises
-        UserError where the name, the files, the device or the dtype cannot be used.
+        The device is the first available of CUDA, MPS and the CPU; a model of fewer than two
+        million weights, such as the embedded one, stays on the CPU unless `device` says otherwise.
+        Weights are float32 unless `dtype` says otherwise ("bfloat16" halves the memory on a GPU).
+        Raises UserError if the name, the files, the device or the dtype cannot be used.
         """
         return cls(*load_model_and_tokenizer(name, device, dtype))
 
@@ -73,7 +73,7 @@ class Policy(nn.Module):
         messages = [{"role": "system", "content": system}, user] if system else [user]
         try:
             return self._chat(messages)
-        except TemplateError:  # some templates know no system role: the user then says it
+        except TemplateError:  # some templates have no system role: the user says it instead
             return self._chat([{"role": "user", "content": f"{system}\n\n{question}"}])
 
     def _chat(self, messages: list[dict]) -> str:
@@ -100,7 +100,7 @@ class Policy(nn.Module):
     def demonstrations(self, prompts: list[str], completions: list[str]) -> Rollouts:
         """Given texts as a batch of one completion per prompt, each closed with EOS.
 
-        Nobody sampled them, so their `old_logprobs` are 0.
+        They were not sampled, so their `old_logprobs` are 0.
         """
         eos = [self.tokenizer.eos_token_id] if self.tokenizer.eos_token_id is not None else []
         prompt_tokens, prompt_mask = self.encode_prompts(prompts)
@@ -128,7 +128,7 @@ class Policy(nn.Module):
         return tokens.to(self.device), mask.to(self.device)
 
     def decode(self, rollouts: Rollouts) -> list[str]:
-        """The completions' text, without EOS and other special tokens."""
+        """The text of the completions, without EOS and other special tokens."""
         texts = []
         for tokens, mask in zip(rollouts.tokens.tolist(), rollouts.mask.tolist(), strict=True):
             ids = [token for token, real in zip(tokens, mask, strict=True) if real]
@@ -153,7 +153,7 @@ class Policy(nn.Module):
         """Draw `group_size` completions of each prompt, without gradient and without dropout.
 
         See `sample_completions` for what `old_logprobs` are under `top_k` and `top_p`, and for
-        `sample_tokens`. Raises UserError where the prompt and `max_tokens` exceed the context.
+        `sample_tokens`. Raises UserError if the prompt and `max_tokens` exceed the context.
         """
         prompt_tokens, prompt_mask = self.encode_prompts(prompts)
         self.require_room(prompt_tokens.shape[1], max_tokens)
@@ -179,16 +179,16 @@ class Policy(nn.Module):
             self.model.train(was_training)
 
     def check_context(self, prompts: list[str], max_tokens: int) -> None:
-        """Raise UserError where one of the prompts and `max_tokens` exceed the model's context."""
+        """Raise UserError if one of the prompts and `max_tokens` exceed the model's context."""
         self.require_room(max(len(self._prompt_ids(prompt)) for prompt in prompts), max_tokens)
 
     def require_room(self, longest: int, max_tokens: int) -> None:
-        """Raise UserError where so many tokens after so many exceed the model's context."""
+        """Raise UserError if so many tokens after so many exceed the model's context."""
         context = getattr(self.model.config, "max_position_embeddings", None)
         if context is not None and longest + max_tokens > context:
             remedy = f"lower max_tokens to {context - longest} or shorten the prompt."
             if longest >= context:
-                remedy = "shorten the system message, or choose a model that reads more."
+                remedy = "shorten the system message, or choose a model with a longer context."
             raise UserError(
                 f"The longest prompt has {longest} tokens and max_tokens is {max_tokens}, "
                 f"but this model reads at most {context}: {remedy}"
@@ -247,7 +247,7 @@ class Policy(nn.Module):
     def save(self, directory: str | os.PathLike) -> None:
         """Write model and tokenizer in Hugging Face format, completely or not at all.
 
-        An earlier model there is replaced. Raises UserError where the place holds anything else or
+        An earlier model there is replaced. Raises UserError if the directory holds anything else or
         cannot be written.
         """
         directory = Path(directory).expanduser().absolute()
@@ -277,7 +277,7 @@ def _scored(rollouts: Rollouts) -> Tensor:
 
 
 def _check_replaceable(directory: Path) -> None:
-    """An empty place or an earlier model may be replaced; anybody else's files may not."""
+    """An empty directory or an earlier model may be replaced; other files may not."""
     if not directory.exists():
         return
     contents = list(directory.iterdir()) if directory.is_dir() else [directory]
@@ -294,7 +294,7 @@ def _eos_ids(model: nn.Module, tokenizer) -> tuple[int, ...]:
 
 
 def _pad_id(tokenizer, eos_ids: tuple[int, ...]) -> int:
-    """What fills padded positions: masks tell padding apart, so EOS will do."""
+    """What fills padded positions: masks mark the padding, so EOS is good enough."""
     if tokenizer.pad_token_id is not None:
         return tokenizer.pad_token_id
     if eos_ids:

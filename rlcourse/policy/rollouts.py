@@ -25,9 +25,9 @@ class Rollouts:
     temperature: float = 1.0
     rewards: Tensor | None = None  # (N,)
     advantages: Tensor | None = None  # (N,) or (N, T)
-    sampler_logprobs: Tensor | None = None  # (N, T) nats, where `old_logprobs` were computed anew
+    sampler_logprobs: Tensor | None = None  # (N, T) nats, if `old_logprobs` were recomputed
     ref_logprobs: Tensor | None = None  # (N, T) nats, under the frozen reference policy
-    values: Tensor | None = None  # (N, T), the critic's, when these were sampled
+    values: Tensor | None = None  # (N, T), of the critic, when these were sampled
     returns: Tensor | None = None  # (N, T), the critic's targets
 
     def __len__(self) -> int:
@@ -53,6 +53,6 @@ class Rollouts:
 
 
 def truncated(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
-    """Which completions have no end token, because they reached `max_tokens`: (N,) bool."""
+    """Which completions have no EOS because they reached `max_tokens`: (N,) bool."""
     eos = torch.tensor(list(eos_ids), device=rollouts.tokens.device)
     return ~(torch.isin(rollouts.tokens, eos) & rollouts.mask).any(1)

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 
 from rlcourse.algorithms.policies import sample_tokens as draw_tokens
 from rlcourse.errors import UserError
-from rlcourse.policy.decoding import CopiedPrompts, group_decoder
+from rlcourse.policy.decoding import CopiedPrompts, group_decoder, require_cache
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 
-STATIC_CACHE_ON = ("cuda",)  # elsewhere a kernel costs no more to ask for than to run
+STATIC_CACHE_ON = ("cuda",)  # elsewhere, launching a kernel costs no more than running it
 
 
 @torch.no_grad()
@@ -59,10 +59,11 @@ def sample_completions(
     it is `rlcourse.algorithms.sample_tokens`. The generator must live on the model's device. The
     same seed gives the same batch, though which of its numbers a row gets depends on who has ended.
 
-    With `static_cache` tokens are written by `StaticDecoder`, where the model allows it; None, the
-    default, is True on a GPU. Models that it does not suit are decoded as without it.
+    With `static_cache`, `StaticDecoder` writes the tokens if the model allows it; None, the
+    default, is True on a GPU. Other models are decoded as without it.
     """
     options: dict = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    require_cache(model)
     options["generator"] = generator
     own = None
     if sample_tokens is not None and sample_tokens is not draw_tokens:
@@ -73,7 +74,7 @@ def sample_completions(
     if static_cache is None:
         static_cache = prompt_tokens.device.type in STATIC_CACHE_ON
     if static_cache and can_decode_statically(model):
-        # A function of one's own may ask the host for something, which no graph can repeat.
+        # A user's function may need the host, which no graph can repeat.
         decoder_of = partial(StaticDecoder, model, draw, eos, scoring_temperature, generator)
         with decoder_of(draw_in_graph=own is None) as static:
             tokens, logprobs = static.complete(prompt_tokens, prompt_mask, group_size, max_tokens)
@@ -101,10 +102,10 @@ def sample_completions(
 
 
 class _Checked:
-    """A sampling function that somebody passed in: what it returns is looked at before it is used.
+    """A sampling function that was passed in, whose results are checked before they are used.
 
-    On a GPU a token outside of the vocabulary would end the process without saying why, and to look
-    for one at every draw would make the host wait; so they are noted, and looked for at the end.
+    On a GPU a token outside of the vocabulary would end the process without saying why, and
+    checking every draw would make the host wait; so draws are recorded, and checked at the end.
     """
 
     def __init__(self, sample_tokens: Callable[..., Tensor], options: dict):
@@ -133,10 +134,10 @@ class _Checked:
         return drawn.clamp(0, words - 1)
 
     def require_words(self) -> None:
-        """Raise UserError where a draw was no token of the vocabulary."""
+        """Raise UserError if a draw was not a token of the vocabulary."""
         if bool(self.no_words):
             raise UserError(
-                "sample_tokens returned numbers that are no token ids: it must return, for each "
+                "sample_tokens returned numbers that are not token ids: it must return, for each "
                 "row, a column of the logits."
             )
 
@@ -163,7 +164,7 @@ def _draw_completions(
         alive = alive & ~torch.isin(drawn, eos)
         if t + 1 == max_tokens:
             break
-        # To ask how many rows are alive a GPU has to be waited for, so there we ask seldom. Rows
+        # Asking how many rows are alive means waiting for the GPU, so there we rarely ask. Rows
         # leave together, when they are a fifth of the batch, because leaving copies the cache.
         if logits.device.type == "cpu" or t % 8 == 7:
             n_alive = int(alive.sum())

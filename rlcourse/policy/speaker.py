@@ -1,8 +1,8 @@
 """A policy that takes turns: what `rollout_env` of lesson 14 speaks with.
 
-Everything is a list of token ids, kept as it was drawn or read. Text is made of ids, for the
-environment, and never ids of text that the policy wrote: a word can be cut into tokens in several
-ways, and a tokenizer knows one of them.
+Everything is a list of token ids, kept as it was drawn or read. For the environment, ids are turned
+into text; the text that the policy wrote is never turned back into ids, because a word can be cut
+into tokens in several ways, and a tokenizer produces only one of them.
 """
 
 import torch
@@ -11,14 +11,14 @@ from jinja2 import TemplateError
 from rlcourse.policy.model import Policy
 from rlcourse.policy.sampler import sample_completions
 
-MARK = "†"  # stands for a turn of the policy where a template is asked what follows one
+MARK = "†"  # stands for a turn of the policy when a template is asked what follows one
 
 
 class Speaker:
-    """`policy` with how it draws: at most `max_tokens` a turn, at `temperature`, from `generator`.
+    """`policy` and how it draws: at most `max_tokens` per turn, at `temperature`, from `generator`.
 
-    What an environment says is set as a message of the user, with all that the model's chat
-    template puts around it, the beginning of the policy's next turn included.
+    What an environment says becomes a message of the user, with everything that the model's chat
+    template puts around it, including the beginning of the policy's next turn.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Speaker:
         """The policy's next turn after each context: its ids, EOS included, and their log-probs.
 
         Log-probs are in nats at `temperature`, or at 1 where it is 0 (greedy). A turn of
-        `max_tokens` may have no EOS. Raises UserError where the context is full.
+        `max_tokens` may have no EOS. Raises UserError if the context is full.
         """
         policy = self.policy
         width = max(map(len, contexts))

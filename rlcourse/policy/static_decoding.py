@@ -1,13 +1,13 @@
-"""Decoding with tensors of fixed shapes, which a GPU can repeat as one CUDA graph a token.
+"""Decoding with tensors of fixed shapes, which a GPU can repeat as one CUDA graph per token.
 
 A small model writes a token in a thousand kernels of a few microseconds each, and Python needs far
-longer to ask for them than the GPU to run them. A captured graph is asked for once. That takes a
-step whose tensors keep their shapes and addresses: keys and values lie in buffers with a place for
-every token to come, the place of the next one is a number that the GPU itself counts, and rows that
-have ended go on, unread, until half of a batch has and the rest moves to buffers of half the size.
+longer to launch them than the GPU to run them. A captured graph is launched once. That takes a step
+whose tensors keep their shapes and addresses: keys and values are in buffers with a place for every
+token to come, the GPU itself counts the place of the next one, and rows that have ended continue,
+unread, until half of the batch has ended and the rest moves to buffers of half the size.
 
 Where the course's own `sample_tokens` draws, the draw is part of the graph; a student's function
-is called between two steps. How many rows are alive is asked at every eighth token only, because
+is called between two steps. How many rows are alive is asked only at every eighth token, because
 the host has to wait for the answer.
 
 On the CPU the same steps run one by one, and tests hold them to what `decoding.py` draws.
@@ -15,6 +15,7 @@ On the CPU the same steps run one by one, and tests hold them to what `decoding.
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,11 +45,15 @@ def can_decode_statically(model: nn.Module) -> bool:
     )
 
 
+class NoMemoryForGraph(torch.OutOfMemoryError):
+    """The memory ran out while a CUDA graph was captured."""
+
+
 class StaticDecoder:
     """Writes B·G completions of B prompts. Use it in a `with` block, once.
 
-    `draw(logits)` returns a token (R,) for each row of logits (R, V); where `draw_in_graph` is not
-    set it is called outside of the graph. `generator` is what it draws from, or None for torch's.
+    `draw(logits)` returns a token (R,) for each row of logits (R, V); if `draw_in_graph` is not
+    set, it is called outside of the graph. `generator` is what it draws from, or None for torch's.
     """
 
     def __init__(
@@ -173,7 +178,7 @@ class StaticDecoder:
         self.column += 1
 
     def _any_alive(self) -> bool:
-        """Whether rows are left; where less than half of them are, go on with buffers for half."""
+        """Whether rows are left; if fewer than half are, continue with buffers for half."""
         n_alive, size = int(self.alive.sum()), len(self.alive)
         while size >= max(2 * n_alive, 2 * FEWEST_ROWS):
             size = -(-size // 2)
@@ -199,7 +204,7 @@ class StaticLayer(DynamicLayer):
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs):
-        """Write one token's, and return the whole buffers."""
+        """Write those of one token, and return the whole buffers."""
         # Under autocast the rotation leaves keys in float32, which attention would round anyway.
         self.keys.index_copy_(2, self.place, key_states.to(self.keys.dtype))
         self.values.index_copy_(2, self.place, value_states)
@@ -209,7 +214,7 @@ class StaticLayer(DynamicLayer):
 def with_places(states: Tensor, rows: Tensor, more: int) -> Tensor:
     """`rows` of keys or values (B, heads, length, size), with places for `more` tokens."""
     n, (_, heads, length, size) = len(rows), states.shape
-    # Zeros: what is hidden has weight 0, and 0 times what happens to lie there may be NaN.
+    # Zeros: hidden places have weight 0, but 0 times whatever is in memory there may be NaN.
     buffer = states.new_zeros(n, heads, length + more, size)
     buffer[:, :, :length] = states[rows]
     return buffer
@@ -229,33 +234,64 @@ def static_attention(
     `query` is (R, heads, 1, D); `key` and `value` (R, key-value heads, places, D); `attention_mask`
     (R, 1, 1, places) is added to the scores. Query heads that share a key head are read with it, so
     that the buffers are not copied for each.
+
+    Scores are float32 whatever the dtype, as in the kernels that a trainer scores with. Some models
+    have keys of a hundred and more (Qwen2.5's reach 175), whose scores are so large that bfloat16
+    would round away nats.
     """
     rows, heads, _, size = query.shape
-    query = query * (size**-0.5 if scaling is None else scaling)
-    query = query.view(rows, key.shape[1], -1, size).to(key.dtype)
-    weights = (query @ key.transpose(2, 3) + attention_mask).softmax(dim=-1)
-    return (weights.to(value.dtype) @ value).reshape(rows, 1, heads, -1), None
+    query = query.to(key.dtype).view(rows, key.shape[1], -1, size)
+    with torch.autocast(query.device.type, enabled=False):
+        exact = torch.promote_types(key.dtype, torch.float32)
+        scores = query.to(exact) @ key.to(exact).transpose(2, 3)
+        scores *= size**-0.5 if scaling is None else scaling
+        weights = (scores + attention_mask).softmax(dim=-1)
+        return (weights.to(value.dtype) @ value).reshape(rows, 1, heads, -1), None
 
 
 def captured(
     advance: Callable[[], None], generator: torch.Generator | None
 ) -> torch.cuda.CUDAGraph | None:
-    """`advance` as a CUDA graph; None where it cannot be captured, and is called again instead.
+    """`advance` as a CUDA graph; None if it cannot be captured and has to be called each time.
 
     Tests replay its steps in a simulation. `advance` has been called before, so that libraries are
     loaded and autocast has rounded the weights.
+
+    Raises:
+        NoMemoryForGraph: the memory ran out. Fewer rows, or no graph, may fit.
     """
     graph = torch.cuda.CUDAGraph()
+    restore = restoring(generator)
     if generator is not None:
         graph.register_generator_state(generator)
     try:
         with torch.cuda.graph(graph):
             advance()
     except RuntimeError as error:
+        restore()
         reason = str(error).partition("\n")[0]
-        print(f"rlcourse: decoding goes on without a CUDA graph ({reason})", file=sys.stderr)
+        if isinstance(error, torch.OutOfMemoryError):
+            raise NoMemoryForGraph(reason) from None
+        print(
+            f"rlcourse: decoding continues without a CUDA graph ({reason}); static_cache=false "
+            "does not try",
+            file=sys.stderr,
+        )
         return None
     return graph
+
+
+def restoring(generator: torch.Generator | None) -> Callable[[], object]:
+    """A function that puts `generator` (None: the GPU's own) back as it is now.
+
+    In torch 2.6 a generator that a failed capture had registered refuses to draw ever after. A
+    state that was cloned before has not been part of any capture.
+    """
+    if generator is None and torch.cuda.is_available() and torch.cuda.default_generators:
+        generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    if generator is None or generator.device.type == "cpu":  # of a simulation
+        return lambda: None
+    return partial(generator.graphsafe_set_state, generator.clone_state())
 
 
 AttentionInterface.register("static_cache", static_attention)

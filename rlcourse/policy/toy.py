@@ -2,8 +2,8 @@
 
 It keeps one row of logits for every prefix, so it can be *any* distribution over sequences of
 `length` tokens. With V = 3 and T = 3 there are 13 prefixes and 27 sentences: expectations are
-sums, and the gradient of an expectation is what autograd makes of the sum. That is the truth that
-the estimators of the course, which see samples only, are compared with.
+sums, and the gradient of an expectation is what autograd makes of the sum. The course compares its
+estimators, which see only samples, with these exact values.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""A small model from nothing: ``rlcourse build-model``.
+"""A small model from random weights: ``rlcourse build-model``.
 
-Between the embedded model and the smallest that one downloads lies a model that a GPU trains in
-minutes. What it is taught are GSM8K's training solutions and generated word problems; how is the
-course's own ``sft``, from random weights. See ``build.py``.
+It is larger than the embedded model and smaller than any that you would download, and a GPU trains
+it in minutes: on GSM8K's training solutions and generated word problems, with the course's own
+``sft``. See ``build.py``.
 """

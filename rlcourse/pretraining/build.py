@@ -1,7 +1,7 @@
 """Building a model: random weights, ``sft`` on the documents, and what that has come to.
 
 The directory holds ``build.json`` (what was asked for), ``start/`` (tokenizer and random weights),
-``training/`` (the run that trained them, which `rlcourse report` reads, too), ``policy/`` (the
+``training/`` (the run that trained them, which `rlcourse report` also reads), ``policy/`` (the
 model, as ``policy=`` and ``--policy`` take it), ``evaluations/``, ``grpo.yaml`` (a recipe that goes
 on from the model) and at last ``result.json``, whose presence says: finished.
 """
@@ -34,7 +34,7 @@ from rlcourse.pretraining.sizes import (
 )
 from rlcourse.tasks import Problem, Task, gsm8k, word_problems
 from rlcourse.training import Recipe, load_recipe, train
-from rlcourse.training.optimizer import autocast
+from rlcourse.training.networks.optimizer import autocast
 
 SAMPLE = 2000  # documents from which the tokenizer is made, and a document's mean length known
 TRIAL = 6  # steps that are timed, of which the first warms up
@@ -43,7 +43,7 @@ OWN = ("algorithm", "policy", "task", "data", "steps", "seed", "shuffle", "warm_
 
 @dataclass(frozen=True)
 class Asked:
-    """What decides a build; it is written down, and a build that goes on must be asked the same."""
+    """What decides a build; it is recorded, and a resumed build must be asked for the same."""
 
     size: str = "small"
     data: str | None = None  # GSM8K's directory; None: the hub's
@@ -91,13 +91,13 @@ def build(
     progress: bool = True,
     eval_problems: int = 200,
 ) -> Built:
-    """Build a model in `out`, or go on with it.
+    """Build a model in `out`, or continue a build.
 
     `settings` are the values of ``asked.settings``, fields of the training recipe.
 
     Raises:
-        UserError: no data, a directory that holds something else or a build that was asked for in
-            other words, a full disk.
+        UserError: no data, a directory that holds something else or a build with other settings,
+            or a full disk.
         Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
     """
     size = size_named(asked.size)
@@ -144,14 +144,14 @@ def build(
 
 
 def require_place(out: Path, asked: Asked, resume: bool) -> None:
-    """Raise UserError where `out` is no place for this build: nothing in it is touched."""
+    """Raise UserError if `out` cannot be used for this build; nothing in it is changed."""
     if not out.exists():
         return
     if (out / "build.json").exists():
         if not resume:
             state = "finished" if (out / "result.json").exists() else "started"
             raise UserError(
-                f"{out} already holds a {state} build: add --resume to go on with it, or choose "
+                f"{out} already holds a {state} build: add --resume to continue it, or choose "
                 "another directory"
             )
         earlier = json.loads((out / "build.json").read_text("utf-8"))
@@ -249,7 +249,7 @@ def measured(
 
 
 def grpo_recipe(out: Path, data: str | None) -> str:
-    """A recipe that goes on from the model with rewards alone."""
+    """A recipe that continues from the model with rewards alone."""
     values = {
         "algorithm": "grpo",
         "policy": str((out / "policy").absolute()),

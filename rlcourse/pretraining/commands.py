@@ -7,10 +7,14 @@ import typer
 
 
 def build_model(
-    out: Annotated[Path, typer.Argument(help="Directory; the model will be its policy/.")],
+    out: Annotated[
+        Path, typer.Argument(help="Directory of the build; the model will be in its policy/.")
+    ],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="Of its training recipe, such as lr=1e-3."),
+        typer.Argument(
+            metavar="[KEY=VALUE]...", help="Settings of its training recipe, such as lr=1e-3."
+        ),
     ] = None,
     size: Annotated[
         str, typer.Option(help="smallest, small (5 million weights) or medium (28 million).")
@@ -19,18 +23,21 @@ def build_model(
         str | None, typer.Option(help="Directory with GSM8K's files [default: the hub's].")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Train for about so long, by a short trial.")
+        float | None,
+        typer.Option(
+            min=0.01, help="Train for about this long; a short trial says how many steps."
+        ),
     ] = None,
     tokens: Annotated[
-        int | None, typer.Option(min=1, help="Read so many [default: 20 for each weight].")
+        int | None, typer.Option(min=1, help="Tokens to read [default: 20 for each weight].")
     ] = None,
     problems: Annotated[int, typer.Option(min=1, help="Held-out problems of each task.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The only source of randomness.")] = 0,
-    resume: Annotated[bool, typer.Option(help="Go on with the build in OUT.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue the build in OUT.")] = False,
 ) -> None:
     """Train a small model from random weights on GSM8K's training solutions and generated problems.
 
-    It is what `rlcourse train` and `rlcourse evaluate` take as policy: see course/gsm8k.md.
+    `rlcourse train` and `rlcourse evaluate` take it as their policy: see course/gsm8k.md.
     """
     from rlcourse.errors import UserError
     from rlcourse.pretraining.build import Asked, build

@@ -1,7 +1,7 @@
-"""What a model from nothing reads: GSM8K's training problems among generated ones.
+"""What a model is trained on from scratch: GSM8K's training problems among generated ones.
 
-GSM8K's solutions are few, so they come back; each generated problem is new. Both are a function of
-the seed and of the place in the sequence alone, so a run that was stopped reads on where it was.
+GSM8K's solutions are few, so they repeat; each generated problem is new. Both are a function of the
+seed and of the position in the sequence alone, so a run that was stopped continues where it was.
 """
 
 from collections.abc import Sequence

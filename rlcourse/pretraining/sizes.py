@@ -74,11 +74,11 @@ def recipe_of(size: Size, start: str, steps: int, settings: dict) -> Recipe:
         "warmup": ceil(WARMUP * steps),
         "weight_decay": 0.01,
         "max_tokens": LONGEST_SOLUTION,
-        "shuffle": False,  # the documents stand in an order of their own, see documents.py
+        "shuffle": False,  # the documents have their own order, see documents.py
         "eval_problems": 0,  # what came out is measured by build.py, on two tasks
         "checkpoint_every": max(10, min(500, steps // 20)),
     }
-    return Recipe(**values | settings)
+    return Recipe.of(values | settings)
 
 
 def estimated_minutes(size: Size, gpu: str) -> float:

@@ -18,6 +18,7 @@ from rlcourse.tasks.rewards import (
     extract_strict_tagged_answer,
     extract_tagged_answer,
     format_reward,
+    length_reward,
     strict_format_reward,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "extract_strict_tagged_answer",
     "extract_tagged_answer",
     "format_reward",
+    "length_reward",
     "load_task",
     "strict_format_reward",
 ]

@@ -41,7 +41,7 @@ class CalculatorEnvironment(Environment):
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What a program would write: the turns of one episode, the last of which is the answer."""
+    """What a program would write: the turns of one episode, with the answer as the last one."""
 
     problem: Problem
     turns: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Problems that answer back: what an environment is, and what is said of one that is not.
+"""Problems that answer back: what an environment is, and errors about one that is not.
 
-A problem with a single answer has a reward function. One in which the policy writes, reads what
-came of it, and writes again is an *environment*. To make one, derive from `Environment` and write
+A problem with a single answer has a reward function. One in which the policy writes, reads the
+result, and writes again is an *environment*. To make one, derive from `Environment` and write
 two methods::
 
     class Guess(Environment):
@@ -27,9 +27,9 @@ from rlcourse.errors import UserError
 
 
 class Reply(NamedTuple):
-    """What an environment says to a turn of the policy."""
+    """What an environment answers to a turn of the policy."""
 
-    observation: str  # what the policy reads next; nobody reads the last one
+    observation: str  # what the policy reads next; the last one is not read
     reward: float = 0.0  # for this turn: an episode's reward is the sum
     done: bool = False  # whether the episode is over
 
@@ -37,8 +37,8 @@ class Reply(NamedTuple):
 class Environment:
     """One problem that can be played. Derive from it, and write `begin` and `respond`.
 
-    Who plays calls `reset` and `step`, which call these two and look at what they return, so that a
-    mistake is named where it was made.
+    The player calls `reset` and `step`, which call these two and check what they return, so that a
+    mistake is reported where it was made.
     """
 
     _running = False
@@ -48,9 +48,9 @@ class Environment:
         raise UserError(f"{_name(self)} has no method begin(self): write one, and return a text.")
 
     def respond(self, text: str) -> Reply:
-        """What comes of one turn of the policy, whose words are `text`.
+        """The reply to one turn of the policy, whose words are `text`.
 
-        They may be any words at all, none included: answer those that make no sense, too.
+        They may be any words at all, or none: also answer those that make no sense.
         """
         raise UserError(
             f"{_name(self)} has no method respond(self, text): write one, and return a Reply."

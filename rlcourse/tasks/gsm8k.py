@@ -24,7 +24,7 @@ def load(
     """GSM8K: 7,473 problems to train on, 1,319 to evaluate on.
 
     Args:
-        data: a directory with ``train.jsonl`` and ``test.jsonl``; None fetches the hub's copy.
+        data: a directory with ``train.jsonl`` and ``test.jsonl``; None downloads the hub's copy.
         seed: chooses the problems where a size is given.
         train_size, evaluation_size: how many problems to keep; None keeps all.
         prefix: what is put before every question, such as "Question: ".
@@ -81,7 +81,9 @@ def read_jsonl(path: str | Path) -> list[Problem]:
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
-        raise UserError(f"There is no file {path}; put one JSON object a line there.") from None
+        raise UserError(
+            f"There is no file {path}; write one with a JSON object on each line."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read ({error}); it must be a UTF-8 text file.") from None
     problems = [
@@ -100,18 +102,18 @@ def _parse(line: str, place: str) -> Problem:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise UserError(f"{place} is not JSON ({error}); mend or remove that line.") from None
+        raise UserError(f"{place} is not JSON ({error}); fix or remove that line.") from None
     return _problem(row, place)
 
 
 def _problem(row: object, place: str) -> Problem:
     if not isinstance(row, dict) or not isinstance(row.get("question"), str):
-        raise UserError(f'{place} has no text "question"; mend or remove it.')
+        raise UserError(f'{place} has no text "question"; fix or remove it.')
     answer = row.get("answer")
     if isinstance(answer, int | float) and not isinstance(answer, bool):
         answer = str(answer)
     if not isinstance(answer, str):
-        raise UserError(f'{place} has no text "answer"; mend or remove it.')
+        raise UserError(f'{place} has no text "answer"; fix or remove it.')
     if "####" not in answer and _is_number(answer):
         answer = f"#### {answer.strip()}"
     if extract_answer(answer) is None:
@@ -130,7 +132,7 @@ def _is_number(text: str) -> bool:
 def _from_directory(directory: Path) -> tuple[list[Problem], list[Problem]]:
     if not directory.is_dir():
         raise UserError(
-            f"There is no directory {directory}; name one that holds train.jsonl and test.jsonl."
+            f"There is no directory {directory}; name one that contains train.jsonl and test.jsonl."
         )
     return read_jsonl(directory / "train.jsonl"), read_jsonl(directory / "test.jsonl")
 

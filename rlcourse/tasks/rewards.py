@@ -15,9 +15,10 @@ from torch import Tensor
 def extract_answer(text: str) -> str | None:
     """The number after the last ``####``, in one canonical spelling.
 
-    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", ".5" → "0.5", "-3" → "-3", "-$5" → "-5";
-    None without a mark, and where the last one is not followed by a number at once (spaces, a
-    sign and `$` may stand between). Two answers are equal exactly when these strings are.
+    "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", ".5" → "0.5", "-3" → "-3", "-$5" → "-5",
+    "-0" → "0"; None without a mark, and where the last one is not followed by a number at once
+    (spaces, a sign and `$` may stand between). Two answers are equal exactly when these strings
+    are.
     Source: the answer format of GSM8K (Cobbe et al. 2021).
     """
     _, mark, tail = text.rpartition("####")
@@ -36,8 +37,8 @@ def extract_answer(text: str) -> str | None:
 def extract_tagged_answer(text: str) -> str | None:
     """The same canonical number, from the last complete ``<answer>…</answer>``.
 
-    None where there is none, or where the last one does not begin with a number.
-
+    None where there is none, or where the last one does not begin with a number. Where a ``####``
+    stands in it, the number follows that: ``<answer>#### 34</answer>`` holds 34.
     Source: the response template of DeepSeek-R1 (DeepSeek-AI 2025, table 1).
     """
     tagged = re.findall(r"<answer>((?:(?!<answer>).)*?)</answer>", text, flags=re.DOTALL)
@@ -131,6 +132,15 @@ def strict_format_reward(completions: Sequence[str]) -> Tensor:
     return torch.tensor(
         [0.0 if extract_strict_tagged_answer(text) is None else 0.5 for text in completions]
     )
+
+
+def length_reward(lengths: Tensor, shortest: int = 20, longest: int = 250) -> Tensor:
+    """0.5 where a completion has `shortest` to `longest` tokens, else 0: (N,) float.
+
+    `lengths` (N,) counts tokens, the end token among them.
+    Source: the code of the setting that ``gsm8k_smollm2_1.7b_published`` follows.
+    """
+    return 0.5 * ((lengths >= shortest) & (lengths <= longest)).float()
 
 
 FORMATS = {"gradual": format_reward, "all_or_nothing": strict_format_reward}

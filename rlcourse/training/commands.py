@@ -1,4 +1,4 @@
-"""The command that reads a run for faults."""
+"""``rlcourse recipes``, ``report`` and ``diagnose``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,18 +7,49 @@ import typer
 
 from rlcourse.errors import UserError
 
+RECIPE = "A YAML file or the name of a shipped recipe; `rlcourse recipes` lists them."
+SETTINGS = "Settings to change; `rlcourse recipes RECIPE` lists them."
+
+
+def recipes(
+    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="One of them, or a file.")] = "",
+) -> None:
+    """List the recipes, or every setting of one recipe with its value and meaning."""
+    from rlcourse.training.recipes.listing import list_recipes, list_settings
+
+    print(list_settings(recipe) if recipe else list_recipes())
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The page [default: RUN/report.html, or comparison.html for several runs]."
+        ),
+    ] = None,
+) -> None:
+    """Write a run's report, finished or not, or one page that compares several runs."""
+    from rlcourse.reports import write_report
+    from rlcourse.training import default_settings
+
+    print(write_report(runs, out, default_settings()))
+
 
 def diagnose(
     run: Annotated[
         Path | None, typer.Argument(metavar="[RUN]", help="A run directory, finished or not.")
     ] = None,
     faults: Annotated[
-        bool, typer.Option("--faults", help="Instead, list those that train can switch on.")
+        bool,
+        typer.Option(
+            "--faults", help="List the faults that `rlcourse train` can switch on, instead."
+        ),
     ] = False,
 ) -> None:
-    """Say what a run's signals point to, and what they exclude; lesson 10 explains them."""
+    """Say what a run's signals point to and what they rule out; lesson 10 explains them."""
     if faults:
-        from rlcourse.training.listing import list_faults
+        from rlcourse.training.recipes.listing import list_faults
 
         print(list_faults())
     elif run is None:

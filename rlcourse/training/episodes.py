@@ -27,7 +27,7 @@ from rlcourse.policy.speaker import Speaker
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks.calculator import CalculatorEnvironment, Demonstration
 from rlcourse.tasks.environment import Environment
-from rlcourse.training.batches import problems_of_step
+from rlcourse.training.data.batches import problems_of_step
 
 Episode = list[tuple[str, list[int], list[float]]]
 MakeEnvironment = Callable[[Any], Environment]  # of one problem
@@ -41,7 +41,7 @@ def packed_episodes(
 ) -> tuple[Rollouts, Tensor]:
     """Episodes as a batch, and the mask (N, T) of what is learned from.
 
-    There are two masks. `rollouts.mask` is what the model *reads*: every token that is no padding,
+    There are two masks. `rollouts.mask` is what the model *reads*: every token that is not padding,
     the environment's included. The second one, `mask_of`'s, is what it *wrote*. The prompt of the
     batch is the first token alone, so that all the rest, questions too, is in its T columns;
     `old_logprobs` are 0 where the environment wrote.
@@ -131,7 +131,7 @@ def train_episodes(
     advantages, mask)` is minimized, with one update for each batch.
 
     Raises:
-        UserError: an environment or one of the functions returned something else than it should.
+        UserError: an environment or one of the functions returned something it should not.
     """
     optimizer = _adamw(policy)
     for step in range(steps):
@@ -146,7 +146,7 @@ def train_episodes(
         else:
             advantages = advantages_of(rollouts, rewards, mask)
         logprobs = policy.logprobs(rollouts)
-        # Nobody drew what the environment wrote. A mask that counts it gets a ratio of 1 there.
+        # The environment's tokens were not drawn: a mask that counts them gets a ratio of 1.
         drawn = rollouts.old_logprobs != 0
         rollouts = replace(
             rollouts, old_logprobs=torch.where(drawn, rollouts.old_logprobs, logprobs.detach())
@@ -170,13 +170,18 @@ def evaluate_episodes(
     problems: Sequence,
     make: MakeEnvironment = CalculatorEnvironment,
     *,
+    samples: int = 1,
+    temperature: float = 0.0,
+    seed: int = 0,
     max_turns: int = LONGEST,
     max_tokens: int = 16,
     rollout: Callable = rollout_env,
 ) -> float:
-    """The mean reward of one greedy episode in the environment of each problem."""
-    speaker = Speaker(policy, max_tokens, temperature=0.0)
-    _, rewards = rollout(speaker, [make(problem) for problem in problems], max_turns)
+    """The mean reward of `samples` episodes in each problem's environment, greedy by default."""
+    generator = derived_generator(policy.device, seed, "evaluation")
+    speaker = Speaker(policy, max_tokens, temperature=temperature, generator=generator)
+    environments = [make(problem) for problem in problems for _ in range(samples)]
+    _, rewards = rollout(speaker, environments, max_turns)
     return rewards.mean().item()
 
 

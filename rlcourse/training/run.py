@@ -3,13 +3,15 @@
 ``recipe.yaml``, ``metrics.jsonl``, ``evaluation_before.json`` and ``evaluation_after.json``,
 ``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), ``pairs.jsonl`` where pairs
 were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face format),
-``tokens.json``, ``report.html`` and ``result.json``, whose presence says: finished.
+``tokens.json``, ``report.html`` and ``result.json``, whose presence says: finished. A run that
+samples also keeps ``groups.jsonl``, see ``measuring/keeping.py``.
 """
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from tqdm.std import tqdm
@@ -17,25 +19,28 @@ from tqdm.std import tqdm
 from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
-from rlcourse.machine import is_out_of_memory
+from rlcourse.machine import is_out_of_memory, unusable_gpu
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
-from rlcourse.training.alarms import Alarms
-from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
-from rlcourse.training.faults import with_settings
-from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
-from rlcourse.training.inspecting import Watched
 from rlcourse.training.learners import learner_for
-from rlcourse.training.measuring import evaluation_of, held_out_metrics
-from rlcourse.training.metrics import MetricsWriter, nothing_to_learn_from
-from rlcourse.training.optimizer import NonFinite, warn_of_slow_precision
-from rlcourse.training.outcome import Run, load_run
-from rlcourse.training.recipe import Recipe, load_recipe
-from rlcourse.training.run_directory import false_start_undone, open_directory
+from rlcourse.training.measuring.alarms import Alarms
+from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
+from rlcourse.training.measuring.inspecting import Watched
+from rlcourse.training.measuring.live import Live
+from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
+from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
+from rlcourse.training.networks.optimizer import NonFinite, warn_of_slow_precision
+from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
+from rlcourse.training.recipes.settings import Recipe, default_settings
+from rlcourse.training.runs.checkpoint import CheckpointWriter, checkpoints, load_checkpoint
+from rlcourse.training.runs.outcome import Run, load_run
+from rlcourse.training.runs.run_directory import false_start_undone, open_directory
+
+LARGE = 100_000_000  # weights that nobody trains on a processor without meaning to
 
 
 def train(
@@ -62,14 +67,14 @@ def train(
         loss, advantages, reward: functions to use in place of the algorithm's own. They are called
             by parameter name (see ``calling.py`` and ``scoring.score``).
         step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
-        functions: functions of yours that replace those of the same ``__name__`` that the
+        functions: your functions, which replace those of the same ``__name__`` that the
             algorithm is made of, such as ``[gae, value_loss]`` for ppo.
         fault: train with this mistake of ``faults.FAULTS``, to see what it does (lesson 10).
-        resume: go on with the run in `out` from its last checkpoint.
-        progress: show a progress bar.
+        resume: continue the run in `out` from its last checkpoint.
+        progress: show a progress bar; in a notebook also curves and a completion as they change.
 
     Raises:
-        UserError: anything the user can mend; what was written before stays valid.
+        UserError: anything the user can fix; what was written before stays valid.
         Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
     """
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -82,10 +87,16 @@ def train(
     if step is not None and (method.compares_pairs or method.critic):
         reason = "learns from pairs" if method.compares_pairs else "also trains a critic"
         raise UserError(f"{recipe.algorithm} {reason}: step= cannot take the place of its update")
+    if step is not None and recipe.dtype == "float16":
+        raise UserError(
+            "step= makes its own updates, which dtype=float16 would have to scale: "
+            "set dtype=float32 or dtype=bfloat16"
+        )
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
-    recipe = with_settings(recipe, method)
+    if recipe.fault is not None:
+        recipe = import_module("rlcourse.training.faults.learning").with_settings(recipe, method)
     stood_there = out is not None and Path(out).expanduser().exists()
     out = open_directory(Path(out), recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
@@ -99,6 +110,7 @@ def train(
                 policy = starting_policy(recipe, out, task, resume, progress)
             else:
                 policy = policy.clone()
+            require_gpu(policy, recipe)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
@@ -121,7 +133,7 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         raise UserError(
             f"there is too little memory: lower prompts_per_step (now {recipe.prompts_per_step}), "
             f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
-            "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16"
+            "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16 (float16 on a T4)"
         ) from None
 
 
@@ -138,40 +150,52 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     run.reward_model = learner.reward_model
     alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
-    shown = bars.bar(desc=recipe.algorithm, disable=not progress, **options)
-    try:
-        for metrics in learner.steps(done):
-            done = metrics["step"]
-            if recipe.eval_every and done % recipe.eval_every == 0:
-                metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
-            writer.write(metrics)
-            bars.follow(shown, "reward", metrics.get("reward/mean"))
-            shown.set_postfix(shown_in_bar(metrics), refresh=False)
-            shown.update()
-            for sentence in alarms.heard(metrics):
-                tqdm.write(f"rlcourse: {sentence}", file=sys.stderr)
-            last = done == recipe.steps
-            due = recipe.checkpoint_every and done % recipe.checkpoint_every == 0
-            if out and (last or due or stop):
-                writer.sync()
-                save_checkpoint(out / "checkpoints", done, *states)
-            if stop and not last:
-                raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)
-    except NonFinite as error:
-        raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
-    finally:
-        shown.close()
-        writer.close()
-    if warning := nothing_to_learn_from(run.metrics):
-        print(f"rlcourse: {warning}", file=sys.stderr)
-    if recipe.lora:
-        merge_adapters(policy)
-    run.after = evaluation_of(policy, recipe, task, out, "after", progress)
-    run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
+    live = Live.of(recipe, policy, task, before) if progress and bars.watched() else None
+    shown = bars.bar(desc=recipe.algorithm, disable=not progress, picture=live, **options)
+    with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
+        try:
+            for metrics in learner.steps(done):
+                done = metrics["step"]
+                if recipe.eval_every and done % recipe.eval_every == 0:
+                    metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
+                writer.write(metrics)
+                if live:
+                    live.follow(metrics)
+                shown.set_postfix(shown_in_bar(metrics), refresh=False)
+                shown.update()
+                for sentence in alarms.heard(metrics):
+                    tqdm.write(f"rlcourse: {sentence}", file=sys.stderr)
+                stopping = bool(stop) and done < recipe.steps
+                if saving.due(done) or (out and stopping):
+                    writer.sync()
+                    saving.save(done)
+                if stopping:
+                    saving.wait()
+                    raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)
+        except NonFinite as error:
+            saving.wait()
+            raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
+        finally:
+            shown.close()
+            writer.close()
+        _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written
+    if live:
+        live.end(run.after)
+        shown.redraw_picture()
     run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)
     return run
+
+
+def _conclude(run: Run, learner, policy, task: Task, progress: bool) -> None:
+    """After the last step: say where nothing was learned, merge adapters, measure."""
+    if warning := nothing_to_learn_from(run.metrics):
+        print(f"rlcourse: {warning}", file=sys.stderr)
+    if run.recipe.lora:
+        merge_adapters(policy)
+    run.after = evaluation_of(policy, run.recipe, task, run.directory, "after", progress)
+    run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
 
 
 def task_of(recipe: Recipe) -> Task:
@@ -179,6 +203,18 @@ def task_of(recipe: Recipe) -> Task:
 
     options = {"seed": recipe.seed, **recipe.task_options}
     return load_task(recipe.task, data=recipe.data, **options)
+
+
+def require_gpu(policy, recipe: Recipe) -> None:
+    """Raise ``UserError`` if a large model is about to train on the CPU beside an idle GPU."""
+    if policy.device.type != "cpu" or recipe.device == "cpu":
+        return
+    weights = sum(p.numel() for p in policy.parameters())
+    if weights >= LARGE and (why := unusable_gpu()):
+        raise UserError(
+            f"{why}; to train {weights / 1e6:,.0f} million weights on the processor all the same, "
+            "set device=cpu"
+        )
 
 
 def check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
@@ -198,7 +234,7 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
     """The recipe's policy, trained by its warm start where it names one."""
     from rlcourse.policy import Policy
 
-    first = recipe.warm_start_recipe()
+    first = warm_start_of(recipe)
     if first is None:
         # Weights that learn stay in float32; those that adapters freeze need not.
         return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
@@ -217,9 +253,11 @@ def how_it_stopped(run: Run, signal_name: str) -> str:
     done = f"{run.recipe.algorithm} stopped by {signal_name} after step "
     done += f"{len(run.metrics)} of {run.recipe.steps}"
     if run.directory is None:
-        again = "run it again before what needs it"
-        return f"{done}; nothing was kept, because no directory was given: {again}"
-    return f"{done}; everything is in {run.directory}: run the same command with --resume to go on"
+        again = "run this cell again before any cell that needs its result"
+        return f"{done}; nothing was saved, because no directory was given: {again}"
+    return (
+        f"{done}; everything is in {run.directory}: run the same command with --resume to continue"
+    )
 
 
 def _last_checkpoint(out: Path | None) -> str:
@@ -237,5 +275,5 @@ def finish(run: Run) -> None:
     record = run.record()
     if run.token_page:
         write_json(place / "tokens.json", run.token_page.to_dict(), indent=None)
-    write_text(place / "report.html", render_report(record, Recipe().to_dict()))
+    write_text(place / "report.html", render_report(record, default_settings()))
     write_json(place / "result.json", record.result)

@@ -2,7 +2,7 @@
 
 The local engine's `problems_of_step` says which problems a step has. Written out for all steps and
 read without shuffling, TRL meets the same problems at the same steps, however many processes share
-them; and after a resume it goes on where it was.
+them, and a resumed run continues at the same place.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks import Task
-from rlcourse.training.batches import problems_of_step
-from rlcourse.training.preferences import Pair
-from rlcourse.training.recipe import Recipe
+from rlcourse.training.data.batches import problems_of_step
+from rlcourse.training.preferences.pairs import Pair
+from rlcourse.training.recipes.settings import Recipe
 
 IGNORED = -100  # a label that no loss counts
 
@@ -64,7 +64,7 @@ def pair_rows(policy, pairs: Sequence[Pair], recipe: Recipe, whole: bool) -> Row
     """A row a pair, tokenized: prompt and completions apart, or `whole` as a reward model reads."""
     rows, tokens = [], []
     for step in range(recipe.steps):
-        some = problems_of_step(pairs, recipe.prompts_per_step, step, recipe.seed)
+        some = problems_of_step(pairs, recipe.prompts_per_step, step, recipe.seed, recipe.shuffle)
         prompts = [policy.format_prompt(pair.prompt, system=recipe.system) for pair in some]
         chosen = policy.demonstrations(prompts, [pair.chosen for pair in some])
         rejected = policy.demonstrations(prompts, [pair.rejected for pair in some])

@@ -8,6 +8,6 @@ ENGINE_FILE = "engine.json"
 
 
 def require_local(out: Path) -> None:
-    """Raise ``UserError`` where `out` holds an unfinished run of this engine: it alone goes on."""
+    """Raise ``UserError`` if `out` holds an unfinished run, which only this engine can resume."""
     if (out / ENGINE_FILE).exists() and not (out / "result.json").exists():
         raise UserError(f"{out} was started with --engine trl: resume it with --engine trl")

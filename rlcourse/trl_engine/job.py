@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rlcourse.policy import Policy
 from rlcourse.tasks import Task
-from rlcourse.training.methods import Method
-from rlcourse.training.recipe import Recipe
+from rlcourse.training.recipes.methods import Method
+from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.processes import Processes
 from rlcourse.trl_engine.settings import Batches
 

@@ -1,10 +1,10 @@
 """Several processes that work as one: rank zero speaks and writes, all of them stop together.
 
 ``accelerate launch`` starts a process for each GPU. What each of them reads and checks can fail in
-one and not in another; a process that went on alone would wait for the others until a timeout. So
-before training every job is done `together`: a failure of one is told to all, rank zero says it,
-and all end with the same exit code. In training, where the others sit in a collective operation,
-the process that fails speaks for itself, and the launcher ends the rest.
+one and not in another, and a process that continued alone would wait for the others until a
+timeout. So before training every job is done `together`: all learn of a failure in one, rank zero
+reports it, and all end with the same exit code. In training, where the others sit in a collective
+operation, the process that fails speaks for itself, and the launcher ends the rest.
 """
 
 import os
@@ -71,14 +71,14 @@ class Processes:
             self.end_together(failure if self.first and failure else told)
 
     def end_together(self, error: UserError) -> None:
-        """End by an error that all processes know: rank zero says it, the others keep quiet."""
+        """End with an error that all processes know of: only rank zero reports it."""
         if self.first:
             raise error
         time.sleep(TIME_TO_SPEAK)
         raise SystemExit(error.exit_code)
 
     def fail(self, error: UserError) -> None:
-        """End by an error of this process alone, which the others know nothing of."""
+        """End with an error of this process alone, which the others do not know of."""
         if self.count == 1:
             raise error
         print(f"\nrlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
@@ -93,7 +93,7 @@ class Processes:
         return values
 
     def close(self) -> None:
-        """Part from the others in good order."""
+        """Leave the group of processes in good order."""
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
 

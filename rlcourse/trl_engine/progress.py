@@ -13,9 +13,9 @@ from transformers import TrainerCallback
 from rlcourse.bars import bar
 from rlcourse.signals import StopRequest
 from rlcourse.training import run as local
-from rlcourse.training.metrics import MetricsWriter
-from rlcourse.training.optimizer import require_finite
-from rlcourse.training.recipe import Recipe
+from rlcourse.training.measuring.metrics import MetricsWriter
+from rlcourse.training.networks.optimizer import require_finite
+from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.data import Rows
 from rlcourse.trl_engine.job import Job, updates_of
 from rlcourse.trl_engine.rank_zero import Start, held_out_accuracy
@@ -29,6 +29,7 @@ NAMES = {
     "frac_reward_zero_std": "frac_reward_zero_std",
     "rewards/correctness/mean": "rewards/correctness/mean",
     "rewards/format/mean": "rewards/format/mean",
+    "rewards/length/mean": "rewards/length/mean",
     "rewards/overlong/mean": "rewards/overlong/mean",
     "completions/mean_length": "completions/mean_length",
     "completions/clipped_ratio": "completions/clipped_ratio",
@@ -73,6 +74,7 @@ class Progress(TrainerCallback):
         self.stopped: str | None = None  # the signal that any process got
         self.logs: list[dict] = []  # of the updates of this step
         self.lr = self.started = 0.0
+        self.saved_at = time.monotonic()  # the latest checkpoint, or the start
         saved = job.last_checkpoint()
         done = updates_of(saved) // self.updates if saved else 0
         self.writer = MetricsWriter(job.out, done) if job.processes.first else None
@@ -106,12 +108,18 @@ class Progress(TrainerCallback):
         if rest:
             return
         last = done == self.recipe.steps
-        signals = [name for name in self.job.processes.gathered(self.stop.received) if name]
+        every, minutes = self.recipe.checkpoint_every, self.recipe.checkpoint_minutes
+        late = minutes is not None and time.monotonic() - self.saved_at >= 60 * minutes
+        # All save together, or wait for each other forever: rank zero's clock is everybody's.
+        found = self.job.processes.gathered((self.stop.received, late))
+        signals, late = [name for name, _ in found if name], found[0][1]
         if signals and not last:
             self.stopped = signals[0]
             control.should_training_stop = True
-        every = self.recipe.checkpoint_every
-        control.should_save = bool(last or self.stopped or (every and done % every == 0))
+        counted = every and done % every == 0
+        control.should_save = bool(last or self.stopped or counted or late)
+        if control.should_save:
+            self.saved_at = time.monotonic()
 
     def on_log(self, args, state, control, logs=None, model=None, processing_class=None, **unused):
         """Keep an update's log; with the last one of a step, write its metrics."""

@@ -17,10 +17,11 @@ from rlcourse.evaluation import Evaluation
 from rlcourse.files import write_json
 from rlcourse.policy import Policy
 from rlcourse.training import run as local
-from rlcourse.training.measuring import evaluation_of, held_out_metrics
-from rlcourse.training.outcome import Run
-from rlcourse.training.preferences import Pair, held_out_pairs, pair_accuracy, training_pairs
-from rlcourse.training.value_head import RewardModel
+from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
+from rlcourse.training.networks.value_head import RewardModel
+from rlcourse.training.preferences.learning import pair_accuracy
+from rlcourse.training.preferences.pairs import Pair, held_out_pairs, training_pairs
+from rlcourse.training.runs.outcome import Run
 from rlcourse.trl_engine.job import Job
 
 

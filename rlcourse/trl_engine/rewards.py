@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 
 from rlcourse.algorithms import overlong_penalty
-from rlcourse.tasks import FORMATS, Task, correctness_reward
-from rlcourse.training.recipe import Recipe
+from rlcourse.tasks import FORMATS, Task, correctness_reward, length_reward
+from rlcourse.training.recipes.settings import Recipe
 
 
 def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[float]]:
@@ -21,6 +21,9 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
     def format(completions, **columns):
         return FORMATS[recipe.format](completions).tolist()
 
+    def length(completion_ids, **columns):
+        return length_reward(torch.tensor([len(ids) for ids in completion_ids])).tolist()
+
     def overlong(completion_ids, **columns):
         lengths = torch.tensor([len(ids) for ids in completion_ids])
         return overlong_penalty(lengths, recipe.max_tokens, recipe.overlong_buffer).tolist()
@@ -30,7 +33,10 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
     if recipe.rewards["format"]:
         functions.append(format)
         weights.append(recipe.rewards["format"])
-    if recipe.overlong_buffer and recipe.method.uses("overlong_penalty"):
+    if recipe.rewards["length"]:
+        functions.append(length)
+        weights.append(recipe.rewards["length"])
+    if recipe.method.uses("overlong_penalty") and recipe.overlong_buffer:
         functions.append(overlong)
         weights.append(1.0)
     return functions, weights

@@ -18,15 +18,16 @@ import torch
 
 from rlcourse.errors import UserError
 from rlcourse.files import TEMPORARY, in_use, write_errors_explained, write_json
+from rlcourse.installed import install_command, needing
 from rlcourse.machine import is_out_of_memory
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
-from rlcourse.training.optimizer import NonFinite
-from rlcourse.training.outcome import Run, load_run
-from rlcourse.training.recipe import Recipe
-from rlcourse.training.run_directory import contents, false_start_undone, open_directory
+from rlcourse.training.networks.optimizer import NonFinite
+from rlcourse.training.recipes.settings import Recipe
+from rlcourse.training.runs.outcome import Run, load_run
+from rlcourse.training.runs.run_directory import contents, false_start_undone, open_directory
 from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
@@ -55,7 +56,7 @@ def train(
     ``rlcourse.training.train`` leaves it.
 
     Raises:
-        UserError: anything the user can mend, in rank zero; the other processes end quietly.
+        UserError: anything the user can fix, in rank zero; the other processes end quietly.
         Interrupted: Ctrl-C or SIGTERM; the step is finished and a checkpoint written.
     """
     _require_trl()
@@ -78,20 +79,18 @@ def train(
 
 
 def _require_trl() -> None:
-    try:
+    with needing("trl", "--engine trl"):
         import accelerate  # noqa: F401
         import trl
-    except ImportError:
-        raise UserError('--engine trl needs TRL: pip install "rlcourse[trl]"') from None
     if not trl.__version__.startswith("1.16."):
         raise UserError(
             f"--engine trl is written for TRL 1.16, and this is {trl.__version__}: "
-            'pip install "rlcourse[trl]"'
+            f"{install_command('trl')}"
         )
 
 
 def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> dict:
-    """The ``--trl`` settings, once everything that can be refused before the work was not."""
+    """The ``--trl`` settings, after everything that can be refused early has been checked."""
     from rlcourse.trl_engine.trainers import check_settings, config_class
 
     require_possible(recipe)
@@ -103,7 +102,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
         )
     if recipe.eval_every and weights_are_shared_out():
         raise UserError(
-            "no process holds all weights during training, so none can evaluate on the way: "
+            "no process holds all weights during training, so none can evaluate along the way: "
             "set eval_every=0"
         )
     values = parse_settings(settings)
@@ -122,7 +121,7 @@ def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool, pro
     if resume and (out / "recipe.yaml").exists():
         if not engine.exists():
             raise UserError(
-                f"{out} was started by the local engine: leave out --engine trl to go on with it"
+                f"{out} was started by the local engine: leave out --engine trl to continue it"
             )
         earlier = json.loads(engine.read_text(encoding="utf-8"))["settings"]
         if earlier != settings:
@@ -189,10 +188,10 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
     except RuntimeError as error:
         if is_out_of_memory(error):
             rows = job.batches.per_device
-            processes.fail(UserError(f"the memory is too small: set micro_batch below {rows}"))
+            processes.fail(UserError(f"out of memory: set micro_batch below {rows}"))
         if processes.count == 1 or not _left_alone(error):
             raise
-        processes.fail(UserError("another process ended, so this one ends, too"))
+        processes.fail(UserError("another process ended, so this one ends too"))
     finally:
         progress.close()
     if start is None:  # not rank zero

@@ -4,8 +4,8 @@ TRL's defaults are other people's choices (``dapo`` as the loss, shuffled data, 
 decay to 0 by the last step, gradient checkpointing …), and they change between versions. So every
 one that touches what is learned is set here, from the recipe or to what our own loop does.
 
-`ARGUMENTS`, `OURS`, `REFUSED` and `IDLE` name each field of a recipe exactly once. A test holds
-them to that, so that a field added later cannot be forgotten here.
+Which settings only the local engine knows is said where they are declared, see
+``training.recipes.groups.setting``; here the others become arguments, or are read by our own code.
 """
 
 import dataclasses
@@ -19,85 +19,8 @@ from pathlib import Path
 import yaml
 
 from rlcourse.errors import UserError
-from rlcourse.training.methods import resolved
-from rlcourse.training.recipe import Recipe
-
-# recipe → argument of TRL's trainer
-ARGUMENTS = {
-    "algorithm": "the trainer; loss_type, scale_rewards, importance_sampling_level",
-    "seed": "seed",
-    "steps": "max_steps: TRL counts optimizer steps, a recipe counts batches of rollouts",
-    "prompts_per_step": (
-        "per_device_train_batch_size and gradient_accumulation_steps, by the processes"
-    ),
-    "group_size": "num_generations",
-    "max_tokens": "max_completion_length",
-    "temperature": "temperature",
-    "top_k": "top_k, 0 for null",
-    "top_p": "top_p, 1.0 for null",
-    "rewards": "reward_funcs and reward_weights",
-    "overlong_buffer": "one more of the reward_funcs, of weight 1",
-    "num_iterations": "num_iterations",
-    "minibatches": "steps_per_generation",
-    "lr": "learning_rate",
-    "betas": "adam_beta1, adam_beta2",
-    "weight_decay": "weight_decay, of all parameters, as ours",
-    "max_grad_norm": "max_grad_norm",
-    "clip": "epsilon",
-    "clip_high": "epsilon_high, of dapo; epsilon elsewhere",
-    "beta": "beta, of grpo and dpo",
-    "micro_batch": "per_device_train_batch_size, and gradient_accumulation_steps for the rest",
-    "gradient_checkpointing": "gradient_checkpointing",
-    "lora": "peft_config",
-    "dtype": "bf16, over weights in float32",
-    "device": "use_cpu",
-}
-# recipe → done by our own code, before, between or after TRL's steps
-OURS = {
-    "policy": "loaded by `Policy.load`",
-    "task": "loaded by `load_task`",
-    "data": "the same",
-    "task_options": "the same",
-    "system": "in the prompts, which `Policy` formats and encodes",
-    "extract": "how our rewards and our evaluation read an answer",
-    "format": "the same",
-    "old_logprobs": "either way TRL computes them anew",
-    "shuffle": "the order of the rows, which we write out",
-    "warm_start": "run first, by the local engine, in rank zero",
-    "schedule": "the local engine's learning rate of each step",
-    "warmup": "the same",
-    "pairs": "read, or sampled from the starting policy, by the local engine's code",
-    "questions": "the same",
-    "eval_problems": "evaluated by `evaluate_policy`, in rank zero",
-    "eval_samples": "the same",
-    "eval_temperature": "the same",
-    "eval_top_k": "the same",
-    "eval_top_p": "the same",
-    "eval_every": "the same",
-    "checkpoint_every": "asked of TRL by our callback",
-    "static_cache": "of what our own code samples: pairs and evaluations",
-}
-# recipe → refused where it asks for what TRL does not do
-REFUSED = {
-    "resample": "TRL draws one batch a step",
-    "label_smoothing": "TRL's sigmoid loss ignores it",
-    **dict.fromkeys(
-        (
-            *("sampler_staleness", "truncate", "overlong_filter"),
-            *("reference_every", "advantage_eps"),
-        ),
-        "TRL does it otherwise, or not at all",
-    ),
-    "fault": "it is put into the local engine's loop",
-}
-# recipe → belongs to algorithms that this engine refuses as a whole
-IDLE = {
-    "gamma": "ppo",
-    "lam": "ppo",
-    "critic_lr": "ppo",
-    "keep_reward": "rejection_sampling",
-    "cap": "cispo",
-}
+from rlcourse.training.recipes.methods import resolved
+from rlcourse.training.recipes.settings import Recipe
 
 TRAINERS = {
     **dict.fromkeys(("grpo", "dr_grpo", "dapo", "gspo"), "GRPO"),
@@ -132,9 +55,7 @@ class Batches:
         Raises:
             UserError: the rows do not divide evenly.
         """
-        paired, sampled = recipe.method.compares_pairs, recipe.method.samples
-        minibatches = 1 if paired else recipe.minibatches
-        passes = 1 if paired else recipe.num_iterations
+        minibatches, sampled = recipe.minibatches, recipe.method.samples
         rows = recipe.prompts_per_step * (recipe.group_size if sampled else 1)
         share, rest = divmod(rows, processes * minibatches)
         if rest:
@@ -146,7 +67,9 @@ class Batches:
             )
         most = recipe.micro_batch or share
         per_device = max(n for n in range(1, share + 1) if share % n == 0 and n <= most)
-        return cls(per_device, share // per_device, minibatches, minibatches * passes)
+        return cls(
+            per_device, share // per_device, minibatches, minibatches * recipe.num_iterations
+        )
 
 
 def require_possible(recipe: Recipe) -> None:
@@ -154,22 +77,14 @@ def require_possible(recipe: Recipe) -> None:
     name, method = recipe.algorithm, recipe.method
     if name not in TRAINERS:
         other = f", or set algorithm={INSTEAD[name]}" if name in INSTEAD else ""
-        raise UserError(f"TRL does not do {name} as we do: leave out --engine trl{other}")
-    if method.resamples and recipe.resample:
         raise UserError(
-            "--engine trl draws one batch a step and keeps groups without a signal in it: "
-            "set resample=0 to train so, or leave out --engine trl"
+            f"TRL does not do {name} as this course does: leave out --engine trl{other}"
         )
-    for field in ("sampler_staleness", "truncate", "overlong_filter", "reference_every"):
-        if value := getattr(recipe, field):
-            raise UserError(
-                f"--engine trl does not do {field}={value} as we do: remove it, or leave out "
-                "--engine trl"
-            )
-    if recipe.advantage_eps != 1e-4:
+    _require_no_setting_of_the_local_engine(recipe)
+    if recipe.dtype == "float16":
         raise UserError(
-            f"TRL adds 1e-4 to a group's standard deviation, not {recipe.advantage_eps:g}: set "
-            "advantage_eps=1e-4"
+            "--engine trl has no loss scaling of its own: set dtype=bfloat16 or "
+            "dtype=float32, or leave out --engine trl"
         )
     loss_type = LOSSES.get(name, {}).get("loss_type")
     if loss_type in DIVIDED_BY_ALL_TOKENS and recipe.minibatches > 1:
@@ -184,14 +99,6 @@ def require_possible(recipe: Recipe) -> None:
             f"TRL's {name} clips a ratio from its second update on, and ours has none: "
             "set num_iterations=1 and minibatches=1"
         )
-    if recipe.beta and method.samples and "beta" not in ours:
-        raise UserError(
-            f"TRL would add beta's penalty to {name}, whose loss has none here: set beta=0"
-        )
-    if recipe.fault:
-        raise UserError("faults are put into the local engine's loop: remove --engine trl")
-    if TRAINERS[name] == "DPO" and recipe.label_smoothing:
-        raise UserError(f"TRL's {name} ignores label_smoothing: set label_smoothing=0")
     if TRAINERS[name] == "DPO" and recipe.temperature != 1:
         raise UserError(f"TRL's {name} scores completions at temperature 1: set temperature=1")
     if recipe.device is not None and recipe.device not in ("cpu", "cuda", "mps"):
@@ -199,6 +106,20 @@ def require_possible(recipe: Recipe) -> None:
             f"with --engine trl each process has a GPU of its own: instead of "
             f"device={recipe.device}, set CUDA_VISIBLE_DEVICES"
         )
+
+
+def _require_no_setting_of_the_local_engine(recipe: Recipe) -> None:
+    for name, field in recipe.settings().items():
+        facts = field.json_schema_extra
+        if not isinstance(facts, dict) or not facts["local"]:
+            continue
+        value, otherwise = getattr(recipe, name), facts["otherwise"]
+        if value != otherwise:
+            usual = "null" if otherwise is None else otherwise
+            raise UserError(
+                f"--engine trl does not do {name}={value} as this course does ({facts['local']}): "
+                f"set {name}={usual}, or leave out --engine trl"
+            )
 
 
 def loss_parameters(recipe: Recipe) -> Collection[str]:
@@ -239,6 +160,7 @@ def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float
 
 
 def _sampling(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
+    clip = recipe.arguments()["clip"]
     return {
         "num_generations": recipe.group_size,
         "max_completion_length": recipe.max_tokens,
@@ -250,8 +172,8 @@ def _sampling(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> 
         "min_p": None,
         "repetition_penalty": 1.0,
         "beta": recipe.beta,
-        "epsilon": recipe.clip,
-        "epsilon_high": recipe.clip,
+        "epsilon": clip,
+        "epsilon_high": clip,
         "reward_weights": reward_weights,
         "mask_truncated_completions": False,
         "shuffle_dataset": False,
@@ -274,7 +196,7 @@ def _grpo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict
         "cast_lm_head_to_fp32": False,
     }
     if "clip_high" in loss_parameters(recipe):
-        arguments["epsilon_high"] = recipe.clip_high or recipe.clip
+        arguments["epsilon_high"] = recipe.arguments()["clip_high"]
     return arguments | LOSSES[recipe.algorithm]
 
 
@@ -380,7 +302,7 @@ def require_free(settings: dict, decided: Iterable[str], config: type) -> None:
     for key in settings:
         if key in decided or key in OWN:
             raise UserError(
-                f"--trl {key} is not yours to set: it follows from the recipe or the command line"
+                f"--trl {key} cannot be set: it follows from the recipe or the command line"
             )
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)

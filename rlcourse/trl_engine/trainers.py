@@ -1,4 +1,4 @@
-"""TRL's trainers, with four habits of ours: prompts, learning rate, weight decay, no telemetry.
+"""TRL's trainers, changed in four ways: prompts, learning rate, weight decay, no telemetry.
 
 The methods overridden here are TRL's and Transformers' own hooks or, where there is none, private
 methods of TRL 1.16; the version is pinned, and tests compare what comes out with the local engine.
@@ -15,12 +15,13 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from rlcourse.errors import UserError, first_line
+from rlcourse.installed import needing
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import no_progress_bars
-from rlcourse.training.optimizer import learning_rate
-from rlcourse.training.preferences import training_pairs
-from rlcourse.training.recipe import Recipe
-from rlcourse.training.value_head import value_head
+from rlcourse.training.networks.optimizer import learning_rate
+from rlcourse.training.networks.value_head import value_head
+from rlcourse.training.preferences.pairs import training_pairs
+from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, question_rows, unpadded
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.rewards import reward_functions
@@ -68,7 +69,7 @@ def make_trainer(job: Job) -> tuple[Any, Rows]:
         )
     except (TypeError, ValueError, ImportError, OSError, RuntimeError) as error:
         if not job.settings:
-            raise  # nothing that the user could mend
+            raise  # nothing that the user could fix
         raise UserError(f"TRL cannot start with these settings: {first_line(error)}") from error
     trainer.remove_callback(PrinterCallback)
     return trainer, rows
@@ -143,17 +144,15 @@ def end_only(policy: Policy) -> nn.Module:
 
 def lora_config(recipe: Recipe):
     """The recipe's adapters as PEFT's config. Raises ``UserError`` without PEFT."""
-    try:
+    with needing("lora", "training adapters"):
         from peft import LoraConfig
-    except ImportError:
-        raise UserError('adapters need PEFT: pip install "rlcourse[lora]"') from None
     rank, alpha, targets = (recipe.lora[key] for key in ("rank", "alpha", "targets"))
     return LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, task_type="CAUSAL_LM")
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Our one progress bar instead of one for each file, and no news for TRL's developers."""
+    """One progress bar of ours instead of one for each file, and no telemetry for TRL."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()
@@ -194,7 +193,7 @@ def _like_ours(base: Any, policy, recipe: Recipe, updates: int) -> type:
             return dataset
 
         def _send_telemetry(self):
-            """A course tells nobody that it was taken."""
+            """No telemetry."""
 
         def create_model_card(self, *unused, **also_unused):
             """The report says it."""

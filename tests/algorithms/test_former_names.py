@@ -1,4 +1,4 @@
-"""Names of earlier versions are answered with the name of today, wherever they turn up."""
+"""Names of earlier versions get a message with today's name, wherever they are used."""
 
 import pytest
 import torch

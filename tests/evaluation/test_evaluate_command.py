@@ -84,7 +84,7 @@ def test_an_evaluation_goes_on_where_it_was_cut(rlcourse):
     code, _, error = rlcourse(*arguments)
     assert code == 1
     assert error.strip() == (
-        "rlcourse: out already holds a started evaluation: add --resume to go on with it, "
+        "rlcourse: out already holds a started evaluation: add --resume to continue it, "
         "or choose another --out"
     )
     assert rlcourse(*arguments, "--resume")[0] == 0

@@ -1,4 +1,4 @@
-"""What is kept of an evaluation: whatever happened to it, going on gives what it would have given.
+"""What is kept of an evaluation: however it was interrupted, continuing gives the same result.
 
 Two evaluations are equal when everything but the seconds is: each text, each number, each interval.
 """
@@ -147,7 +147,7 @@ def test_killed_and_resumed_equals_never_killed(how, policy, task, tmp_path):
         else:
             done = len((out / "completions.jsonl").read_text().splitlines())
             assert f"stopped by {how.name} after {done} of 200 problems" in message
-            assert "with --resume to go on" in message
+            assert "with --resume to continue" in message
         assert not (out / "result.json").exists()
         with pytest.raises(UserError, match="is not finished: run it again with --resume"):
             read_evaluation(out)
@@ -215,9 +215,7 @@ def test_a_line_that_somebody_changed_is_named(finished, policy, task):
     out, _ = finished
     lines = (out / "completions.jsonl").read_text().splitlines(keepends=True)
     (out / "completions.jsonl").write_text("".join([*lines[:4], lines[6], *lines[5:]]))
-    with pytest.raises(
-        UserError, match=r"completions\.jsonl, line 5 is not what was written there"
-    ):
+    with pytest.raises(UserError, match=r"completions\.jsonl, line 5 has been changed"):
         evaluate_policy(policy, task.evaluation, **SETTINGS, out=out, resume=True)
 
 

@@ -176,7 +176,7 @@ def test_where_memory_runs_out_the_batch_is_halved_and_nothing_else_changes(
     assert replace(evaluation, seconds=0) == replace(made()[1], seconds=0)
     assert policy.largest == largest
     messages = capsys.readouterr().err.splitlines()
-    assert messages[0] == "rlcourse: out of memory with 40 completions at once; going on with 20"
+    assert messages[0] == "rlcourse: out of memory with 40 completions at once; continuing with 20"
     assert len(messages) == times
 
 

@@ -37,7 +37,7 @@ def compiler() -> str | None:
 
 
 def folder() -> Path:
-    """Where compiled libraries are kept; nobody else may write there."""
+    """Where compiled libraries are kept; only this user may write there."""
     return Path(tempfile.gettempdir()) / f"rlcourse-pretended-gpu-{os.getuid()}"
 
 
@@ -147,6 +147,7 @@ def _answer_as_cuda() -> None:
         "get_device_properties": lambda device=None: facts,
         "get_device_name": lambda device=None: name,
         "get_device_capability": lambda device=None: (9, 0),
+        "get_arch_list": lambda: ["sm_90"],
         "is_bf16_supported": lambda including_emulation=True: True,
         "memory_allocated": lambda device=None: gpu.gpu_allocated(),
         "max_memory_allocated": lambda device=None: gpu.gpu_peak(),

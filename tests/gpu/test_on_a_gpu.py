@@ -1,8 +1,8 @@
 """The tests in on_device/, in processes that have a pretended GPU (pretended_gpu.py).
 
 The build takes about ten seconds of a processor, once for each version of torch and of the source.
-Each file has a process of its own, and so has each lesson: these take a quarter of an hour in all,
-so on a machine where somebody waits they are run when asked for with --lessons-on-a-gpu.
+Each file has a process of its own; the lessons have three, since to start one takes as long as a
+short lesson.
 """
 
 import os
@@ -17,7 +17,9 @@ from filelock import FileLock
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
 FILES.remove("test_gpu_lessons.py")
+SLOW = ("test_gpu_budgets.py", "test_gpu_recipes.py")
 LESSONS = sorted(path.stem for path in (HERE.parents[1] / "solutions").glob("[0-9]*.ipynb"))
+THIRDS = [LESSONS[part::3] for part in range(3)]
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +40,33 @@ def environment():
     }
 
 
-@pytest.mark.parametrize("name", FILES)
+def test_the_pretended_gpu_can_be_built(environment):
+    """First, so that no other test is charged for it."""
+    assert pretended_gpu.build().is_file()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(f, marks=pytest.mark.slow) if f in SLOW else f for f in FILES]
+)
 def test_file(name, environment):
-    run_tests(name, environment)
+    run_tests([name], environment)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_lesson(lesson, environment, request):
-    if not (os.environ.get("CI") or request.config.getoption("--lessons-on-a-gpu")):
-        pytest.skip("lessons on the pretended GPU take long: asked for with --lessons-on-a-gpu")
-    run_tests(f"test_gpu_lessons.py::test_lesson[{lesson}]", environment)
+@pytest.mark.parametrize("lessons", THIRDS, ids=" ".join)
+def test_lessons(lessons, environment):
+    run_tests([f"test_gpu_lessons.py::test_lesson[{name}]" for name in lessons], environment)
 
 
-def run_tests(which: str, environment):
+def run_tests(which: list[str], environment):
     options = ["-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "--color=no"]
-    command = [sys.executable, "-m", "pytest", *options, str(HERE / "on_device" / which)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *options,
+        *(str(HERE / "on_device" / name) for name in which),
+    ]
     done = subprocess.run(
         command, cwd=HERE.parents[1], env=environment, capture_output=True, text=True
     )

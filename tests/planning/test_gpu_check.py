@@ -1,4 +1,4 @@
-"""``rlcourse gpu-check`` in its small form, on the CPU; on a GPU nobody has run it yet."""
+"""``rlcourse gpu-check`` in its small form, on the CPU; it has not run on a GPU yet."""
 
 import pytest
 import torch

@@ -12,15 +12,17 @@ from rlcourse.planning.work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARAC
 from rlcourse.policy import Policy
 from rlcourse.tasks import extract_strict_tagged_answer, strict_format_reward
 from rlcourse.training import load_recipe, shipped_recipes, train
-from rlcourse.training.methods import METHODS
-from rlcourse.training.recipe import SHIPPED, Recipe
+from rlcourse.training.recipes.methods import METHODS
+from rlcourse.training.recipes.recipe import SHIPPED
+from rlcourse.training.recipes.settings import default_settings
 
 DATA = Path(
     os.environ.get("RLCOURSE_GSM8K", Path(__file__).resolve().parents[3] / "shared" / "gsm8k")
 )
 RECIPES = [name for name in shipped_recipes() if name.startswith("gsm8k_")]
 OF_METHODS = [name for name in RECIPES if name.removeprefix("gsm8k_") in METHODS]
-MODELS = [name for name in RECIPES if name not in OF_METHODS]
+OCCASIONS = ["gsm8k_class", "gsm8k_t4"]
+MODELS = [name for name in RECIPES if name not in (*OF_METHODS, *OCCASIONS)]
 HUB = {
     "smollm2_135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
     "smollm2_360m": "HuggingFaceTB/SmolLM2-360M-Instruct",
@@ -33,7 +35,7 @@ with_data = pytest.mark.skipif(not (DATA / "train.jsonl").exists(), reason="need
 
 def model_named(name):
     """ "smollm2_1.7b" of "gsm8k_smollm2_1.7b_published"."""
-    return re.sub(r"^gsm8k_|_(published|lora)$", "", name)
+    return re.sub(r"^gsm8k_|_(published|published_shuffled|lora)$", "", name)
 
 
 def test_every_algorithm_and_every_model_has_a_recipe():
@@ -44,25 +46,30 @@ def test_every_algorithm_and_every_model_has_a_recipe():
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_does_what_its_name_says(name):
     recipe = load_recipe(name)
-    assert recipe.task == "gsm8k" and recipe.dtype == "bfloat16" and recipe.micro_batch
-    if name in OF_METHODS:
-        assert recipe.algorithm == name.removeprefix("gsm8k_")
+    assert recipe.task == "gsm8k" and recipe.micro_batch
+    assert recipe.dtype == ("float16" if name == "gsm8k_t4" else "bfloat16")
+    if name in (*OF_METHODS, *OCCASIONS):
+        assert name in OCCASIONS or recipe.algorithm == name.removeprefix("gsm8k_")
         assert recipe.policy == HUB["qwen2.5_0.5b"] and recipe.extract is None
     else:
-        extract = "strict_tagged" if name.endswith("_published") else "tagged"
+        extract = "strict_tagged" if "_published" in name else "tagged"
         assert recipe.policy == HUB[model_named(name)] and recipe.extract == extract
         assert bool(recipe.lora) == name.endswith("_lora")
 
 
 def test_recipes_of_a_kind_ask_in_the_same_words():
     (marked,) = {load_recipe(name).system for name in OF_METHODS}
-    (tagged,) = {load_recipe(name).system for name in MODELS if not name.endswith("_published")}
+    (tagged,) = {load_recipe(name).system for name in MODELS if "_published" not in name}
     assert "####" in marked
     assert all(tag in tagged for tag in ("<think>", "</think>", "<answer>", "</answer>"))
 
 
-def test_the_published_setting_is_the_published_one():
-    recipe = load_recipe("gsm8k_smollm2_1.7b_published")
+PUBLISHED = ("gsm8k_smollm2_1.7b_published", "gsm8k_smollm2_1.7b_published_shuffled")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_setting_is_the_published_one(name):
+    recipe = load_recipe(name)
     published = {
         "algorithm": "grpo",
         "policy": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
@@ -70,8 +77,8 @@ def test_the_published_setting_is_the_published_one():
         "task_options": {"prefix": "Question: "},
         "extract": "strict_tagged",
         "format": "all_or_nothing",
-        "rewards": {"correctness": 1.0, "format": 1.0},
-        "shuffle": False,
+        "seed": 42,
+        "eval_dtype": "float32",
         "advantage_eps": 1e-8,
         "old_logprobs": "recomputed",
         "reference_every": 16,  # 64 questions, four at a time
@@ -101,14 +108,27 @@ def test_the_published_setting_is_the_published_one():
         "eval_top_k": 50,
     }
     assert {key: getattr(recipe, key) for key in published} == published
+    # The two versions.
+    shuffled = name.endswith("_shuffled")
+    assert recipe.shuffle == shuffled
+    assert recipe.rewards == {"correctness": 1.0, "format": 1.0, "length": 1.0 - shuffled}
     # All else is off, or does not touch what is learned.
-    ours = {"system", "seed", "micro_batch", "gradient_checkpointing"}
-    plain, other = Recipe().to_dict(), recipe.to_dict()
-    assert {key for key in other if other[key] != plain[key]} <= set(published) | ours
+    ours = {"system", "shuffle", "rewards", "micro_batch", "gradient_checkpointing"}
+    ours |= {"checkpoint_every", "checkpoint_minutes"}
+    plain, other = default_settings(), recipe.to_dict()
+    assert {key for key in plain.keys() & other if other[key] != plain[key]} <= set(
+        published
+    ) | ours
 
 
-def test_every_line_of_the_published_setting_says_who_says_so():
-    lines = (SHIPPED / "gsm8k_smollm2_1.7b_published.yaml").read_text("utf-8").splitlines()
+def test_the_published_versions_differ_in_order_and_length_alone():
+    one, other = (load_recipe(name).to_dict() for name in PUBLISHED)
+    assert {key for key in one if one[key] != other[key]} == {"shuffle", "rewards"}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_line_of_the_published_setting_says_who_says_so(name):
+    lines = (SHIPPED / f"{name}.yaml").read_text("utf-8").splitlines()
     fields = [line for line in lines if re.match(r"[a-z_]+:", line) and "system" not in line]
     assert all(re.search(r"# (text|code|ours)\b", line) for line in fields), fields
 
@@ -138,7 +158,7 @@ def test_our_own_spends_the_published_budget_unfiltered():
         "dtype",
     ):
         assert getattr(ours, key) == getattr(published, key)
-    for key in ("eval_problems", "eval_samples", "eval_temperature", "seed"):
+    for key in ("eval_problems", "eval_samples", "eval_temperature"):
         assert getattr(ours, key) == getattr(published, key)
     assert (ours.temperature, ours.top_k, ours.top_p) == (1.0, None, None)
     assert (ours.eval_top_k, ours.eval_top_p) == (None, None)
@@ -166,6 +186,10 @@ def test_the_guide_tells_what_rlcourse_plan_prints(name):
         refused = "does not fit" if fit.changes is None else f"`{settings(fit.changes)}`"
         cells.append(hours or refused)
     assert f"| {' | '.join(cells)} |" in guide
+
+
+def test_the_recipe_for_a_t4_fits_one():
+    assert plan("gsm8k_t4", "T4").fits[0].fits
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name.endswith("_lora")])
@@ -199,12 +223,14 @@ def test_a_recipe_runs_from_start_to_report(name, models, tmp_path):
         changes["resample"] = 1
     if recipe.algorithm in ("dpo", "reward_model"):
         changes["pairs"] = write_pairs(tmp_path)  # a random model's answers are all alike: wrong
+    changes = {key: value for key, value in changes.items() if key in recipe.settings()}
     run = train(recipe.but(**changes), tmp_path / "run", progress=False)
     assert [step["step"] for step in run.metrics] == [1, 2]
     assert (tmp_path / "run" / "report.html").stat().st_size > 1000
     kept = load_recipe(tmp_path / "run" / "recipe.yaml")
     untouched = ("dtype", "micro_batch", "gradient_checkpointing", "system", "extract", "lora")
     untouched += ("format", "shuffle", "old_logprobs", "reference_every", "eval_top_p")
+    untouched = [key for key in untouched if key in recipe.settings()]
     assert all(getattr(kept, key) == getattr(recipe, key) for key in untouched)
     if recipe.algorithm != "reward_model":
         assert run.after.problems == 2
@@ -232,4 +258,4 @@ def test_the_lengths_that_plans_assume_fit_the_questions():
     mean = sum(questions) / len(questions)
     assert mean / QUESTION_CHARACTERS == pytest.approx(GSM8K_QUESTION[0], abs=1)
     assert max(questions) / GSM8K_QUESTION[1] > 3 and max(answers) / GSM8K_ANSWER[1] > 2
-    assert Recipe().max_tokens < GSM8K_ANSWER[0] < load_recipe("gsm8k_grpo").max_tokens
+    assert default_settings()["max_tokens"] < GSM8K_ANSWER[0] < load_recipe("gsm8k_grpo").max_tokens

@@ -29,12 +29,12 @@ from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder
 from rlcourse.training import Recipe
-from rlcourse.training.forward import shared_prompt_logprobs
-from rlcourse.training.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.learners import reference_for
-from rlcourse.training.micro_batches import MicroBatches
-from rlcourse.training.optimizer import adamw, autocast
-from rlcourse.training.value_head import value_head
+from rlcourse.training.networks.forward import shared_prompt_logprobs
+from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
+from rlcourse.training.networks.micro_batches import MicroBatches
+from rlcourse.training.networks.optimizer import adamw, autocast
+from rlcourse.training.networks.value_head import value_head
 
 LORA = {"rank": 4, "alpha": 8}
 KINDS = [("float32", False), ("bfloat16", False), ("float32", True), ("bfloat16", True)]
@@ -58,7 +58,7 @@ def small_work(policy, batch, piece=None, **settings):
         "group_size": batch.group_size,
         "max_tokens": batch.mask.shape[1],
     }
-    work = work_of(Recipe(policy="tiny", micro_batch=piece, **(size | settings)))
+    work = work_of(Recipe.of({"policy": "tiny", "micro_batch": piece} | size | settings))
     shape = shape_from_config(policy.model.config, "small")
     width, length = batch.prompt_mask.shape[1], batch.mask.shape[1]
     assert work.rows == rows

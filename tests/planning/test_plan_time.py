@@ -28,7 +28,7 @@ from rlcourse.planning.timing import (
 from rlcourse.planning.work import work_of
 from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.training import load_recipe, shipped_recipes
-from rlcourse.training.optimizer import autocast
+from rlcourse.training.networks.optimizer import autocast
 
 
 def kernels(policy):
@@ -108,9 +108,11 @@ def test_a_run_is_its_steps_and_its_evaluations():
     with_evaluation = duration_of(work_of(recipe), gpu, 5e9)
     without = duration_of(work_of(recipe.but(eval_problems=0)), gpu, 5e9)
     step = sum(line.amount for line in without.step)
-    assert without.seconds == pytest.approx(200 * step)
-    evaluation = {line.name: line.amount for line in with_evaluation.run}["evaluation"]
-    assert with_evaluation.seconds == pytest.approx(200 * step + evaluation)
+    saving = {line.name: line.amount for line in without.run}["checkpoints"]
+    assert without.seconds == pytest.approx(200 * step + saving)
+    lines = {line.name: line.amount for line in with_evaluation.run}
+    others = lines["evaluation"] + lines["checkpoints"]
+    assert with_evaluation.seconds == pytest.approx(200 * step + others)
 
 
 def test_what_a_recipe_adds_costs_what_it_adds():
@@ -141,14 +143,14 @@ def test_what_is_said_to_fit_fits_and_what_comes_before_it_does_not(name, gpu):
     recipe = load_recipe(name).but(micro_batch=None, gradient_checkpointing=False)
     (fit,) = plan(recipe, gpu).fits
     usable = 0.92 * GPUS[gpu].memory * 1e9
-    start = recipe if GPUS[gpu].bfloat16 else recipe.but(dtype="float32")
+    start = recipe if GPUS[gpu].bfloat16 else recipe.but(dtype="float16")
     tried = [{}, *remedies(start)]
     peaks = [memory_of(work_of(start.but(**changes))).peak for changes in tried]
     fitting = [changes for changes, peak in zip(tried, peaks, strict=True) if peak <= usable]
     if fit.changes is None:
         assert not fitting and fit.duration is None
     else:
-        precision = {} if GPUS[gpu].bfloat16 else {"dtype": "float32"}
+        precision = {} if GPUS[gpu].bfloat16 else {"dtype": "float16"}
         assert fit.changes == precision | fitting[0]
         assert plan(recipe.but(**fit.changes), gpu).fits[0].fits
 
@@ -198,4 +200,4 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(arguments, said):
 
 def test_a_gpu_without_bfloat16_is_told_with_the_precision_it_has():
     table = plan_table(plan("gsm8k_grpo", gpu="T4"))
-    assert "dtype=float32" in table and "25% of 8.1 TFLOP/s" in table
+    assert "dtype=float16" in table and "25% of 65 TFLOP/s" in table

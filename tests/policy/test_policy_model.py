@@ -20,6 +20,7 @@ import rlcourse.policy.model as policy_model
 from rlcourse.algorithms import token_entropy
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy, Rollouts, sample_completions
+from rlcourse.policy.loading import require_kernels
 
 CHAT = (
     "{{ bos_token }}{% for m in messages %}{{ m['role'] }} : {{ m['content'] }} {% endfor %}"
@@ -362,3 +363,19 @@ def test_prompts_beyond_the_context_or_empty_are_explained(policy):
         policy.sample([""])
     with pytest.raises(UserError, match="at least one prompt"):
         policy.sample([])
+
+
+@pytest.mark.parametrize("device", [None, "cuda"])
+def test_a_gpu_without_kernels_is_refused(device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "Tesla P100")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (6, 0))
+    built_for = ["sm_75", "sm_80", "sm_100", "compute_120"]
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: built_for)
+    with pytest.raises(UserError, match=r"no kernels for Tesla P100, .* 6\.0: they begin at 7\.5"):
+        Policy.load("tiny", device=device)
+    built_for.append("sm_60")
+    require_kernels(torch.device("cuda"))
+    built_for.clear()  # of a build that does not say, such as ROCm's
+    require_kernels(torch.device("cuda"))

@@ -1,4 +1,4 @@
-"""`rlcourse build-model`: what it reads, that it goes on where it was, and what it says."""
+"""`rlcourse build-model`: what it reads, that it resumes where it stopped, and what it says."""
 
 import errno
 import json
@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.planning.plan import plan
 from rlcourse.policy import Policy
@@ -24,6 +23,7 @@ from rlcourse.signals import Interrupted
 from rlcourse.tasks import Problem, word_problems
 from rlcourse.tasks.word_problems import is_held_out
 from rlcourse.training import load_recipe, train
+from rlcourse.training.measuring.alarms import Alarms
 
 LEAST = Size(1, 16, 32, 2, vocabulary=300, rows=4, at_once=2, lr=1e-3)
 STEPS = 4
@@ -169,17 +169,17 @@ def test_a_build_ends_in_a_model_that_the_other_commands_take(tmp_path, data, mo
 def test_a_build_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, data, monkeypatch, last):
     plain = built(tmp_path / "plain", data)
     assert plain.facts["steps"] > last
-    seen, follow = [], bars.follow
+    seen, heard = [], Alarms.heard
 
     def press(*arguments):
         seen.append(1)
         if len(seen) == last:
             os.kill(os.getpid(), signal.SIGINT)
-        follow(*arguments)
+        return heard(*arguments)
 
     out = tmp_path / "out"
     with monkeypatch.context() as pressed:
-        pressed.setattr(bars, "follow", press)
+        pressed.setattr(Alarms, "heard", press)
         with pytest.raises(Interrupted, match=f"after step {last} of .*--resume"):
             built(out, data)
     assert not (out / "policy").exists()
@@ -232,7 +232,7 @@ def test_a_full_disk_is_one_sentence_and_the_build_goes_on(tmp_path, data, monke
 
     out = tmp_path / "out"
     with monkeypatch.context() as disk:
-        disk.setattr("rlcourse.training.checkpoint.save_file", full)
+        disk.setattr("rlcourse.training.runs.checkpoint._Hashed.write", full)
         with pytest.raises(UserError, match=r"the disk is full: .* with --resume"):
             built(out, data)
     built(out, data, resume=True)

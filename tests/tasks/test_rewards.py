@@ -14,6 +14,7 @@ from rlcourse.tasks.rewards import (
     extract_strict_tagged_answer,
     extract_tagged_answer,
     format_reward,
+    length_reward,
     strict_format_reward,
 )
 
@@ -266,3 +267,9 @@ WELL_FORMED = "<think>\n24 - 12 = 12\n</think>\n<answer>\n12\n</answer>"
 def test_the_strict_rule_reads_one_run_of_digits_or_nothing(text, number):
     assert extract_strict_tagged_answer(text) == number
     assert strict_format_reward([text]).tolist() == [0.0 if number is None else 0.5]
+
+
+def test_lengths_from_20_to_250_tokens_earn_a_half():
+    lengths = torch.tensor([0, 19, 20, 137, 250, 251, 300])
+    assert length_reward(lengths).tolist() == [0.0, 0.0, 0.5, 0.5, 0.5, 0.0, 0.0]
+    assert length_reward(torch.tensor([2, 3, 4]), 3, 3).tolist() == [0.0, 0.5, 0.0]

@@ -11,8 +11,8 @@ from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.planning.plan import plan
 from rlcourse.training import load_recipe, load_run, train
-from rlcourse.training.methods import METHODS, Method, name_of, resolved
-from rlcourse.training.recipe import Recipe
+from rlcourse.training.recipes.methods import METHODS, Method, name_of, resolved
+from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.settings import require_possible
 
 ROWS = list(METHODS.items())
@@ -48,13 +48,15 @@ def test_a_new_row_is_a_recipes_algorithm(toy, recipe, tmp_path):
     with pytest.raises(UserError, match="toy compares the completions of a question"):
         recipe("toy", group_size=1)
     with pytest.raises(UserError, match="algorithm cannot be 'toi': did you mean 'toy'"):
-        Recipe(algorithm="toi")
+        Recipe.of({"algorithm": "toi"})
 
 
 def test_a_new_row_has_a_plan_and_is_refused_by_trl_in_a_sentence(toy, recipe):
     same = plan(recipe("toy"), "T4").memory.peak
     assert same == plan(recipe("grpo"), "T4").memory.peak
-    with pytest.raises(UserError, match=r"TRL does not do toy as we do: leave out --engine trl$"):
+    with pytest.raises(
+        UserError, match=r"TRL does not do toy as this course does: leave out --engine trl$"
+    ):
         require_possible(recipe("toy"))
 
 

@@ -1,9 +1,9 @@
-"""What a run says while it goes on, and that it says it once."""
+"""What a run prints while it trains, and that it prints it once."""
 
 import pytest
 
 from rlcourse.training import train
-from rlcourse.training.alarms import Alarms
+from rlcourse.training.measuring.alarms import Alarms
 
 HEALTHY = {
     "step": 1,
@@ -30,7 +30,7 @@ def test_a_healthy_run_is_silent(recipe):
 @pytest.mark.parametrize(
     "changed, after, words",
     [
-        ({"gap/mean": 0.04}, 1, "disagree by 0.04 nats"),
+        ({"gap/mean": 0.04}, 1, "differ by 0.04 nats"),
         ({"loss_tokens": 0.95}, 1, "0.95 tokens for each one that was written"),
         ({"loss_tokens": 1.6}, 1, "does the mask end at the EOS"),
         ({"advantages/equal_rewards": 0.5}, 1, "compared with those of its own question"),

@@ -12,7 +12,7 @@ import torch
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained, write_text
 from rlcourse.training import train
-from rlcourse.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from rlcourse.training.runs.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 
 
 def optimizer_of(policy):
@@ -63,7 +63,7 @@ def test_the_last_two_are_kept(policy, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "missing", "noise"])
-@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.pt", "step.json"])
+@pytest.mark.parametrize("file", ["state.pt", "step.json"])
 def test_an_unreadable_checkpoint_is_named_with_what_to_do(policy, tmp_path, damage, file):
     optimizer = optimizer_of(policy)
     save_checkpoint(tmp_path, 1, policy, optimizer)
@@ -118,14 +118,13 @@ def test_what_torch_makes_of_a_full_disk_is_understood(tmp_path):
         raise RuntimeError("ours")
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt"])
-def test_a_flipped_byte_is_noticed(policy, tmp_path, name):
+def test_a_flipped_byte_is_noticed(policy, tmp_path):
     optimizer = fresh_optimizer(policy)
     path = save_checkpoint(tmp_path, 1, policy, optimizer)
-    content = bytearray((path / name).read_bytes())
+    content = bytearray((path / "state.pt").read_bytes())
     content[len(content) // 2] ^= 1
-    (path / name).write_bytes(content)
-    with pytest.raises(UserError, match=f"{name} is not what was written"):
+    (path / "state.pt").write_bytes(content)
+    with pytest.raises(UserError, match=r"state\.pt is not what was written"):
         load_checkpoint(path, policy, optimizer)
 
 

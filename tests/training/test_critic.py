@@ -9,9 +9,9 @@ from echo import likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
-from rlcourse.training.checkpoint import checkpoints, load_checkpoint
-from rlcourse.training.critic import state_values
-from rlcourse.training.value_head import token_scores, value_head
+from rlcourse.training.networks.value_head import token_scores, value_head
+from rlcourse.training.online.critic import state_values
+from rlcourse.training.runs.checkpoint import checkpoints, load_checkpoint
 
 ROUNDING = {"rtol": 1e-5, "atol": 1e-6}  # Llama's norms compute in float32, in float64 models too
 

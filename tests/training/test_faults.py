@@ -12,9 +12,10 @@ from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, train
-from rlcourse.training.faults import FAULTS
-from rlcourse.training.faulty import Parts, empty_answer, inverted_reward, unreadable_gold
-from rlcourse.training.methods import METHODS
+from rlcourse.training.faults.catalog import FAULTS
+from rlcourse.training.faults.faulty import empty_answer, inverted_reward, unreadable_gold
+from rlcourse.training.online.learning import Parts
+from rlcourse.training.recipes.methods import METHODS
 
 SEEDS = (0, 1)
 
@@ -191,16 +192,18 @@ def test_faults_of_the_reward(fault, rewards):
 
 
 def test_a_fault_is_refused_where_it_has_no_place(policy, task, recipe):
-    for algorithm, fault in [("sft", "dropout"), ("ppo", "wrong_grouping"), ("rloo", "kl_sign")]:
-        with pytest.raises(UserError, match=f"{algorithm} has no place for the fault {fault}"):
+    for algorithm, fault in [("ppo", "wrong_grouping"), ("rloo", "kl_sign")]:
+        with pytest.raises(UserError, match=f"{algorithm} has no part that {fault}"):
             train(recipe(algorithm), policy=policy, task=task, fault=fault)
+    with pytest.raises(UserError, match="sft samples nothing while it learns"):
+        train(recipe("sft"), policy=policy, task=task, fault="dropout")
     with pytest.raises(UserError, match="fault cannot be 'stale': "):
         train(recipe(), policy=policy, task=task, fault="stale")
 
 
 def test_every_fault_has_a_function_and_brings_only_settings_left_at_their_default():
-    from rlcourse.training import faulty
-    from rlcourse.training.faults import with_settings
+    from rlcourse.training.faults import faulty
+    from rlcourse.training.faults.learning import with_settings
 
     for name, fault in FAULTS.items():
         assert callable(getattr(faulty, name)) and fault.what and fault.signal

@@ -5,12 +5,15 @@ from functools import partial
 
 import pytest
 import torch
+from echo import by_length
 
-from rlcourse.algorithms import grpo_loss, ppo_clip_loss, reinforce_loss
-from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
-from rlcourse.training.loop import batch_loss
-from rlcourse.training.methods import METHODS, resolved
-from rlcourse.training.micro_batches import MicroBatches
+from rlcourse import algorithms
+from rlcourse.algorithms import reinforce_loss
+from rlcourse.training import train
+from rlcourse.training.networks.forward import shared_prompt_logprobs
+from rlcourse.training.networks.micro_batches import MicroBatches
+from rlcourse.training.online.objective import Objective
+from rlcourse.training.recipes.methods import METHODS, resolved
 
 
 def learned(policy, batch, loss_of, rows=None, size=None):
@@ -59,60 +62,82 @@ def test_prompts_that_nobody_shares_are_scored_as_ever(policy, rollouts):
     torch.testing.assert_close(shared_prompt_logprobs(policy, batch), policy.logprobs(batch))
 
 
+def spy(policy, read_rows):
+    def read(piece):
+        read_rows.append(len(piece))
+        return shared_prompt_logprobs(policy, piece)
+
+    return read
+
+
 @pytest.mark.parametrize("algorithm", ["reinforce", "rloo", "grpo"])
-def test_rows_without_gradient_can_be_left_out(policy, rollouts, recipe, algorithm):
+def test_rows_without_gradient_are_left_out(policy, rollouts, recipe, algorithm):
     method = METHODS[algorithm]
     advantages = rollouts.rewards
     if method.advantages:
         advantages = resolved(method.advantages)(rollouts.rewards, 4)
     batch = replace(rollouts, advantages=advantages)
-
-    def loss_of(logprobs):
-        return batch_loss(logprobs, method, batch, recipe(algorithm))
-
-    rows, _ = rows_with_gradient(loss_of, batch)
-    assert torch.equal(rows, advantages != 0) and not rows.all()
-    skipping, gradient = learned(policy, batch, loss_of, rows)
+    loss_of = partial(Objective(method, recipe(algorithm)).loss, batch=batch)
+    made = MicroBatches(policy).backward(spy(policy, sizes := []), batch, loss_of, fresh=True)
+    assert torch.equal(made.rows, advantages != 0) and sizes == [int(made.rows.sum())] != [16]
+    gradient = torch.cat([p.grad.flatten() for p in policy.parameters()])
     plain, _ = loss_of(policy.logprobs(batch))
-    torch.testing.assert_close(skipping, plain.detach())
+    torch.testing.assert_close(made.loss, plain.detach())
     torch.testing.assert_close(gradient, gradients(policy, plain), rtol=1e-3, atol=1e-6)
 
 
-def test_a_kl_penalty_gives_every_row_a_gradient(policy, rollouts):
-    batch = replace(rollouts, advantages=torch.zeros(16), ref_logprobs=rollouts.old_logprobs - 0.1)
+@pytest.mark.parametrize("size", [None, 3])
+def test_a_loss_that_looks_past_the_advantages_gets_every_row_it_gives_a_gradient(
+    policy, rollouts, size
+):
+    """Which rows are read first is a guess; the loss decides."""
+    batch = replace(rollouts, advantages=(torch.arange(16) == 5).float())
 
     def loss_of(logprobs):
-        args = (logprobs, batch.old_logprobs, batch.ref_logprobs, batch.advantages, batch.mask)
-        return grpo_loss(*args, beta=0.1), None
+        return ((logprobs.exp() - 0.3).square() * batch.mask).mean(), None
 
-    assert rows_with_gradient(loss_of, batch)[0].all()
+    made = MicroBatches(policy, size).backward(spy(policy, []), batch, loss_of, fresh=True)
+    assert made.rows.all()
+    gradient = torch.cat([p.grad.flatten() for p in policy.parameters()])
+    plain, _ = loss_of(policy.logprobs(batch))
+    torch.testing.assert_close(gradient, gradients(policy, plain), rtol=1e-3, atol=1e-6)
 
 
-def test_a_loss_that_reaches_the_policy_another_way_is_given_every_row(policy, rollouts):
+def test_a_loss_that_reaches_the_policy_another_way_reaches_it(policy, rollouts):
     weight = next(policy.parameters())
-    rows, _ = rows_with_gradient(lambda logprobs: ((weight**2).sum(), None), rollouts)
-    assert rows.all()
+    made = MicroBatches(policy).backward(
+        spy(policy, []), rollouts, lambda logprobs: ((weight**2).sum(), None), fresh=True
+    )
+    torch.testing.assert_close(weight.grad, 2 * weight.detach())
+    assert not made.gradient.any()
 
 
-def test_where_no_row_has_a_gradient_one_is_kept_so_that_the_step_is_a_step(policy, rollouts):
+@pytest.mark.parametrize("size", [None, 3])
+def test_where_no_row_has_a_gradient_one_is_read_so_that_the_step_is_a_step(policy, rollouts, size):
     batch = replace(rollouts, advantages=torch.zeros(16))
 
     def loss_of(logprobs):
         return reinforce_loss(logprobs, batch.advantages, batch.mask), None
 
-    rows, _ = rows_with_gradient(loss_of, batch)
-    assert rows.tolist() == [True] + [False] * 15
-    assert learned(policy, batch, loss_of, rows)[1].abs().max() == 0
+    MicroBatches(policy, size).backward(spy(policy, sizes := []), batch, loss_of, fresh=True)
+    assert sizes == [1] and all(not p.grad.any() for p in policy.parameters())
 
 
-def test_the_loss_is_asked_where_the_ratio_is_one(policy, rollouts):
-    batch = replace(rollouts, advantages=torch.ones(16))
+@pytest.mark.parametrize("changes", [{}, {"micro_batch": 3}, {"minibatches": 2}, {"beta": 0.1}])
+def test_a_function_of_a_student_is_called_once_an_update(
+    policy, warm, task, recipe, capsys, changes
+):
+    def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip, beta):
+        print("called")
+        return algorithms.grpo_loss(
+            logprobs, old_logprobs, ref_logprobs, advantages, mask, clip, beta
+        )
 
-    def loss_of(logprobs):
-        assert torch.equal(logprobs, batch.old_logprobs)
-        return ppo_clip_loss(logprobs, batch.old_logprobs, batch.advantages, batch.mask)
-
-    assert rows_with_gradient(loss_of, batch)[0].all()
+    settings = recipe("grpo", steps=2, num_iterations=2, eval_problems=0, **changes)
+    options = {"policy": warm, "task": task, "reward": by_length, "progress": False}
+    train(settings, loss=grpo_loss, **options)
+    updates = 2 * 2 * settings.minibatches
+    assert capsys.readouterr().out.count("called") == updates
 
 
 def test_a_policy_that_scores_in_its_own_way_is_asked_for_it(policy, rollouts):

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from echo import by_length, echo_policy, echo_recipe, echo_task
+from echo import by_length, echo_policy, echo_recipe, echo_task, having
 
 from rlcourse.errors import UserError
 from rlcourse.training import train
-from rlcourse.training.forward import shared_prompt_logprobs
-from rlcourse.training.gradient_checkpointing import (
+from rlcourse.training.networks.forward import shared_prompt_logprobs
+from rlcourse.training.networks.gradient_checkpointing import (
     enable_gradient_checkpointing,
     uses_gradient_checkpointing,
 )
@@ -67,7 +67,7 @@ def test_training_takes_the_same_path(algorithm):
     ends = []
     for recompute in (False, True):
         settings = {"gradient_checkpointing": recompute, "eval_problems": 0, "beta": 0.1}
-        recipe = echo_recipe(algorithm, micro_batch=7, **settings)
+        recipe = echo_recipe(algorithm, micro_batch=7, **having(algorithm, **settings))
         # Without a reward the gradient would be rounding, and Adam makes full steps of that, too.
         options = {"task": echo_task(), "reward": by_length, "progress": False}
         run = train(recipe, policy=echo_policy().double(), **options)
@@ -83,7 +83,7 @@ def test_no_rounded_copies_of_all_weights_undo_what_it_saves(recompute, monkeypa
         kept.append(torch.is_autocast_cache_enabled())
         return shared_prompt_logprobs(policy, batch)
 
-    monkeypatch.setattr("rlcourse.training.loop.shared_prompt_logprobs", reading)
+    monkeypatch.setattr("rlcourse.training.online.objective.shared_prompt_logprobs", reading)
     settings = {"gradient_checkpointing": recompute, "dtype": "bfloat16", "eval_problems": 0}
     options = {"policy": echo_policy(), "task": echo_task(), "progress": False}
     train(echo_recipe("grpo", **settings), **options)

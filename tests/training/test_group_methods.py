@@ -2,14 +2,18 @@
 
 import pytest
 import torch
-from echo import likes_sevens, quiet, weights
+from echo import having, likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe
-from rlcourse.training.batches import joined
-from rlcourse.training.dynamic_sampling import draw_enough, with_overlong_penalty, with_signal
-from rlcourse.training.methods import METHODS
+from rlcourse.training.data.batches import joined
+from rlcourse.training.online.dynamic_sampling import (
+    draw_enough,
+    with_overlong_penalty,
+    with_signal,
+)
+from rlcourse.training.recipes.methods import METHODS
 
 
 @pytest.mark.parametrize("algorithm", ["dr_grpo", "dapo", "gspo", "cispo"])
@@ -22,7 +26,7 @@ def test_every_variant_raises_the_reward_it_is_given(policy, task, recipe, algor
         "num_iterations": 2,
     }
     # The constant that Dr. GRPO divides by is the limit on length, which nothing here reaches.
-    changes |= {"lr": 5e-3, "overlong_buffer": 2 if algorithm == "dapo" else 0}
+    changes |= {"lr": 5e-3, **having(algorithm, overlong_buffer=2)}
     run = quiet(recipe(algorithm, **changes), policy=policy, task=task, reward=likes_sevens)
     rewards = [m["reward/mean"] for m in run.metrics]
     assert sum(rewards[:3]) / 3 < 0.5
@@ -109,7 +113,7 @@ def test_bad_functions_and_settings_are_named(warm, task, recipe):
     def informative_groups(rewards, group_size):
         return rewards.reshape(-1, group_size).std(1)
 
-    with pytest.raises(UserError, match="informative_groups must return one truth value a group"):
+    with pytest.raises(UserError, match="informative_groups must return one boolean per group"):
         quiet(recipe("dapo"), policy=warm, task=task, functions=[informative_groups])
 
     def overlong_penalty(lengths, max_tokens, buffer):

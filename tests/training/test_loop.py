@@ -8,8 +8,10 @@ from echo import likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
-from rlcourse.training.batches import minibatches, problems_of_step
-from rlcourse.training.optimizer import NonFinite, autocast, set_learning_rate
+from rlcourse.training.data import scoring
+from rlcourse.training.data.batches import minibatches, problems_of_step
+from rlcourse.training.measuring import evaluating
+from rlcourse.training.networks.optimizer import NonFinite, autocast, set_learning_rate
 
 
 @pytest.mark.parametrize("algorithm", ["rejection_sampling", "reinforce", "rloo", "grpo"])
@@ -101,7 +103,7 @@ def test_a_nan_loss_ends_the_run_before_it_reaches_the_weights(warm, task, recip
 
     def bad(logprobs, mask):
         steps.append(1)
-        return logprobs.sum() * (float("nan") if len(steps) > 4 else 1.0)  # asked twice a step
+        return logprobs.sum() * (float("nan") if len(steps) > 2 else 1.0)
 
     with pytest.raises(NonFinite) as error:
         quiet(recipe(eval_problems=0), policy=warm, task=task, loss=bad)
@@ -208,3 +210,27 @@ def test_dropout_stays_off(policy, task, recipe):
     run = quiet(recipe("sft", eval_problems=0), policy=policy, task=task)
     assert not run.policy.training
     assert policy.training
+
+
+def test_the_length_of_a_completion_can_be_a_part_of_its_reward(policy, task, recipe, monkeypatch):
+    monkeypatch.setattr(scoring, "length_reward", lambda lengths: 0.5 * (lengths < 8).float())
+    settings = recipe(steps=1, rewards={"length": 2.0}, eval_problems=0, max_tokens=9)
+    (m,) = quiet(settings, policy=policy, task=task).metrics
+    assert 0 < m["rewards/length/mean"] < 0.5  # some of 20 end early
+    assert m["reward/mean"] == pytest.approx(m["accuracy"] + 2 * m["rewards/length/mean"], abs=1e-6)
+
+
+def test_evaluations_have_a_precision_of_their_own(policy, task, recipe, monkeypatch):
+    found, autocast = [], evaluating.autocast
+    monkeypatch.setattr(
+        evaluating, "autocast", lambda device, dtype: found.append(dtype) or autocast(device, dtype)
+    )
+    for changes in ({}, {"eval_dtype": "float32"}, {"dtype": "float32", "eval_dtype": "bfloat16"}):
+        settings = recipe(**{"dtype": "bfloat16", "steps": 1, "eval_every": 1} | changes)
+        quiet(settings, policy=policy, task=task)
+    assert found == ["bfloat16"] * 3 + ["float32"] * 3 + ["bfloat16"] * 3
+
+
+def test_adapters_cannot_be_evaluated_more_precisely_than_their_weights(recipe):
+    with pytest.raises(UserError, match="with lora the weights are in bfloat16"):
+        recipe(lora={"rank": 4}, dtype="bfloat16", eval_dtype="float32")

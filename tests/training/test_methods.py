@@ -6,7 +6,7 @@ import torch
 from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import train
-from rlcourse.training.calling import call_by_name, call_estimator, call_loss, call_reward
+from rlcourse.training.functions.calling import call_by_name, call_estimator, call_loss, call_reward
 
 N, T = 4, 3
 
@@ -100,7 +100,7 @@ def test_a_loss_that_cannot_be_used_is_told_why(available, loss, sentence):
 
 def test_without_an_estimator_the_advantages_are_the_rewards(available):
     rewards = available["rewards"]
-    assert call_estimator(None, rewards, available["mask"], group_size=2) is rewards
+    assert call_estimator(None, rewards, available["mask"], {"group_size": 2}) is rewards
 
 
 def test_estimators_of_the_lessons_and_token_level_ones_can_be_called(available):
@@ -109,20 +109,20 @@ def test_estimators_of_the_lessons_and_token_level_ones_can_be_called(available)
     def token_level(rewards, mask):
         return rewards[:, None] * mask
 
-    group = call_estimator(algorithms.group_mean_advantages, rewards, mask, group_size=2)
+    group = call_estimator(algorithms.group_mean_advantages, rewards, mask, {"group_size": 2})
     assert group.tolist() == [1.0, -1.0, 0.25, -0.25]
-    assert call_estimator(token_level, rewards, mask, group_size=2).shape == (N, T)
+    assert call_estimator(token_level, rewards, mask, {"group_size": 2}).shape == (N, T)
 
 
 def test_an_estimator_that_cannot_be_used_is_told_why(available):
     rewards, mask = available["rewards"], available["mask"]
     for estimator, sentence in (
-        (lambda rewards: rewards.mean(), "must return one advantage a completion, shape (4,)"),
+        (lambda rewards: rewards.mean(), "must return one advantage per completion, shape (4,)"),
         (lambda rewards: rewards * 0 / rewards, "returned nan at index [3]"),
         (unfinished, "asks for 'logprobs'"),
     ):
         with pytest.raises(UserError) as error:
-            call_estimator(estimator, rewards, mask, group_size=2)
+            call_estimator(estimator, rewards, mask, {"group_size": 2})
         assert sentence in str(error.value)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlcourse.training import train
-from rlcourse.training.metrics import nothing_to_learn_from, numbers, rollout_metrics
+from rlcourse.training.measuring.metrics import nothing_to_learn_from, numbers, rollout_metrics
 
 
 @pytest.fixture

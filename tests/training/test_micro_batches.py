@@ -5,16 +5,16 @@ from functools import partial
 
 import pytest
 import torch
-from echo import by_length, echo_policy, echo_recipe, echo_task
+from echo import by_length, echo_policy, echo_recipe, echo_task, having
 
 from rlcourse.algorithms import group_normalized_advantages
 from rlcourse.errors import UserError
 from rlcourse.machine import is_out_of_memory
 from rlcourse.training import Pair, train, write_pairs
-from rlcourse.training.forward import rows_with_gradient, shared_prompt_logprobs
-from rlcourse.training.loop import batch_loss
-from rlcourse.training.methods import METHODS
-from rlcourse.training.micro_batches import MicroBatches
+from rlcourse.training.networks.forward import shared_prompt_logprobs
+from rlcourse.training.networks.micro_batches import MicroBatches
+from rlcourse.training.online.objective import Objective
+from rlcourse.training.recipes.methods import METHODS
 
 GROUP_LOSSES = ["reinforce", "grpo", "dr_grpo", "dapo", "gspo", "cispo"]
 
@@ -45,13 +45,17 @@ def gradient(policy):
     return torch.cat([p.grad.flatten() for p in policy.parameters()])
 
 
-def learned(policy, batch, algorithm, size, beta=0.0, rows=None):
+def loss_on(batch, algorithm="grpo", **settings):
+    recipe = echo_recipe(algorithm, **settings)
+    return partial(Objective(METHODS[algorithm], recipe).loss, batch=batch)
+
+
+def learned(policy, batch, algorithm, size, beta=0.0, fresh=False):
     """Loss, log-probs, clip fraction and gradient of one update, read `size` rows at a time."""
-    recipe, method = echo_recipe(algorithm, beta=beta), METHODS[algorithm]
-    loss_of = partial(batch_loss, method=method, batch=batch, recipe=recipe)
+    loss_of = loss_on(batch, algorithm, **having(algorithm, beta=beta))
     read = partial(shared_prompt_logprobs, policy)
-    found = MicroBatches(policy, size).backward(read, batch, loss_of, rows)
-    return *found, gradient(policy)
+    found = MicroBatches(policy, size).backward(read, batch, loss_of, fresh)
+    return found.loss, found.values, *found.others, gradient(policy)
 
 
 @pytest.mark.parametrize("algorithm", GROUP_LOSSES)
@@ -68,12 +72,11 @@ def test_eight_rows_equal_eight_times_one(exact, batch, algorithm, beta, size):
 
 def test_adding_up_the_losses_of_pieces_would_not_do(exact, batch):
     """What the whole module is for: a token mean is not the mean of the pieces' token means."""
-    method, recipe = METHODS["dapo"], echo_recipe("dapo")
     whole = learned(exact, batch, "dapo", None)[3]
     exact.zero_grad()
     for rows in torch.arange(8).split(2):
         piece = batch.rows(rows)
-        loss, _ = batch_loss(shared_prompt_logprobs(exact, piece), method, piece, recipe)
+        loss, _ = loss_on(piece, "dapo")(shared_prompt_logprobs(exact, piece))
         (loss / 4).backward()
     assert (gradient(exact) - whole).norm() > 0.01 * whole.norm()
 
@@ -86,13 +89,9 @@ def test_rows_without_gradient_are_read_in_no_piece(exact, batch):
         read_rows.extend(piece.advantages.tolist())
         return exact.logprobs(piece)
 
-    loss_of = partial(
-        batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe("grpo", beta=0.0)
-    )
-    rows, _ = rows_with_gradient(loss_of, batch)
-    assert 0 < rows.sum() < 8
-    MicroBatches(exact, 1).backward(read, batch, loss_of, rows)
-    assert len(read_rows) == rows.sum() and 0.0 not in read_rows
+    made = MicroBatches(exact, 1).backward(read, batch, loss_on(batch), fresh=True)
+    assert 0 < made.rows.sum() < 8
+    assert len(read_rows) == made.rows.sum() and 0.0 not in read_rows
 
 
 def test_later_updates_read_a_first_time_to_know_the_loss(exact, batch):
@@ -102,7 +101,7 @@ def test_later_updates_read_a_first_time_to_know_the_loss(exact, batch):
         read_rows.extend(piece.advantages.tolist())
         return exact.logprobs(piece)
 
-    loss_of = partial(batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe("grpo"))
+    loss_of = loss_on(batch)
     MicroBatches(exact, 3).backward(read, batch, loss_of)
     assert len(read_rows) == len(batch) + sum(a != 0 for a in batch.advantages.tolist())
 
@@ -112,8 +111,7 @@ def test_the_first_update_in_pieces_equals_the_whole_one(exact, batch, algorithm
     now = exact.logprobs(batch).detach()  # the policy is still the one that sampled
     batch = replace(batch, old_logprobs=now, ref_logprobs=now - 0.1)
     whole = learned(exact, batch, algorithm, None, beta=0.04)
-    every = torch.ones(len(batch), dtype=torch.bool)
-    pieces = learned(exact, batch, algorithm, 3, beta=0.04, rows=every)
+    pieces = learned(exact, batch, algorithm, 3, beta=0.04, fresh=True)
     assert whole[3].norm() > 1e-3
     for one, other in ((whole[0], pieces[0]), (whole[3], pieces[3])):
         torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
@@ -143,7 +141,7 @@ class Cramped:
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
 def test_out_of_memory_halves_the_rows_until_they_fit_and_says_so(exact, batch, capsys, error):
-    loss_of = partial(batch_loss, method=METHODS["grpo"], batch=batch, recipe=echo_recipe())
+    loss_of = loss_on(batch)
     MicroBatches(exact).backward(exact.logprobs, batch, loss_of)
     expected = gradient(exact)
     learning, read = MicroBatches(exact), Cramped(exact, 2, error)
@@ -151,7 +149,7 @@ def test_out_of_memory_halves_the_rows_until_they_fit_and_says_so(exact, batch, 
     torch.testing.assert_close(gradient(exact), expected, rtol=1e-6, atol=1e-9)
     assert read.sizes[:3] == [8, 4, 2] and learning.rows == 2
     said = capsys.readouterr().err
-    assert "out of memory with 8 rows at once; going on with 4" in said
+    assert "out of memory with 8 rows at once; continuing with 4" in said
     read.sizes.clear()
     learning.backward(read, batch, loss_of)
     assert max(read.sizes) == 2  # what was learned about the memory is kept
@@ -188,7 +186,7 @@ def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
         settings["pairs"] = str(tmp_path / "pairs.jsonl")
     start, ends = echo_policy().double(), []
     for size in (None, 3):
-        recipe = echo_recipe(algorithm, micro_batch=size, steps=3, **settings)
+        recipe = echo_recipe(algorithm, micro_batch=size, steps=3, **having(algorithm, **settings))
         options = {"task": echo_task(), "reward": by_length, "progress": False}
         run = train(recipe, policy=start, **options)
         ends.append(weights(run))
@@ -206,8 +204,7 @@ def test_without_a_signal_the_gradient_is_0_and_not_absent(exact, batch, size):
 
 def test_pieces_report_what_was_read_and_not_what_was_taken_for_granted(exact, batch):
     """The gap between sampler and trainer is to be seen in pieces, too."""
-    rows = torch.ones(len(batch), dtype=torch.bool)
-    seen = learned(exact, batch, "reinforce", 3, rows=rows)[1]
+    seen = learned(exact, batch, "reinforce", 3, fresh=True)[1]
     read = batch.mask & (batch.advantages != 0)[:, None]
     expected = exact.logprobs(batch).detach()
     torch.testing.assert_close(seen[read], expected[read])
@@ -240,7 +237,7 @@ def test_without_memory_for_a_single_row_a_sentence_says_what_to_lower(monkeypat
     def no_room(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("rlcourse.training.loop.shared_prompt_logprobs", no_room)
+    monkeypatch.setattr("rlcourse.training.online.objective.shared_prompt_logprobs", no_room)
     options = {"policy": echo_policy(), "task": echo_task(), "progress": False}
     with pytest.raises(UserError, match="lower prompts_per_step"):
         train(echo_recipe(eval_problems=0), **options)

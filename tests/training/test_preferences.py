@@ -18,7 +18,7 @@ from rlcourse.training import (
     read_pairs,
     write_pairs,
 )
-from rlcourse.training.checkpoint import checkpoints
+from rlcourse.training.runs.checkpoint import checkpoints
 
 
 @pytest.fixture

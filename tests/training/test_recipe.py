@@ -1,18 +1,21 @@
 """Recipes: what they accept, and how they refuse the rest."""
 
-from dataclasses import fields
+from inspect import signature
 
 import pytest
+import yaml
 
 from rlcourse.errors import UserError
-from rlcourse.training.methods import METHODS
-from rlcourse.training.optimizer import learning_rate
-from rlcourse.training.recipe import (
-    Recipe,
+from rlcourse.training.networks.optimizer import learning_rate
+from rlcourse.training.recipes.methods import METHODS, resolved
+from rlcourse.training.recipes.recipe import (
     load_recipe,
     parse_overrides,
     shipped_recipes,
+    warm_start_of,
 )
+from rlcourse.training.recipes.refusing import CALLED_HERE
+from rlcourse.training.recipes.settings import Recipe, class_of, classes, default_settings
 
 
 def test_every_method_has_a_shipped_recipe():
@@ -35,8 +38,94 @@ def test_overrides_are_read_as_yaml_and_typed_by_the_field():
     recipe = load_recipe("grpo", **overrides)
     assert recipe.lr == 1e-4 and isinstance(recipe.lr, float)
     assert recipe.steps == 20 and recipe.top_k is None
-    assert recipe.rewards == {"correctness": 1.0, "format": 0.2}
+    assert recipe.rewards == {"correctness": 1.0, "format": 0.2, "length": 0.0}
     assert recipe.task_options == {"level": "hard"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "assignment", "sentence"),
+    [
+        ("grpo", "gamma=0.5", "gamma is ppo's; grpo has no such setting"),
+        ("grpo", "clip_high=0.9", "clip_high is dapo's; grpo clips at clip=0.2 on both sides"),
+        ("gspo", "clip_high=0.9", "clip_high is dapo's; gspo clips at clip=0.02 on both sides"),
+        ("grpo", "keep_reward=0.1", "keep_reward is rejection_sampling's; grpo has no such"),
+        ("grpo", "pairs=missing", "pairs is dpo's and reward_model's; grpo has no such setting"),
+        ("dr_grpo", "beta=0.1", "beta is ppo's, grpo's and dpo's; dr_grpo has no KL penalty"),
+        ("sft", "group_size=4", "and others'; sft samples nothing while it learns"),
+        ("dpo", "minibatches=2", "and others'; dpo makes one update of each batch"),
+        ("ppo", "lora.rank=4", "and others'; ppo trains a head, which has no adapters"),
+        ("reward_model", "eval_samples=4", "reward_model has no such setting"),
+    ],
+)
+def test_another_methods_setting_is_refused_and_says_whose_it_is(recipe, assignment, sentence):
+    with pytest.raises(UserError) as error:
+        load_recipe(recipe, **parse_overrides([assignment]))
+    assert sentence in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "here"),
+    [
+        *[("learning_rate", "lr"), ("num_generations", "group_size"), ("kl_coef", "beta")],
+        *[
+            ("max_new_tokens", "max_tokens"),
+            ("epsilon", "clip"),
+            ("batch_size", "prompts_per_step"),
+        ],
+        ("gae_lambda", "lam"),
+    ],
+)
+def test_what_has_another_name_in_other_libraries_is_answered_with_ours(elsewhere, here):
+    with pytest.raises(UserError, match=f"no key '{elsewhere}': it is called '{here}' here"):
+        parse_overrides([f"{elsewhere}=1"])
+
+
+def test_every_name_from_elsewhere_leads_to_a_setting_and_is_none():
+    assert set(CALLED_HERE.values()) <= set(default_settings())
+    assert not set(CALLED_HERE) & set(default_settings())
+
+
+def test_a_setting_has_one_default_and_one_meaning_in_all_methods():
+    for kind in classes().values():
+        for name, field in kind.settings().items():
+            if name != "algorithm":
+                assert field.default == default_settings()[name]
+                same = [k.settings()[name] for k in classes().values() if name in k.settings()]
+                assert {field.description for field in same} == {field.description}
+
+
+def test_settings_agree_with_the_functions_that_ask_for_them():
+    """What a loss or an estimator asks for is a setting of its method, and the other way round."""
+    by_name = {"clip_low": "clip", "eps": "advantage_eps"}
+    optional = {"clip", "clip_high", "cap", "advantage_eps", "gamma", "lam", "label_smoothing"}
+    optional |= {"beta"}
+    for algorithm, method in METHODS.items():
+        functions = [method.loss, method.advantages, *method.functions]
+        asked = {p for f in functions if f for p in signature(resolved(f)).parameters}
+        asked = {by_name.get(name, name) for name in asked}
+        assert optional & asked == optional & class_of(algorithm).settings().keys(), algorithm
+
+
+def test_another_algorithm_takes_over_the_settings_that_it_has():
+    recipe = load_recipe("ppo", algorithm="grpo", lr=1e-5)
+    assert recipe.method.compares_groups and recipe.beta == load_recipe("ppo").beta
+    with pytest.raises(UserError, match="gamma is ppo's"):
+        load_recipe("ppo", algorithm="grpo", gamma=0.9)
+
+
+def test_a_run_of_an_older_version_can_be_read_though_it_names_all_methods_settings(tmp_path):
+    """Other methods' settings at their defaults; one that was changed never did anything."""
+    recipe = load_recipe("sft", lr=1e-4)
+    old = {k: v for k, v in default_settings().items() if k not in ("rewards", "betas")}
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(old | recipe.to_dict()))
+    assert load_recipe(path) == recipe
+    path.rename(tmp_path / "mine.yaml")
+    with pytest.raises(UserError, match=r"mine\.yaml: .*; sft (has no|samples nothing)"):
+        load_recipe(tmp_path / "mine.yaml")
+    path.write_text(yaml.safe_dump(old | recipe.to_dict() | {"gamma": 0.5}))
+    with pytest.raises(UserError, match=r"recipe\.yaml: gamma is ppo's; sft has no such setting"):
+        load_recipe(path)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +193,9 @@ def test_a_recipe_file_that_is_not_text_is_refused(tmp_path):
 
 
 def test_help_names_every_field():
-    text = Recipe.help()
-    for name, value in Recipe().to_dict().items():
-        assert f"\n{name}" in f"\n{text}", (name, value)
+    for kind in (Recipe, *classes().values()):
+        told = [line.split()[0] for line in kind.help().splitlines()]
+        assert told == list(kind.settings())
 
 
 def test_a_warm_start_takes_over_all_that_decides_where_and_on_what_it_runs():
@@ -124,16 +213,16 @@ def test_a_warm_start_takes_over_all_that_decides_where_and_on_what_it_runs():
         lora={"rank": 4},
         lr=1e-5,
     )
-    first, plain = recipe.warm_start_recipe(), load_recipe("sft")
+    first, plain = warm_start_of(recipe), load_recipe("sft")
     assert first.method.imitates and first.eval_problems == 0
-    shared = {f.name for f in fields(Recipe) if getattr(first, f.name) != getattr(plain, f.name)}
+    shared = {name for name, value in plain if getattr(first, name) != value}
     assert shared == {
         *("policy", "task_options", "extract", "system", "seed", "device", "dtype"),
         *("micro_batch", "lora", "eval_problems"),
     }
     for name in shared - {"eval_problems"}:
         assert getattr(first, name) == getattr(recipe, name)
-    assert load_recipe("grpo", warm_start=None).warm_start_recipe() is None
+    assert warm_start_of(load_recipe("grpo", warm_start=None)) is None
 
 
 def test_the_learning_rate_is_a_function_of_the_step_alone():

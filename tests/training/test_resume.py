@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from echo import weights
+from echo import echo_policy, weights
 
 from rlcourse.errors import UserError
 from rlcourse.training import Interrupted, train
-from rlcourse.training.checkpoint import checkpoints
+from rlcourse.training.runs.checkpoint import checkpoints, load_checkpoint
 
 HERE = Path(__file__).parents[1]
 CHILD = """
@@ -26,7 +26,7 @@ sys.path.insert(0, {here!r})
 from echo import echo_policy, echo_task, echo_recipe
 from rlcourse.errors import UserError
 from rlcourse.training import train
-from rlcourse.training.metrics import MetricsWriter
+from rlcourse.training.measuring.metrics import MetricsWriter
 torch.set_num_threads(1)
 write = MetricsWriter.write
 def write_and_wait(self, metrics):
@@ -34,6 +34,7 @@ def write_and_wait(self, metrics):
     if len(self.history) == {last!r}:
         signal.pause()  # for the signal that ends it, however late it comes
 MetricsWriter.write = write_and_wait
+{before}
 try:
     train(echo_recipe(**{settings!r}), {out!r}, policy=echo_policy(), task=echo_task(),
           resume={resume!r}, progress=False)
@@ -43,9 +44,22 @@ except UserError as error:
 """
 
 
-def start(out, settings, resume=False):
+# A disk so slow that a signal comes while a checkpoint is being written.
+SLOW_DISK = """
+import time
+from rlcourse.training.runs import checkpoint
+quickly = checkpoint._Hashed.write
+def slowly(self, data):
+    time.sleep({seconds})
+    return quickly(self, data)
+checkpoint._Hashed.write = slowly
+"""
+
+
+def start(out, settings, resume=False, before=""):
     """A child that trains, and after its last step but one waits to be killed."""
     values = {"settings": settings, "out": str(out), "last": settings["steps"] - 1}
+    values["before"] = before
     code = CHILD.format(here=str(HERE), resume=resume, **values)
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=environment)
@@ -112,6 +126,45 @@ def one_thread():
 
 
 @pytest.mark.slow
+def test_killed_while_a_checkpoint_is_written_and_resumed_equals_never_killed(
+    tmp_path, policy, task, recipe
+):
+    settings = {"steps": 12, "checkpoint_every": 3, "eval_problems": 0, "lr": 5e-3}
+    killed = tmp_path / "killed"
+    child = start(killed, settings, before=SLOW_DISK.format(seconds=0.1))
+    places = killed / "checkpoints"
+    deadline = time.monotonic() + 900
+    while not (places / "step-000003").exists() or not [*places.glob(".partial-*/state.pt")]:
+        assert child.poll() is None and time.monotonic() < deadline
+        time.sleep(0.002)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait(900) == -signal.SIGKILL
+    assert [path.name for path in checkpoints(places)] == ["step-000003"]
+    assert len((killed / "metrics.jsonl").read_text().splitlines()) >= 6  # it did not wait
+
+    options = {"policy": policy, "task": task, "progress": False}
+    resumed = train(recipe(**settings), killed, resume=True, **options)
+    plain = train(recipe(**settings), **options)
+    assert torch.equal(weights(resumed.policy), weights(plain.policy))
+    assert content(resumed)[1] == content(plain)[1]
+    assert not [*places.glob(".partial-*")]
+
+
+@pytest.mark.slow
+def test_sigterm_waits_until_the_checkpoint_is_written(tmp_path):
+    settings = {"steps": 5000, "eval_problems": 0, "checkpoint_every": 2}
+    child = start(tmp_path / "run", settings, before=SLOW_DISK.format(seconds=0.05))
+    wait_for_step(tmp_path / "run", 3, child)
+    child.send_signal(signal.SIGTERM)
+    message = child.communicate(timeout=900)[1].decode()
+    done = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+    assert child.returncode == 0, message
+    saved = checkpoints(tmp_path / "run" / "checkpoints")
+    assert saved[-1].name == f"step-{done:06}"
+    assert load_checkpoint(saved[-1], echo_policy()) == done  # whole: its checksum is right
+
+
+@pytest.mark.slow
 def test_sigterm_ends_the_step_writes_a_checkpoint_says_how_to_go_on_and_exits_with_0(tmp_path):
     settings = {"steps": 5000, "eval_problems": 0, "checkpoint_every": 0}
     child = start(tmp_path / "run", settings)
@@ -121,7 +174,7 @@ def test_sigterm_ends_the_step_writes_a_checkpoint_says_how_to_go_on_and_exits_w
     done = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
     assert child.returncode == 0  # what a scheduler takes for a job that is in order
     assert f"grpo stopped by SIGTERM after step {done} of 5000" in message
-    assert "with --resume to go on" in message
+    assert "with --resume to continue" in message
     (saved,) = checkpoints(tmp_path / "run" / "checkpoints")
     assert saved.name == f"step-{done:06}"
 
@@ -153,7 +206,7 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path, policy, task, recipe
 
 
 def test_stopping_without_a_directory_says_that_nothing_was_kept(policy, task, recipe):
-    with pytest.raises(Interrupted, match="after step 2 of 4; nothing was kept") as stopped:
+    with pytest.raises(Interrupted, match="after step 2 of 4; nothing was saved") as stopped:
         train(recipe(), policy=policy, task=task, reward=interrupt_at(2), progress=False)
     assert len(stopped.value.run.metrics) == 2
 
@@ -180,7 +233,7 @@ def test_an_unreadable_checkpoint_stops_the_resumed_run(tmp_path, policy, task, 
     train(settings, tmp_path, **options)
     (tmp_path / "result.json").unlink()
     last = checkpoints(tmp_path / "checkpoints")[-1]
-    (last / "model.safetensors").write_bytes(b"broken")
+    (last / "state.pt").write_bytes(b"broken")
     with pytest.raises(UserError, match="delete that directory and resume from step-000002"):
         train(settings, tmp_path, resume=True, **options)
 

@@ -7,6 +7,7 @@ import torch
 from test_resume import one_thread, start, wait_for_step, weights  # noqa: F401
 
 from rlcourse.training import Pair, train, write_pairs
+from rlcourse.training.recipes.settings import class_of
 
 
 @pytest.mark.slow
@@ -16,6 +17,7 @@ def test_killed_and_resumed_equals_never_killed(tmp_path, policy, task, recipe, 
     write_pairs(tmp_path / "pairs.jsonl", pairs)
     settings = {"algorithm": algorithm, "beta": 0.1, "lr": 5e-3, "steps": 15, "eval_every": 4}
     settings |= {"checkpoint_every": 3, "eval_problems": 4, "num_iterations": 2, "minibatches": 2}
+    settings = {k: v for k, v in settings.items() if k in class_of(algorithm).settings()}
     if algorithm in ("dpo", "reward_model"):
         settings["pairs"] = str(tmp_path / "pairs.jsonl")
     killed = tmp_path / "killed"

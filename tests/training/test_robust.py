@@ -1,4 +1,4 @@
-"""What goes wrong in real runs ends in a sentence, early, and leaves a run to go on with."""
+"""What goes wrong in real runs ends in a sentence, early, and leaves a run to continue."""
 
 import os
 import signal
@@ -9,12 +9,12 @@ import torch
 import yaml
 from echo import by_length, echo_policy, echo_recipe, echo_task
 
-import rlcourse.training.measuring as measuring
+import rlcourse.training.measuring.evaluating as measuring
 from rlcourse.errors import UserError
 from rlcourse.evaluation import read_evaluation
 from rlcourse.signals import Interrupted
 from rlcourse.tasks import Problem, Task, extract_answer
-from rlcourse.training import load_recipe, train
+from rlcourse.training import load_recipe, run, train
 
 OPTIONS = {"progress": False}
 
@@ -87,8 +87,9 @@ def test_a_run_of_another_machine_goes_on_here(tmp_path):
     last.rename(out / "gone")  # as if killed between steps 2 and 4
     recipe = yaml.safe_load((out / "recipe.yaml").read_text())
     (out / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"device": "cuda:7"}))
-    state = out / "checkpoints" / "step-000002" / "optimizer.pt"
-    assert torch.load(state, map_location="meta", weights_only=True)["param_groups"][0]["fused"]
+    kept = out / "checkpoints" / "step-000002" / "state.pt"
+    state = torch.load(kept, map_location="meta", weights_only=True)
+    assert state["optimizer"]["param_groups"][0]["fused"]
     changed = echo_recipe(micro_batch=3, gradient_checkpointing=True, **settings)
     resumed = train(changed, out, policy=start, resume=True, **options)
     for a, b in zip(resumed.policy.parameters(), plain.policy.parameters(), strict=True):
@@ -129,3 +130,19 @@ def test_a_data_set_that_cannot_be_had_leaves_nothing_either(tmp_path):
     with pytest.raises(UserError, match=r"train\.jsonl"):
         train(recipe, tmp_path / "run", **OPTIONS)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_large_model_does_not_train_on_a_cpu_beside_an_idle_gpu(tmp_path, monkeypatch):
+    weights = sum(p.numel() for p in echo_policy().parameters())
+    why = "PyTorch cannot use the T4 of this machine, because its driver is too old"
+    monkeypatch.setattr(run, "unusable_gpu", lambda: why)
+    options = {"policy": echo_policy(), "task": echo_task(), **OPTIONS}
+    recipe = echo_recipe(eval_problems=0, steps=1, device=None)
+    train(recipe, **options)  # a small one does
+    monkeypatch.setattr(run, "LARGE", weights)
+    with pytest.raises(UserError, match=r"its driver is too old; to train .* set device=cpu"):
+        train(recipe, tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+    train(recipe.but(device="cpu"), **options)
+    monkeypatch.setattr(run, "unusable_gpu", lambda: None)
+    train(recipe, **options)

@@ -14,7 +14,7 @@ from rlcourse.errors import UserError
 from rlcourse.files import TEMPORARY
 from rlcourse.policy import Policy
 from rlcourse.training import load_run, run, train
-from rlcourse.training.metrics import read_metrics
+from rlcourse.training.measuring.metrics import read_metrics
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from echo import echo_policy, echo_recipe, echo_task
 
 from rlcourse.policy import Policy
 from rlcourse.seeds import derived_generator
-from rlcourse.training.batches import problems_of_step
-from rlcourse.training.scoring import sampled
+from rlcourse.training.data.batches import problems_of_step
+from rlcourse.training.data.scoring import sampled
 
 
 def write_echo(directory: Path) -> dict:
@@ -42,7 +42,7 @@ def digits_reward(completions, answers, extract=None) -> torch.Tensor:
 
 def reward_digits(monkeypatch) -> None:
     """`digits_reward` in place of correctness, in both engines."""
-    for module in ("rlcourse.training.scoring", "rlcourse.trl_engine.rewards"):
+    for module in ("rlcourse.training.data.scoring", "rlcourse.trl_engine.rewards"):
         monkeypatch.setattr(f"{module}.correctness_reward", digits_reward)
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-accelerate = pytest.importorskip("accelerate", reason="pip install rlcourse[trl]")
+accelerate = pytest.importorskip("accelerate", reason="the extra `trl` is not installed")
 
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser  # noqa: E402
 from accelerate.utils import FullyShardedDataParallelPlugin  # noqa: E402

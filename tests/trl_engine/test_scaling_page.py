@@ -16,7 +16,7 @@ from rlcourse.trl_engine.settings import (
     trl_arguments,
 )
 
-trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
+trl = pytest.importorskip("trl", reason="the extra `trl` is not installed")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "course" / "scaling.md").read_text("utf-8")

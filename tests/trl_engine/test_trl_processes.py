@@ -14,8 +14,10 @@ from engines import assert_same_weights, recipe_of, reward_digits, write_echo
 
 from rlcourse.training import load_run
 from rlcourse.training import train as train_locally
+from rlcourse.training.data.batches import problems_of_step
+from rlcourse.training.run import task_of
 
-pytest.importorskip("trl", reason="pip install rlcourse[trl]")
+pytest.importorskip("trl", reason="the extra `trl` is not installed")
 
 # --multi_gpu stands for torch's launcher: with --cpu accelerate starts one process only
 LAUNCH = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
@@ -45,6 +47,15 @@ def start(tmp_path, *command) -> subprocess.Popen:
     )
 
 
+def prompts_of_step(recipe, step: int) -> list[list[int]]:
+    """The tokens of a step's prompts, a row for each completion."""
+    problems = problems_of_step(task_of(recipe).train, recipe.prompts_per_step, step, recipe.seed)
+    policy = echo_policy()
+    tokens, real = policy.encode_prompts([policy.format_prompt(p.question) for p in problems])
+    rows = [row[kept].tolist() for row, kept in zip(tokens, real, strict=True)]
+    return [row for row in rows for _ in range(recipe.group_size)]
+
+
 @pytest.mark.slow
 def test_two_processes_learn_what_the_local_engine_learns(recipe, tmp_path, monkeypatch):
     """Given the same completions: half of a step's rows each, and the same weights after it."""
@@ -63,10 +74,9 @@ def test_two_processes_learn_what_the_local_engine_learns(recipe, tmp_path, monk
     seen = [json.loads((tmp_path / f"out_seen_{rank}.json").read_text()) for rank in (0, 1)]
     assert seen[0]["weights"] == seen[1]["weights"]  # their sums, after each update, exactly
     assert len(seen[0]["weights"]) == recipe.steps * recipe.num_iterations
-    for first, second in zip(seen[0]["prompts"], seen[1]["prompts"], strict=True):
+    for step, (first, second) in enumerate(zip(*(s["prompts"] for s in seen), strict=True)):
         assert len(first) == len(second) == recipe.prompts_per_step * recipe.group_size // 2
-        # Not the same half; one problem may be drawn twice, and stand in both.
-        assert {tuple(p) for p in first} != {tuple(p) for p in second}
+        assert first + second == prompts_of_step(recipe, step)  # each row once
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["engine"]["processes"] == 2
 

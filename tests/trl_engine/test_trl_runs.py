@@ -24,9 +24,9 @@ from rlcourse.signals import Interrupted
 from rlcourse.training import load_run
 from rlcourse.training import run as local
 from rlcourse.training import train as train_locally
-from rlcourse.training.batches import problems_of_step
+from rlcourse.training.data.batches import problems_of_step
 
-trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
+trl = pytest.importorskip("trl", reason="the extra `trl` is not installed")
 
 from rlcourse import trl_engine  # noqa: E402
 from rlcourse.trl_engine.run import _checked  # noqa: E402
@@ -67,7 +67,7 @@ def assert_same_metrics(ours, theirs, names):
         (
             "dapo",
             {
-                "resample": 0,
+                "resample": None,
                 "num_iterations": 2,
                 "clip": 0.01,
                 "clip_high": 0.03,
@@ -217,7 +217,7 @@ def test_metrics_have_the_local_engines_names(finished, places, tmp_path):
 
 
 def test_adapters_are_merged_into_the_policy(places, tmp_path):
-    pytest.importorskip("peft", reason="pip install rlcourse[lora]")
+    pytest.importorskip("peft", reason="the extra `lora` is not installed")
     recipe = recipe_of(places, lora={"rank": 2}, lr=1e-2, algorithm="sft", eval_every=2)
     run = trl_engine.train(recipe, tmp_path / "out", progress=False)
     moved = dict(run.policy.named_parameters())
@@ -311,7 +311,7 @@ def test_each_engine_resumes_its_own_runs(places, tmp_path):
     with pytest.raises(UserError, match="started by the local engine"):
         trl_engine.train(recipe, here, resume=True, progress=False)
     trl_engine.train(recipe, there, progress=False)
-    trl_engine.require_local(there)  # finished: there is nothing to go on with
+    trl_engine.require_local(there)  # finished: there is nothing to continue
     (there / "result.json").unlink()
     with pytest.raises(UserError, match="resume it with --engine trl"):
         trl_engine.require_local(there)
@@ -362,7 +362,7 @@ def test_vllm_that_is_missing_is_one_sentence(places, tmp_path):
 
 def test_a_missing_extra_is_one_sentence(monkeypatch, places, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "trl", None)
-    with pytest.raises(UserError, match=r'pip install "rlcourse\[trl\]"'):
+    with pytest.raises(UserError, match=r"trl needs trl.*: pip install .*\[trl\]"):
         trl_engine.train(recipe_of(places), tmp_path / "out", progress=False)
 
 

@@ -3,18 +3,16 @@
 from dataclasses import fields
 
 import pytest
-from echo import echo_recipe
+from echo import echo_recipe, echo_task, having
 
 from rlcourse.errors import UserError
-from rlcourse.training import Recipe, load_recipe, shipped_recipes
-from rlcourse.training.methods import METHODS
+from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.recipes.groups import Evaluation, Problems, TrainsPolicy
+from rlcourse.training.recipes.methods import METHODS
+from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
-    ARGUMENTS,
-    IDLE,
     INSTEAD,
     LOSSES,
-    OURS,
-    REFUSED,
     TRAINERS,
     Batches,
     housekeeping,
@@ -25,38 +23,55 @@ from rlcourse.trl_engine.settings import (
     with_vllm,
 )
 
-trl = pytest.importorskip("trl", reason="pip install rlcourse[trl]")
+trl = pytest.importorskip("trl", reason="the extra `trl` is not installed")
 
-# another value of each field that becomes an argument, and an algorithm that heeds it
+# Another value of each setting that becomes an argument of TRL's.
 CHANGED = {
-    "algorithm": ("gspo", "grpo"),
-    "seed": (7, "grpo"),
-    "steps": (9, "sft"),
-    "prompts_per_step": (10, "grpo"),
-    "group_size": (6, "grpo"),
-    "max_tokens": (5, "grpo"),
-    "temperature": (0.7, "rloo"),
-    "top_k": (3, "grpo"),
-    "top_p": (0.9, "grpo"),
-    "num_iterations": (2, "grpo"),
-    "minibatches": (2, "grpo"),
-    "lr": (1e-5, "sft"),
-    "betas": ((0.8, 0.9), "grpo"),
-    "weight_decay": (0.2, "dpo"),
-    "max_grad_norm": (0.3, "grpo"),
-    "clip": (0.1, "gspo"),
-    "clip_high": (0.3, "dapo"),
-    "beta": (0.3, "dpo"),
-    "micro_batch": (5, "grpo"),
-    "gradient_checkpointing": (True, "grpo"),
-    "dtype": ("bfloat16", "grpo"),
+    **{"algorithm": "gspo", "seed": 7, "steps": 9, "prompts_per_step": 10, "group_size": 6},
+    **{"max_tokens": 5, "temperature": 0.7, "top_k": 3, "top_p": 0.9, "num_iterations": 2},
+    **{"minibatches": 2, "lr": 1e-5, "betas": (0.8, 0.9), "weight_decay": 0.2},
+    **{"max_grad_norm": 0.3, "clip": 0.1, "clip_high": 0.3, "beta": 0.3, "micro_batch": 1},
+    **{"gradient_checkpointing": True, "dtype": "bfloat16"},
 }
-ELSEWHERE = {"rewards", "overlong_buffer", "lora", "device"}  # arguments of other functions
+# The others are read by code that both engines share, or by what makes these functions' arguments.
+READ_BY_US = {*Problems.model_fields, *Evaluation.model_fields, *TrainsPolicy.model_fields} - {
+    *CHANGED
+}
+READ_BY_US |= {"schedule", "warmup", "checkpoint_every", "checkpoint_minutes"}
+READ_BY_US |= {"static_cache", "pairs", "questions"}
+READ_BY_US |= {"old_logprobs", "lora", "device", "overlong_buffer"}
 
 
-def test_each_field_of_a_recipe_is_spoken_for_once():
-    lists = [*ARGUMENTS, *OURS, *REFUSED, *IDLE]
-    assert sorted(lists) == sorted(f.name for f in fields(Recipe))
+def recipe_of(algorithm: str):
+    return echo_recipe(algorithm, **({"beta": 0.1} if algorithm in ("grpo", "dpo") else {}))
+
+
+def is_local(field) -> bool:
+    return bool((field.json_schema_extra or {}).get("local"))
+
+
+@pytest.mark.parametrize("algorithm", sorted(TRAINERS))
+def test_each_setting_is_an_argument_or_ours_or_known_to_the_local_engine_alone(algorithm):
+    """And what TRL would ignore is refused, so that a new setting cannot be forgotten here."""
+    recipe = echo_recipe(
+        algorithm, **having(algorithm, beta=0.1, resample=None), prompts_per_step=6
+    )
+    plain = trl_arguments(recipe, 1)
+    for name, field in recipe.settings().items():
+        if name in CHANGED and not (name == "algorithm" and algorithm != "grpo"):
+            assert trl_arguments(recipe.but(**{name: CHANGED[name]}), 1) != plain or (
+                name in IDLE.get(algorithm, ())
+            ), name
+        else:
+            assert is_local(field) + (name in READ_BY_US) + (name == "algorithm") == 1, name
+
+
+# What these trainers do not do at all: pairs are whole, and a demonstration is no sample.
+IDLE = {
+    "sft": ("max_tokens",),
+    "dpo": ("group_size", "max_tokens", "temperature", "top_k", "top_p"),
+    "reward_model": ("group_size", "max_tokens", "temperature", "top_k", "top_p"),
+}
 
 
 def test_each_algorithm_has_a_trainer_or_is_refused():
@@ -64,17 +79,9 @@ def test_each_algorithm_has_a_trainer_or_is_refused():
     assert not set(TRAINERS) & set(INSTEAD)
 
 
-@pytest.mark.parametrize("field", sorted(set(ARGUMENTS) - ELSEWHERE))
-def test_each_mapped_field_changes_an_argument(field):
-    value, algorithm = CHANGED[field]
-    recipe = echo_recipe(algorithm, **({"beta": 0.1} if algorithm == "dpo" else {}))
-    changed = recipe.but(**{field: value})
-    assert trl_arguments(recipe, 1) != trl_arguments(changed, 1)
-
-
 @pytest.mark.parametrize("algorithm", TRAINERS)
 def test_every_argument_exists_in_trl(algorithm):
-    recipe = echo_recipe(algorithm, beta=0.1)
+    recipe = recipe_of(algorithm)
     config = getattr(trl, f"{TRAINERS[algorithm]}Config")
     known = {field.name for field in fields(config)}
     assert known >= set(trl_arguments(recipe, 1)) | set(housekeeping("out", True))
@@ -104,12 +111,12 @@ ALWAYS = (
 
 @pytest.mark.parametrize("algorithm", TRAINERS)
 def test_nothing_that_decides_is_left_to_a_default(algorithm):
-    arguments = trl_arguments(echo_recipe(algorithm, beta=0.1), 1)
+    arguments = trl_arguments(recipe_of(algorithm), 1)
     assert set(arguments) >= {*DECIDES[TRAINERS[algorithm]].split(), *ALWAYS.split()}
 
 
 def test_losses_are_told_apart():
-    told = [trl_arguments(echo_recipe(algorithm), 1) for algorithm in LOSSES]
+    told = [trl_arguments(recipe_of(algorithm), 1) for algorithm in LOSSES]
     keys = ("loss_type", "scale_rewards", "importance_sampling_level")
     assert [tuple(arguments[key] for key in keys) for arguments in told] == [
         ("grpo", "group", "token"),
@@ -129,14 +136,9 @@ def test_losses_are_told_apart():
 def test_a_step_has_the_recipes_rows_on_any_number_of_processes(
     processes, micro_batch, minibatches, algorithm
 ):
-    recipe = echo_recipe(
-        algorithm,
-        prompts_per_step=24,
-        micro_batch=micro_batch,
-        minibatches=minibatches,
-        beta=0.1,
-        num_iterations=2,
-    )
+    passes = {"minibatches": minibatches, "num_iterations": 2}
+    own = {"beta": 0.1} if algorithm == "dpo" else passes
+    recipe = echo_recipe(algorithm, prompts_per_step=24, micro_batch=micro_batch, **own)
     arguments, batches = trl_arguments(recipe, processes), Batches.of(recipe, processes)
     a_pass = arguments["per_device_train_batch_size"] * processes
     an_update = a_pass * arguments["gradient_accumulation_steps"]
@@ -166,19 +168,22 @@ def test_rows_that_do_not_divide_are_refused():
         ("ppo", {}, "algorithm=grpo"),
         ("reinforce", {}, "algorithm=rloo"),
         ("rejection_sampling", {}, "leave out --engine trl"),
-        ("dapo", {}, "resample=0"),
-        ("dapo", {"resample": 0, "minibatches": 2}, "minibatches=1"),
+        ("dapo", {}, "set resample=null"),
+        ("dapo", {"resample": None, "minibatches": 2}, "minibatches=1"),
         ("rloo", {"num_iterations": 2}, "num_iterations=1"),
-        ("dr_grpo", {"beta": 0.1}, "beta=0"),
         ("dpo", {"beta": 0.1, "label_smoothing": 0.1}, "label_smoothing=0"),
         ("dpo", {"beta": 0.1, "temperature": 0.5}, "temperature=1"),
         ("grpo", {"device": "cuda:1"}, "CUDA_VISIBLE_DEVICES"),
         ("cispo", {}, "algorithm=dapo"),
-        ("grpo", {"sampler_staleness": 1}, "does not do sampler_staleness=1 as we do: remove it"),
+        ("grpo", {"sampler_staleness": 1}, "does not do sampler_staleness=1 as this course does"),
         ("grpo", {"truncate": {"cap": 2}}, "does not do truncate="),
-        ("grpo", {"overlong_filter": True}, "does not do overlong_filter=True as we do"),
-        ("grpo", {"reference_every": 2, "beta": 0.1}, "does not do reference_every=2 as we do"),
-        ("grpo", {"advantage_eps": 1e-8}, "advantage_eps=1e-4"),
+        ("grpo", {"overlong_filter": True}, "does not do overlong_filter=True as this course does"),
+        (
+            "grpo",
+            {"reference_every": 2, "beta": 0.1},
+            "does not do reference_every=2 as this course does",
+        ),
+        ("grpo", {"advantage_eps": 1e-8}, "set advantage_eps=0.0001"),
     ],
 )
 def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, names):
@@ -189,8 +194,9 @@ def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, 
 def test_shipped_recipes_are_possible_or_refused_by_name():
     for name in shipped_recipes():
         recipe = load_recipe(name)
-        otherwise = recipe.reference_every or (recipe.resample and recipe.algorithm == "dapo")
-        if recipe.algorithm in INSTEAD or otherwise:
+        local = {k: f.json_schema_extra for k, f in recipe.settings().items() if is_local(f)}
+        otherwise = any(getattr(recipe, k) != facts["otherwise"] for k, facts in local.items())
+        if recipe.algorithm in INSTEAD or otherwise or recipe.dtype == "float16":
             with pytest.raises(UserError):
                 require_possible(recipe)
         else:
@@ -249,3 +255,12 @@ def test_a_setting_that_is_unknown_or_the_recipes_is_refused(setting, sentence):
 def test_a_setting_without_a_value_is_refused():
     with pytest.raises(UserError, match="KEY=VALUE"):
         parse_settings(["use_vllm"])
+
+
+def test_lengths_are_a_reward_of_trls_too():
+    recipe = echo_recipe("grpo", rewards={"length": 0.25})
+    functions, weights = reward_functions(recipe, echo_task())
+    assert [function.__name__ for function in functions] == ["correctness", "length"]
+    assert weights == [1.0, 0.25]
+    ids = [[7] * n for n in (19, 20, 250, 251)]
+    assert functions[1](completions=[""] * 4, completion_ids=ids) == [0.0, 0.5, 0.5, 0.0]

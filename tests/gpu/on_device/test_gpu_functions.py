@@ -11,8 +11,9 @@ from rlcourse.checks import calling, specs
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.specs import Spec
 from rlcourse.errors import UserError
-from rlcourse.training import devices, train
-from rlcourse.training.methods import METHODS, name_of
+from rlcourse.training import train
+from rlcourse.training.functions import devices
+from rlcourse.training.recipes.methods import METHODS, name_of
 
 # Tests that students write see implementations and no tensors.
 EXERCISES = {exercise.name: exercise for exercise in exercises.all() if not exercise.suspects}

@@ -9,9 +9,9 @@ from small_models import small_model, small_tokenizer
 
 from rlcourse.policy import Policy, large_vocabulary
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.training.forward import shared_prompt_logprobs
-from rlcourse.training.micro_batches import MicroBatches
-from rlcourse.training.optimizer import autocast
+from rlcourse.training.networks.forward import shared_prompt_logprobs
+from rlcourse.training.networks.micro_batches import MicroBatches
+from rlcourse.training.networks.optimizer import autocast
 
 WORDS, ROWS, TOKENS = 8000, 8, 40
 ALL = 4 * WORDS * ROWS * (TOKENS + 1)  # bytes of all logits in float32

@@ -10,7 +10,7 @@ from echo import echo_policy, echo_recipe, echo_task
 
 from rlcourse.errors import UserError
 from rlcourse.training import train
-from rlcourse.training.methods import METHODS
+from rlcourse.training.recipes.methods import METHODS
 
 SETTINGS = {
     "ppo": {"minibatches": 2, "num_iterations": 2, "beta": 0.02},

@@ -1,0 +1,1 @@
+"""What a step learns from: questions of the step, completions, their rewards."""

@@ -1,0 +1,38 @@
+"""A run with a fault: the settings that it needs, and a learner that makes the mistake."""
+
+from importlib import import_module
+from inspect import signature
+
+from rlcourse.errors import UserError
+from rlcourse.training.faults.catalog import FAULTS
+from rlcourse.training.learners import Learner
+from rlcourse.training.online import learning as online
+from rlcourse.training.recipes.methods import Method, resolved
+
+
+def with_settings(recipe, method: Method):
+    """The recipe of a run with a fault, which replaces the recipe's defaults by what it needs.
+
+    Raises:
+        UserError: the algorithm, made of `method`, has no part in which the mistake could sit.
+    """
+    if recipe.fault is None:
+        return recipe
+    fault = FAULTS[recipe.fault]
+    fits = method.samples and method.step is None
+    fits &= fault.where != "advantages" or method.compares_groups
+    if not fits or (fault.needs and fault.needs not in signature(resolved(method.loss)).parameters):
+        raise UserError(
+            f"{recipe.algorithm} has no part that {recipe.fault} could change: use it with grpo"
+        )
+    default = {name: field.default for name, field in recipe.settings().items()}
+    brought = fault.settings.items()
+    return recipe.but(**{k: v for k, v in brought if getattr(recipe, k) == default[k]})
+
+
+def learner(
+    policy, recipe, task, method: Method, reward=None, out=None, progress: bool = False
+) -> Learner:
+    """The learner of a method that learns from batches, with the recipe's fault in it."""
+    spoil = getattr(import_module("rlcourse.training.faults.faulty"), recipe.fault)
+    return online.learner(policy, recipe, task, method, reward, out, progress, spoil)

@@ -1,0 +1,118 @@
+"""Recipes as files and on the command line.
+
+A recipe is a YAML file, behind which stands its algorithm's class of settings. Every key can be
+overridden on the command line (``lr=1e-4``, ``rewards.format=0.2``).
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from rlcourse.errors import UserError
+from rlcourse.training.recipes.refusing import refuse_misspelled, refuse_unknown
+from rlcourse.training.recipes.settings import Recipe, class_of, classes, default_settings
+from rlcourse.training.recipes.values import nearest
+
+# What a warm start takes over from the recipe that names it; all else is its own.
+WITH_WARM_START = (
+    *("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype"),
+    *("device", "micro_batch", "gradient_checkpointing", "lora"),
+)
+SHIPPED = Path(__file__).parent
+POLICY_VARIABLE = "RLCOURSE_POLICY"
+RUN_RECIPE = "recipe.yaml"  # what a run directory holds
+
+
+def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
+    """The recipe of that name (``sft``, ``grpo``, …) or file, with some values overridden.
+
+    Where neither says which policy, it is the environment's ``RLCOURSE_POLICY``, a Hugging Face
+    model's name or path, or else the embedded one.
+
+    Raises:
+        UserError: no such recipe, unreadable YAML, a wrong key or value, or another method's key.
+    """
+    path = _recipe_path(str(name_or_path))
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the recipe {path} cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise UserError(
+            f"the recipe {path} is not valid YAML: {' '.join(str(error).split())}"
+        ) from None
+    if not isinstance(values, dict):
+        raise UserError(f"the recipe {path} must hold lines such as 'algorithm: grpo'")
+    if chosen := os.environ.get(POLICY_VARIABLE):
+        values = {"policy": chosen} | values
+    values = {"algorithm": "grpo"} | values
+    kind = class_of(values["algorithm"])
+    if path.name == RUN_RECIPE:
+        values = _without_unused(values, kind)
+    refuse_unknown(values, kind, classes(), str(path))
+    recipe = Recipe.of(values)
+    return recipe.but(**overrides) if overrides else recipe
+
+
+def _without_unused(values: dict, kind: type[Recipe]) -> dict:
+    """A run's recipe without other methods' settings that stand at their defaults: up to version
+    0.1 every run recorded the settings of all methods."""
+    usual = default_settings()
+    return {
+        name: value
+        for name, value in values.items()
+        if name in kind.settings() or name not in usual or value != usual[name]
+    }
+
+
+def warm_start_of(recipe: Recipe) -> Recipe | None:
+    """The recipe that is run first, with this one's policy, task and precision; or None."""
+    if recipe.warm_start is None:
+        return None
+    first = load_recipe(recipe.warm_start)
+    shared = {k: getattr(recipe, k) for k in WITH_WARM_START if k in first.settings()}
+    return first.but(eval_problems=0, **shared)
+
+
+def parse_overrides(assignments: Iterable[str]) -> dict:
+    """``["lr=1e-4", "rewards.format=0.2"]`` → ``{"lr": 1e-4, "rewards": {"format": 0.2}}``."""
+    values: dict = {}
+    usual = default_settings()
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UserError(f"'{text}' is not an override: write key=value, for example lr=1e-4")
+        try:
+            value = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(f"the value in '{text}' is not valid YAML") from None
+        key, _, inner = key.partition(".")
+        refuse_misspelled(key, classes())
+        if inner and not isinstance(usual.get(key), dict):
+            raise UserError(f"'{key}' holds one value: write {key}={value}")
+        if inner:
+            values.setdefault(key, {})[inner] = value
+        else:
+            values[key] = value
+    return values
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the package."""
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def _recipe_path(name: str) -> Path:
+    shipped = SHIPPED / f"{name}.yaml"
+    if "/" not in name and shipped.is_file():
+        return shipped
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    if path.suffix in (".yaml", ".yml") or "/" in name:
+        raise UserError(f"there is no recipe file {path}")
+    others = f": recipes are {', '.join(shipped_recipes())}, or the path of a YAML file"
+    raise UserError(f"there is no recipe '{name}'{nearest(name, shipped_recipes()) or others}")

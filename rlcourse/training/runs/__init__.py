@@ -1,0 +1,1 @@
+"""A run's directory, its checkpoints, and what it produced."""

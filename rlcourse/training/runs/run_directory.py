@@ -1,0 +1,69 @@
+"""The directory of a run before there is anything in it: may it be used, and was it begun?"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rlcourse.errors import UserError
+from rlcourse.files import TEMPORARY, write_errors_explained, write_text
+from rlcourse.training.recipes.recipe import load_recipe
+from rlcourse.training.recipes.settings import Recipe
+
+# What changes speed and memory, and nothing that is computed but for rounding.
+MAY_DIFFER_ON_RESUME = (
+    *("device", "micro_batch", "gradient_checkpointing"),
+    *("checkpoint_every", "checkpoint_minutes"),
+)
+
+
+def next_run_directory(name: str) -> Path:
+    """The first of runs/NAME-001, runs/NAME-002, … that does not exist."""
+    return next(p for n in range(1, 1000) if not (p := Path("runs", f"{name}-{n:03}")).exists())
+
+
+def open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
+    """The run directory, new or to be resumed. Nothing in an existing one is changed."""
+    out = out.expanduser()
+    if (out / "recipe.yaml").exists():
+        if not resume:
+            state = "finished" if (out / "result.json").exists() else "started"
+            raise UserError(
+                f"{out} already holds a {state} run: add --resume to continue it, "
+                "or choose another --out"
+            )
+        earlier, now = load_recipe(out / "recipe.yaml").to_dict(), recipe.to_dict()
+        for key in now:
+            if now[key] != earlier[key] and key not in MAY_DIFFER_ON_RESUME:
+                raise UserError(
+                    f"{out} was started with {key}={earlier[key]}, not {now[key]}: "
+                    "resume it with the same recipe, or choose another --out"
+                )
+        return out
+    with write_errors_explained(out):
+        out.mkdir(parents=True, exist_ok=True)
+        if contents(out):
+            raise UserError(f"{out} is not empty and holds no run: choose another --out")
+    write_text(out / "recipe.yaml", recipe.to_yaml())
+    return out
+
+
+@contextmanager
+def false_start_undone(out: Path | None, stood_there: bool = True) -> Iterator[None]:
+    """If what is inside fails before anything was done, `out` is left as if nothing had been tried.
+
+    After a wrong model name or a hub that did not answer, the same command works again.
+    """
+    try:
+        yield
+    except UserError:
+        if out is not None and contents(out) == ["recipe.yaml"]:
+            (out / "recipe.yaml").unlink()
+            if not stood_there:
+                shutil.rmtree(out, ignore_errors=True)  # but for a lock, nothing is in it
+        raise
+
+
+def contents(out: Path) -> list[str]:
+    """The names of what is in a run directory, locks and what a kill left aside."""
+    return [path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)]

@@ -1,0 +1,58 @@
+"""``rlcourse train``, by either engine."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlcourse.errors import UserError
+from rlcourse.training.commands import RECIPE, SETTINGS
+
+
+class Engine(StrEnum):
+    """Whose loop trains."""
+
+    local = "local"
+    trl = "trl"
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help=RECIPE)],
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help=SETTINGS)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory [default: the next in runs/].")
+    ] = None,
+    resume: Annotated[bool, typer.Option(help="Continue the run in --out.")] = False,
+    engine: Annotated[
+        Engine, typer.Option(help="trl: several GPUs or machines, see course/scaling.md.")
+    ] = Engine.local,
+    trl: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of TRL's, for trl.")
+    ] = None,
+) -> None:
+    """Train a policy by a recipe; any of its settings can be given as KEY=VALUE.
+
+    The run directory gets metrics.jsonl, result.json, report.html, checkpoints/ and policy/.
+    """
+    from rlcourse import training, trl_engine
+    from rlcourse.training.runs.run_directory import next_run_directory
+
+    def chosen():
+        if resume and out is None:
+            raise UserError("--resume needs --out, the directory of the run to continue")
+        return training.load_recipe(recipe, **training.parse_overrides(settings or []))
+
+    place = out or next_run_directory(re.sub(r"\.ya?ml$", "", Path(recipe).name))
+    if engine is Engine.trl:
+        run = trl_engine.train(chosen, place, settings=trl or [], resume=resume)
+    elif trl:
+        raise UserError("--trl sets what only TRL has: add --engine trl")
+    else:
+        trl_engine.require_local(place)
+        run = training.train(chosen(), out=place, resume=resume)
+    if run is not None:  # rank zero's, where several processes train
+        print(run.summary())
