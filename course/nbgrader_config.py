@@ -20,13 +20,11 @@ with contextlib.suppress(Exception):
 
     install()
 
-# Archives hold STUDENT_LESSON.ipynb; or, from Canvas, name[_LATE]_USER_submission_LESSON-1.ipynb;
-# or, from Moodle, name_PARTICIPANT_assignsubmission_file_LESSON.ipynb, or a directory. There the
-# number is the student: two may have one name, and the platforms' own tables of grades know it.
-c.FileNameCollectorPlugin.named_regexp = (
-    r".*/(?!\.)(?:[^/]*?_(?=\d+_(?:\d+_\d\d_|assignsubmission_)))?(?P<student_id>[^/]+?)"
-    r"(?:_\d+_|_assignsubmission_file_?/?|_)(?P<file_id>\d\d_[a-z0-9_]+)"
-)
+# Archives hold STUDENT_LESSON.ipynb; or, from Canvas, name[_LATE]_USER_submission_FILE; or, from
+# Moodle, name_PARTICIPANT_assignsubmission_file_FILE, or a directory. There the number is the
+# student: two may have one name, and the platforms' own tables of grades know it.
+c.ZipCollectApp.extractor_plugin = "rlcourse.grading.handing_in.collecting.Extractor"
+c.ZipCollectApp.collector_plugin = "rlcourse.grading.handing_in.collecting.Collector"
 
 # Students' Markdown and outputs are shown to staff: no scripts in the feedback.
 c.HTMLExporter.sanitize_html = True

@@ -1,20 +1,31 @@
-"""Grading that cannot be fooled: student code runs confined, and is judged from outside.
+"""Grading that cannot be fooled: student code runs confined and is judged from outside.
 
-Untrusted (``server``, ``worker``, ``noop_*``): a process without references, files, network or
-company, which runs a submission's cells and calls its functions. Trusted (``engine``, ``sandbox``,
-``judging``, ``paper``, ``gradebook``): reads submissions, draws cases, compares what comes back
-over the pipe (``protocol``) with right answers, and writes nbgrader's gradebook. All that a student
-sent is read (``reading``) in processes that may be lost (``disposable``). ``isolation`` and
-``syscalls`` are the walls between them, ``visible`` lists what can be read inside them;
+``engine`` grades a lesson, from the files in ``submitted`` to nbgrader's gradebook. The rooms:
+
+- ``handing_in``: archives, names of students and their directories; everything found there becomes
+  a value.
+- ``confinement``: the walls (``isolation``, ``syscalls``), the files that can be read inside them
+  (``visible``), and processes that may be lost (``disposable``).
+- ``untrusted``: the code that runs inside the walls. A process without references, files, network
+  or other processes runs a submission's cells and calls its functions.
+- ``running``: the trusted end of the pipe to it (``protocol``), which keeps the time.
+- ``judging``: draws cases, and compares what is returned with right answers.
+- ``books``: nbgrader's gradebook, and grades for other platforms.
+- ``pages``: students' work shown to people, made harmless.
+
 ``nbgrader_plugin`` puts the same engine under nbgrader's own autograde.
+
+One bug is charged once (``judging.judge``): a function that fails and uses wrong ones is asked
+again in a process of its own, where stand-ins for references take their places. The judge answers
+their calls. No function is judged while its own reference can be called.
 
 What isolation cannot prove: values and gradients are compared with right ones that the answering
 process never sees, and whether a function gives the same twice is seen from outside, as it is asked
 the same again. But that no gradient reaches a constant, and that no argument was changed, only that
 process can see, and student code owns it. It is not told which arguments count as constant: it is
 asked for the gradient of every one, and has to know which of them are 0, which is what the exercise
-teaches. Whoever knows, and lies for want of a ``detach``, gains at most a fifth of that exercise's
-points, since a function whose numbers are all right has the other four.
+teaches. A student who knows that, and lies instead of calling ``detach``, gains at most a fifth of
+that exercise's points, since a function whose numbers are all right has the other four.
 """
 
 from importlib import import_module

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from rlcourse.errors import UserError
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.engine import Options, grade
-from rlcourse.grading.gradebook import Course
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""``rlcourse grade``, ``grades``, ``complete`` and ``verify``."""
+"""``rlcourse roster``, ``collect``, ``extend``, ``grade``, ``grades``, ``complete``, ``verify``."""
 
 import json
 import sys
@@ -8,17 +8,108 @@ from typing import Annotated
 
 import typer
 
-from rlcourse.errors import UserError, needing
+from rlcourse.courses.course import chosen
+from rlcourse.errors import UserError
+from rlcourse.installed import needing
 
 COURSE = typer.Option("--course", help="Directory of the gradebook [default: course/].")
 
 
 class Format(StrEnum):
-    """Who is to read the grades."""
+    """The format of a table of grades."""
 
     csv = "csv"
     canvas = "canvas"
     moodle = "moodle"
+
+
+def collect(
+    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="A platform's archives, or notebooks with the same names.")
+    ],
+    times: Annotated[
+        Path | None,
+        typer.Option(help="Moodle's grading worksheet, which says who was late."),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option(help="Time zone of --times, as Europe/Berlin [default: this machine's]."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace notebooks that are already there and differ.")
+    ] = False,
+    course: Annotated[Path | None, COURSE] = None,
+) -> None:
+    """Put what students handed in on Canvas or Moodle into submitted/."""
+    with needing("grade", "collecting"):
+        from rlcourse.grading.books.due import due_date
+        from rlcourse.grading.books.gradebook import Course
+        from rlcourse.grading.handing_in.collecting import notebooks
+        from rlcourse.grading.handing_in.taking import described, take
+        from rlcourse.grading.handing_in.times import read_times
+    if missing := [str(path) for path in files if not path.is_file()]:
+        raise UserError(f"there is no file {missing[0]}: name the archive that you downloaded")
+    if zone is not None and times is None:
+        raise UserError("--zone is the time zone of --times: add --times WORKSHEET")
+    opened = Course.of(course)
+    name = opened.lesson(lesson)
+    table = read_times(times, zone) if times else None
+    submitted = opened.step(opened.directory.submitted_directory)
+    known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
+    found = notebooks(files, name, known, table)
+    rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
+    if table:
+        print(f"times of {times} are read as those of {table.zone_name}")
+    print(described(rows))
+    if not any(row.path for row in rows):
+        raise UserError(f"nothing was collected: no file is a student's notebook of {name}")
+
+
+def extend(
+    student: Annotated[str, typer.Argument(help="The name of their directory.")],
+    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
+    until: Annotated[
+        str, typer.Option(help="Such as '2026-10-05 23:59 Europe/Berlin'; in UTC without a zone.")
+    ],
+    course: Annotated[Path | None, COURSE] = None,
+) -> None:
+    """Give a student more time for a lesson; with the due date itself, take it back."""
+    with needing("grade", "the gradebook"):
+        from rlcourse.grading.books.extensions import extend as give_time
+        from rlcourse.grading.books.gradebook import Course
+    opened = Course.of(course)
+    name = opened.lesson(lesson)
+    time = give_time(opened.directory, name, student, until)
+    print(f"{student} has until {time:%A, %Y-%m-%d %H:%M} UTC for {name}")
+
+
+def roster(
+    table: Annotated[
+        Path, typer.Argument(help="Canvas's exported gradebook, or Moodle's grading worksheet.")
+    ],
+    id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="What students are called here [default: the platform's number]."
+        ),
+    ] = None,
+    course: Annotated[Path | None, COURSE] = None,
+) -> None:
+    """Enter the names of the class in the gradebook, from the platform's own table."""
+    with needing("grade", "the gradebook"):
+        from nbgrader.api import Gradebook
+
+        from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+        from rlcourse.grading.books.roster import enter_roster
+        from rlcourse.grading.books.table import Table
+    opened, read = Course.of(course), Table.read(table)
+    put_alembic_on_path()
+    with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
+        entered = enter_roster(gradebook, read, id)
+    for note in read.notes:
+        print(f"rlcourse: {note}", file=sys.stderr)
+    print(f"{len(entered)} students are in the gradebook by name")
 
 
 def grade(
@@ -26,19 +117,21 @@ def grade(
     submitted: Annotated[
         Path | None, typer.Option(help="STUDENT/LESSON/LESSON.ipynb [default: the course's].")
     ] = None,
-    student: Annotated[str | None, typer.Option(help="Grade this one only.")] = None,
+    student: Annotated[str | None, typer.Option(help="Grade only this student.")] = None,
     course: Annotated[
         Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also what was graded before.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Grade again what was graded before.")
+    ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse where an isolation layer is missing.")
+        bool, typer.Option("--strict", help="Refuse to grade if an isolation layer is missing.")
     ] = False,
     allow_weak_isolation: Annotated[
         bool,
         typer.Option(
             "--allow-weak-isolation",
-            help="Grade also where student code can read your files or reach your processes.",
+            help="Grade even if student code can read your files or reach your processes.",
         ),
     ] = False,
     jobs: Annotated[
@@ -54,6 +147,7 @@ def grade(
         from rlcourse.grading import grade as grade_lesson
 
     options = {"unit": "submission", "disable": as_json, "leave": False, "smoothing": 0}
+    options["delay"] = 1e-3  # not drawn before the first row, since an error may come first
     with tqdm(desc="grade", **options) as bar:
 
         def advance(row, count):
@@ -83,15 +177,20 @@ def grades(
         list[str] | None, typer.Argument(metavar="[LESSON]...", help="By default all.")
     ] = None,
     format: Annotated[
-        Format, typer.Option(help="Whose table: csv is a plain one, a row a student and lesson.")
+        Format,
+        typer.Option(
+            help="Format of the table: csv is a plain one, with a row per student and lesson."
+        ),
     ] = Format.csv,
     into: Annotated[
         Path | None,
-        typer.Option(help="Fill in this one: Canvas's exported gradebook, Moodle's worksheet."),
+        typer.Option(help="Table to fill in: Canvas's exported gradebook or Moodle's worksheet."),
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="LESSON=NAME", help="Canvas's column for a lesson, where unclear."),
+        typer.Option(
+            metavar="LESSON=NAME", help="Canvas's column for a lesson, if it is ambiguous."
+        ),
     ] = None,
     feedback: Annotated[
         Path | None, typer.Option(help="Also write this archive of feedback pages, for Moodle.")
@@ -101,10 +200,12 @@ def grades(
 ) -> None:
     """Write the grades as a table for Canvas, for Moodle, or for yourself.
 
-    Points by hand and late penalties are in it. Who handed in nothing gets an empty field.
+    It includes points by hand and late penalties. If nothing was handed in, or points by hand are
+    still to come, the field is empty.
     """
     with needing("grade", "exporting grades"):
-        from rlcourse.grading.platforms import (
+        from rlcourse.grading.books.grades import with_mistakes
+        from rlcourse.grading.books.platforms import (
             Table,
             canvas_table,
             moodle_table,
@@ -120,7 +221,7 @@ def grades(
     if format is Format.canvas:
         table = canvas_table(found, exported, _columns(column or [], found.lessons))
     elif format is Format.moodle:
-        table = moodle_table(found, exported)
+        table = moodle_table(with_mistakes(found, place), exported)
     else:
         table = plain_table(found)
     path = out or Path("grades.csv")
@@ -128,12 +229,12 @@ def grades(
         raise UserError(f"{into} is what the platform exported: choose another --out")
     if feedback is not None:
         if format is not Format.moodle or len(found.lessons) != 1:
-            raise UserError("--feedback goes with --format moodle and one lesson")
+            raise UserError("--feedback needs --format moodle and exactly one lesson")
         left_out = write_moodle_feedback(
             feedback, place / "feedback", found.lessons[0], found.students.values()
         )
         if left_out:
-            table.notes.append(f"no participant's number, so no feedback: {', '.join(left_out)}")
+            table.notes.append(f"no participant number, so no feedback: {', '.join(left_out)}")
     table.write(path)
     for note in table.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
@@ -146,13 +247,14 @@ def complete(
         Path | None, typer.Option(help="The file [default: STUDENT.completion.json].")
     ] = None,
     share: Annotated[
-        float, typer.Option("--passes-at", min=0.01, max=1, help="Share of points that passes.")
+        float,
+        typer.Option("--passes-at", min=0.01, max=1, help="Share of the points needed to pass."),
     ] = 0.5,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Sign what a student has passed, by the gradebook; for the instructor, who has the key."""
+    """Sign what a student has passed according to the gradebook; the instructor has the key."""
     with needing("grade", "signing"):
-        from rlcourse.grading.completion import completion, private_key, write_completion
+        from rlcourse.grading.books.completion import completion, private_key, write_completion
     place, found = _read(course, None)
     path = out or Path(f"{student}.completion.json")
     write_completion(path, completion(found, student, share), private_key(place))
@@ -165,18 +267,18 @@ def verify(
         Path, typer.Option(help="The instructor's public key, from the instructor.")
     ] = Path("completion-key.pub"),
 ) -> None:
-    """Check a completion file: that it is as the instructor signed it."""
+    """Check that a completion file is as the instructor signed it."""
     with needing("grade", "verifying"):
-        from rlcourse.grading.completion import described, verified
+        from rlcourse.grading.books.completion import described, verified
     print(described(verified(file, key)))
 
 
 def _read(course: Path | None, lessons: list[str] | None):
     with needing("grade", "the gradebook"):
-        from rlcourse.authoring import find_root
-        from rlcourse.grading.grades import read_grades
+        from rlcourse.courses import current
+        from rlcourse.grading.books.grades import read_grades
 
-        place = course or find_root() / "course"
+        place = course or current().directory
         return place, read_grades(place, lessons or ())
 
 
@@ -184,8 +286,8 @@ def _columns(given: list[str], lessons: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for pair in given:
         wanted, equals, name = pair.partition("=")
-        named = [lesson for lesson in lessons if wanted in (lesson, *lesson.split("_", 1))]
+        named = chosen(lessons, wanted)
         if not equals or not named:
             raise UserError(f"--column {pair}: write LESSON=NAME, as in 02='Policy gradient (9)'")
-        found[named[0]] = name
+        found[named] = name
     return found

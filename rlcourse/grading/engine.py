@@ -17,35 +17,36 @@ import nbformat
 import torch
 from nbformat import from_dict
 
+from rlcourse import exercises
 from rlcourse.authoring.notebooks import student_notebook
+from rlcourse.checks.exercise import Exercise
+from rlcourse.courses import Course as Taught
+from rlcourse.courses import current, shipped
 from rlcourse.errors import UserError
-from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import gradebook as nbgrader_side
-from rlcourse.grading.gradebook import Course, Grades
-from rlcourse.grading.isolation import LAYERS
-from rlcourse.grading.judging import course_secret
-from rlcourse.grading.library import PACKAGE, write_library
+from rlcourse.grading.books import gradebook as nbgrader_side
+from rlcourse.grading.books.gradebook import Course, Grades
+from rlcourse.grading.confinement.isolation import LAYERS
+from rlcourse.grading.handing_in import handed_in as submissions
+from rlcourse.grading.handing_in.handed_in import HandedIn
+from rlcourse.grading.handing_in.names import one_line, shown, twins
+from rlcourse.grading.handing_in.submission import Rejected
+from rlcourse.grading.judging.judge import course_secret
+from rlcourse.grading.judging.reading import Read, Reader, Readers
 from rlcourse.grading.locking import only_one, scratch_directory
-from rlcourse.grading.protocol import clean
-from rlcourse.grading.reading import Read, Reader, Readers
 from rlcourse.grading.report import Report, Row
-from rlcourse.grading.sandbox import DIED, GRADED, Cell, Incident, Limits, Sandbox, Transcript
-from rlcourse.grading.submission import (
-    REFUSED,
-    Rejected,
-    digest,
-    find_notebook,
-    read_bytes,
-)
+from rlcourse.grading.running.library import PACKAGE, write_library
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Sandbox
+from rlcourse.grading.running.steps import DIED, GRADED, Cell, Incident, Transcript
 
 
 @dataclass(frozen=True)
 class Options:
     """How to grade. `layers_off` switches isolation off layer by layer, to narrow down a fault."""
 
-    force: bool = False  # grade again what was graded already
-    strict: bool = False  # refuse to run where any isolation layer is missing
-    allow_weak_isolation: bool = False  # run where not even files or processes are out of reach
+    force: bool = False  # grade again what was already graded
+    strict: bool = False  # refuse to run if any isolation layer is missing
+    allow_weak_isolation: bool = False  # run even if files or processes are within reach
     jobs: int | None = None  # submissions at a time; None: one per core
     limits: Limits = field(default_factory=Limits)
     layers_off: tuple[str, ...] = ()
@@ -54,13 +55,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Ran:
-    """A submission after it ran, and what came of it."""
+    """A submission after it ran, and its results."""
 
-    student: str
-    fingerprint: str
+    handed_in: HandedIn
     read: Read
-    notes: dict[str, str]
     seconds: float
+    fingerprint: str = ""  # of what is not graded again; "" if the next run should retry it
 
 
 def grade(
@@ -76,60 +76,40 @@ def grade(
     """Grade the submissions of `lesson` in `submitted`, a directory STUDENT/LESSON/LESSON.ipynb.
 
     Grades go to the gradebook of `course` (default: the ``course`` directory of the repository),
-    notebooks to its ``autograded`` directory. `on_row` hears of each submission as it is done, with
-    the number of all; `on_warning` of isolation layers that are missing. What was graded before
-    and has not changed is not graded again unless ``options.force``.
+    notebooks to its ``autograded`` directory. `on_row` is called with each submission when it is
+    done, and with the number of all; `on_warning` with missing isolation layers. A submission that
+    was graded before and has not changed is not graded again unless ``options.force``.
     """
-    opened = course if isinstance(course, Course) else Course.open(_course_root(course))
-    lesson = _lesson_name(opened, lesson)
+    opened = course if isinstance(course, Course) else Course.of(course)
+    lesson = opened.lesson(lesson)
     directory = Path(submitted or opened.step(opened.directory.submitted_directory)).resolve()
-    students = _students(directory, lesson, student)
+    students, everybody = _students(directory, lesson, student)
     source = nbgrader_side.load_source(opened, lesson)
     release = student_notebook(source, lesson, opened.root / "nbgrader_config.py")
     torch.set_num_threads(1)
     lock = opened.step(opened.directory.autograded_directory) / f".{lesson}.lock"
-    busy = f"another grader is at work on {lesson}: wait until it is done."
+    busy = f"another grader is working on {lesson}: wait until it is done."
     with only_one(lock, 2, busy), Grades(opened, lesson, source) as grades:
         batch = _Batch(opened, lesson, directory, release, grades, options)
+        batch.twins = twins(everybody, grades.students())
         return batch.run(students, on_row or (lambda row, count: None), on_warning)
 
 
-def _course_root(course: Path | None) -> Path:
-    if course is not None:
-        if not course.is_dir():
-            raise UserError(f"there is no course directory {course}.")
-        return course
-    from rlcourse.authoring import find_root
-
-    return find_root() / "course"
-
-
-def _lesson_name(course: Course, wanted: str) -> str:
-    sources = course.step(course.directory.source_directory)
-    known = sorted(path.parent.name for path in sources.glob("*/*.ipynb"))
-    for name in known:
-        if wanted in (name, *name.split("_", 1)):
-            return name
-    choice = f"choose from {', '.join(known)}" if known else "run `rlcourse build` first"
-    raise UserError(f"there is no lesson {wanted!r} in {sources}: {choice}.")
-
-
-def _students(directory: Path, lesson: str, student: str | None) -> list[str]:
-    """Names of those who have handed in something for the lesson."""
+def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[str], list[str]]:
+    """Names of the students who handed in something for the lesson: (to be graded, all)."""
     if not directory.is_dir():
-        raise UserError(f"there is no directory {directory}: say where with --submitted.")
+        raise UserError(f"there is no directory {directory}: name the right one with --submitted.")
+    everybody = submissions.students(directory, lesson)
     wanted = None if student in (None, "", "*") else student
-    found = sorted(
-        entry.name
-        for entry in os.scandir(directory)
-        if (wanted is None or entry.name == wanted)
-        and not entry.name.startswith(".")
-        and os.path.lexists(os.path.join(entry.path, lesson))
-    )
+    found = [name for name in everybody if wanted in (None, name)]
     if not found:
-        who = f"{wanted} has" if wanted else "nobody has"
+        who = f"{shown(wanted)} has" if wanted else "nobody has"
         raise UserError(f"{who} handed in {lesson} in {directory}: expected STUDENT/{lesson}/.")
-    return found
+    return found, everybody
+
+
+def _in_lessons(course: Taught, names: list[str]) -> list[Exercise]:
+    return [e for e in exercises.all(course) if e.lesson in names]
 
 
 class _Batch:
@@ -139,9 +119,11 @@ class _Batch:
         self.course, self.lesson, self.directory = course, lesson, directory
         self.release, self.grades, self.options = release, grades, options
         self.secret = course_secret(course.root)
-        self.reader = Reader(release, self.secret, options.limits)
+        self.taught = current(course.root)
+        self.reader = Reader(release, self.secret, options.limits, self.taught)
         self.exam = self.reader.exam
         self.graded_against = nbformat.writes(release).encode()
+        self.twins: dict[str, list[str]] = {}  # names that are too similar to others
 
     def run(self, students: list[str], on_row, on_warning) -> Report:
         rows, waiting = [], []
@@ -159,8 +141,12 @@ class _Batch:
         return Report(self.lesson, tuple(sorted(rows, key=lambda row: row.student)))
 
     def _row_of_before(self, student: str) -> Row | None:
+        handed_in = self._handed_in(student)
+        if handed_in.nameless:
+            return None
         receipt = nbgrader_side.read_receipt(self._autograded(student), self.secret)
-        if receipt is None or receipt.get("fingerprint") != self._read(student)[0]:
+        fingerprint = handed_in.fingerprint(self.graded_against)
+        if receipt is None or receipt.get("fingerprint") != fingerprint:
             return None
         return Row.from_json({**receipt["row"], "before": True})
 
@@ -184,11 +170,13 @@ class _Batch:
 
     @contextmanager
     def _sandbox(self) -> Iterator[Sandbox]:
-        hidden = [PACKAGE, PACKAGE.parent / "solutions", self.course.root, self.directory]
+        homes = {lesson.home for lesson in self.taught.lessons} | {shipped().directory}
+        hidden = [PACKAGE, self.taught.solutions, shipped().solutions, self.taught.directory]
+        hidden += [*homes, self.course.root, self.directory]
         with scratch_directory() as scratch:
             library = scratch / "library"
-            later = [e for e in all_exercises() if e.lesson >= self.lesson]
-            write_library(library, [*self.exam.exercises.values(), *later])
+            absent = [*self.exam.exercises.values(), *self._not_yet_taught()]
+            write_library(library, absent, homes - {shipped().directory})
             with Sandbox(
                 library,
                 scratch / "server",
@@ -199,6 +187,20 @@ class _Batch:
                 self.options.memory,
             ) as sandbox:
                 yield sandbox
+
+    def _not_yet_taught(self) -> list[Exercise]:
+        """Exercises of this lesson and of later ones, in this course and in the lesson's original.
+
+        A course may leave out lessons that come later in the original; their answers stay secret.
+        """
+        names = [lesson.name for lesson in self.taught.lessons]
+        begun = names.index(self.lesson) if self.lesson in names else 0
+        found = _in_lessons(self.taught, names[begun:])
+        at_home = [lesson.name for lesson in shipped().lessons]
+        if self.lesson in at_home and self.taught is not shipped():
+            after = at_home[at_home.index(self.lesson) :]
+            found += _in_lessons(shipped(), [name for name in after if name not in names])
+        return found
 
     def _verify_layers(self, sandbox: Sandbox, on_warning) -> None:
         missing = [name for name in LAYERS if name not in sandbox.layers.standing]
@@ -221,86 +223,88 @@ class _Batch:
 
     # One submission
 
-    def _read(self, student: str) -> tuple[str, bytes, Rejected | None]:
-        """(fingerprint, content, why there is none)."""
-        try:
-            if clean(student) != student or "/" in student or not student.isprintable():
-                raise Rejected(REFUSED, "a name that cannot be written")
-            read = os.path.join(self.directory, student, self.lesson)
-            if os.path.islink(os.path.dirname(read)) or os.path.islink(read):
-                raise Rejected(REFUSED, "the directory is a symlink")
-            if not os.path.isdir(read):
-                raise Rejected(REFUSED, f"{self.lesson} is no directory")
-            name = find_notebook(Path(read), self.lesson)
-            data = read_bytes(self.directory, student, self.lesson, name)
-            return digest(self.graded_against, data), data, None
-        except Rejected as rejected:
-            reason = f"{rejected.status}: {rejected.reason}".encode()
-            return digest(self.graded_against, b"", reason), b"", rejected
-        except OSError as error:
-            rejected = Rejected("unreadable file", error.strerror or str(error))
-            return digest(self.graded_against, b"", rejected.reason.encode()), b"", rejected
+    def _handed_in(self, student: str) -> HandedIn:
+        if others := self.twins.get(student):
+            named = ", ".join(map(shown, others))
+            reason = f"easily confused with {named}: rename one of them"
+            return submissions.refused(student, reason)
+        return submissions.read(self.directory, student, self.lesson)
 
     def _run(self, readers: Readers, student: str, sandbox: Sandbox) -> Ran:
+        """Read and run a submission. A failure becomes its status, and never ends the batch."""
         start = time.perf_counter()
-        fingerprint, data, rejected = self._read(student)
-        notes = nbgrader_side.read_notes(self.directory, student, self.lesson)
+        handed_in = self._handed_in(student)
+        fingerprint = handed_in.fingerprint(self.graded_against)
         try:
-            read = self._rejected(rejected) if rejected else readers.read(data, sandbox)
-        except Rejected as error:
-            read = self._rejected(error)
-        return Ran(student, fingerprint, read, notes, time.perf_counter() - start)
+            if handed_in.rejected:
+                raise handed_in.rejected
+            read = readers.read(handed_in.data, sandbox)
+        except Rejected as rejected:
+            read = self._rejected(rejected)
+        except UserError:  # no submission can be run
+            raise
+        except Exception as error:  # this one cannot, and the next run tries it again
+            reason = f"it could not be graded ({type(error).__name__}: {error})"
+            read, fingerprint = self._rejected(Rejected(DIED, reason)), ""
+        return Ran(handed_in, read, time.perf_counter() - start, fingerprint)
 
     def _rejected(self, rejected: Rejected) -> Read:
-        """The released notebook, with the reason why nothing of the submission is graded."""
+        """The released notebook, with the reason why the submission is not graded."""
         notebook = from_dict(self.release)
         incidents = [Incident(rejected.status, self.lesson, rejected.reason)]
         nbgrader_side.annotate(notebook, Transcript(), {}, incidents)
         return Read(notebook, {}, tuple(incidents), failed=True)
 
     def _record_safely(self, ran: Ran) -> Row:
-        """Record; what cannot be recorded as it came is recorded as having failed."""
+        """Record the results; a submission that cannot be recorded is recorded as failed."""
         try:
             return self._record(ran)
-        except UserError:  # not this submission's fault, and it is graded by the next run
+        except UserError:  # not this submission's fault, so the next run grades it
             raise
         except OSError as error:
+            reason = error.strerror or error
             raise UserError(
-                f"the grades of {ran.student} could not be written ({error.strerror or error}): "
-                "mend that, then run the same command again, which goes on where this one stopped."
+                f"the grades of {ran.handed_in.shown} could not be written ({reason}): fix that, "
+                "then run the same command again, which continues where this one stopped."
             ) from error
         except Exception as error:
             self.grades.gradebook.db.rollback()
-            rejected = Rejected(DIED, f"its results cannot be written, {type(error).__name__}")
-            return self._record(replace(ran, read=self._rejected(rejected)))
+            rejected = Rejected(DIED, f"its results cannot be written ({type(error).__name__})")
+            failed = replace(ran, read=self._rejected(rejected))
+        try:
+            return self._record(failed)
+        except UserError:
+            raise
+        except Exception:  # then its row alone says so, and the next run tries it again
+            self.grades.gradebook.db.rollback()
+            return self._record(failed, written=False)
 
-    def _record(self, ran: Ran) -> Row:
+    def _record(self, ran: Ran, written: bool = True) -> Row:
+        """Write a submission's grades and its notebook, or with `written` False only its row."""
         start = time.perf_counter()
-        notebook, marks, incidents = ran.read.notebook, ran.read.marks, ran.read.incidents
-        score, needs_person = 0.0, False
-        writable = clean(ran.student) == ran.student and ran.student.isprintable()
+        handed_in, notebook, marks = ran.handed_in, ran.read.notebook, ran.read.marks
+        incidents = (*ran.read.incidents, *handed_in.remarks)
+        student, score, needs_person = handed_in.student, 0.0, True
+        writable = written and not handed_in.nameless and student not in self.twins
         if writable:
-            timestamp = ran.notes.get(nbgrader_side.TIMESTAMP)
             score, needs_person = self.grades.write(
-                ran.student, notebook, marks, ran.read.failed, timestamp
+                student, notebook, marks, ran.read.failed, handed_in.timestamp
             )
         row = Row(
-            student=clean(ran.student) if ran.student.isprintable() else ascii(ran.student),
+            student=handed_in.shown,
             status=incidents[0].status if incidents else GRADED,
             score=score,
             possible=sum(float(e.points) for e in self.exam.exercises.values()),
-            needs_person=needs_person,
-            exercises={
-                m.exercise: {"points": m.points, "possible": m.possible, "mistake": m.mistake}
-                for m in marks.values()
-            },
-            incidents=tuple(str(incident) for incident in incidents),
+            needs_person=needs_person or bool(handed_in.remarks),
+            exercises={mark.exercise: mark.as_row() for mark in marks.values()},
+            questions=nbgrader_side.questions(notebook, marks),
+            incidents=tuple(one_line(str(incident)) for incident in incidents),
             seconds=round(ran.seconds + time.perf_counter() - start, 4),
         )
         if writable:
-            path = self._autograded(ran.student)
+            path = self._autograded(student)
             receipt = {"fingerprint": ran.fingerprint, "row": row.as_json()}
-            nbgrader_side.write_notes(path.parent, ran.notes)
+            nbgrader_side.write_notes(path.parent, dict(handed_in.notes))
             nbgrader_side.write_receipt(path, notebook, receipt, self.secret)
             nbgrader_side.remove_leftovers(path)
         return row

@@ -1,4 +1,4 @@
-"""Locks between graders: held by a process, and gone with it however it ends."""
+"""Locks between graders: held by a process, and released when it ends, however it ends."""
 
 import errno
 import os
@@ -15,14 +15,14 @@ from rlcourse.files import lock
 
 SCRATCH = "rlcourse-grade-"
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-SETTLED = 60.0  # seconds after which a directory that nobody holds was left by a killed grader
+SETTLED = 60.0  # seconds after which an unlocked directory was left by a killed grader
 
 
 @contextmanager
 def only_one(path: Path, seconds: float, otherwise: str) -> Iterator[None]:
-    """Hold the lock `path`; ``UserError`` with `otherwise` where another holds it for so long.
+    """Hold the lock `path`; ``UserError`` with `otherwise` if another process keeps it too long.
 
-    Where the file system has no locks there is none, and grading goes on.
+    If the file system does not support locks, there is none, and grading continues.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -50,13 +50,13 @@ def scratch_directory() -> Iterator[Path]:
 
 
 def remove_abandoned(where: Path) -> None:
-    """Remove scratch directories of ours whose grader is gone: nobody holds their lock."""
+    """Remove our scratch directories whose grader is gone, as their unlocked locks show."""
     for directory in where.glob(f"{SCRATCH}*"):
         with suppress(OSError, UserError):
             found = directory.lstat()
             ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
             settled = time.time() - found.st_mtime > SETTLED
             if ours and settled and (directory / ".lock").exists():
-                held = lock(directory / ".lock", "its grader is at work")
+                held = lock(directory / ".lock", "its grader is still running")
                 shutil.rmtree(directory, ignore_errors=True)
                 held.release()

@@ -10,7 +10,11 @@ is replaced: should the replacement fail, nothing is graded at all.
 import json
 import subprocess
 import sys
+from functools import lru_cache
+from typing import Any
 
+from jinja2 import Environment
+from markupsafe import Markup, escape
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
@@ -26,11 +30,11 @@ class IsolatedAutograde(Autograde):
     """nbgrader's autograde, by ``rlcourse grade``; ``--force`` and ``--student`` mean the same."""
 
     allow_weak_isolation = Bool(
-        False, help="Grade also where student code can read files or reach processes."
+        False, help="Grade even if student code can read files or reach processes."
     ).tag(config=True)
 
     def start(self) -> None:
-        """Grade, and tell the log. Raises ``NbGraderException`` where nothing could be graded."""
+        """Grade, and write to the log. Raises ``NbGraderException`` if nothing could be graded."""
         job = {
             "lesson": self.coursedir.assignment_id,
             "student": self.coursedir.student_id,
@@ -58,7 +62,7 @@ class IsolatedAutograde(Autograde):
 
 
 class Refuse(NbGraderPreprocessor):
-    """The only step left of the autograde that runs student code beside the gradebook."""
+    """The only remaining step of the autograde that runs student code next to the gradebook."""
 
     def preprocess(self, nb, resources):
         raise NbGraderException(
@@ -67,18 +71,47 @@ class Refuse(NbGraderPreprocessor):
         )
 
 
+def render_escaped(handler, name: str, **values: Any) -> str:
+    """A page of Formgrader, whose templates insert names unescaped: here they are text."""
+    environment = escaping(handler.settings["nbgrader_jinja2_env"])
+    return environment.get_template(name).render(**values)
+
+
+@lru_cache(maxsize=4)
+def escaping(environment: Environment) -> Environment:
+    """The same templates, with everything filled in as text."""
+    return environment.overlay(autoescape=True, finalize=_as_text)
+
+
+def _as_text(value: Any) -> Any:
+    """Text for HTML, and for the JavaScript string in which some templates put a name.
+
+    All of them quote by ``"``. An apostrophe stays as it is: in JavaScript an entity would be five
+    more characters, and the page of ``o'brien`` would ask for somebody who is not there.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    text = str(escape(value)).replace("&#39;", "'")
+    for special in "\\\n\r\u2028\u2029":
+        text = text.replace(special, f"&#{ord(special)};")
+    return Markup(text)
+
+
 def install() -> None:
-    """Put the isolated converters wherever nbgrader looks for its own."""
+    """Put the isolated converters everywhere nbgrader looks for its own."""
     import nbgrader.apps.api
     import nbgrader.apps.autogradeapp
     import nbgrader.apps.generatefeedbackapp
 
-    from rlcourse.grading.showing import IsolatedExporter, IsolatedFeedback
+    from rlcourse.grading.pages.showing import IsolatedExporter, IsolatedFeedback
 
     for module in (nbgrader.apps.api, nbgrader.apps.autogradeapp):
         module.Autograde = IsolatedAutograde
     for module in (nbgrader.apps.api, nbgrader.apps.generatefeedbackapp):
         module.GenerateFeedback = IsolatedFeedback
     formgrader = sys.modules.get("nbgrader.server_extensions.formgrader.formgrader")
+    base = sys.modules.get("nbgrader.server_extensions.formgrader.base")
+    if base is not None:
+        base.BaseHandler.render = render_escaped
     if formgrader is not None:  # it reads the settings, and makes its exporter after that
         formgrader.HTMLExporter = IsolatedExporter  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What a run over a lesson's submissions says: a table for people, JSON for machines."""
+"""The report of a run over a lesson's submissions: a table for people, JSON for machines."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ class Row:
     """One submission. ``score`` is what programs graded, of ``possible`` points.
 
     ``needs_person`` is True while a person has something to grade or to look at; ``before`` when an
-    earlier run had graded it already.
+    earlier run had already graded it.
     """
 
     student: str
@@ -17,7 +17,8 @@ class Row:
     score: float
     possible: float
     needs_person: bool = False
-    exercises: dict[str, dict] = field(default_factory=dict)
+    exercises: dict[str, dict] = field(default_factory=dict)  # see ``judging.judge.Mark.as_row``
+    questions: dict[str, dict] = field(default_factory=dict)  # what a person grades
     incidents: tuple[str, ...] = ()
     seconds: float = 0.0
     before: bool = False

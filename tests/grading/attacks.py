@@ -13,7 +13,7 @@ from pathlib import Path
 
 import classroom as room
 
-from rlcourse.grading.limits import Limits
+from rlcourse.grading.running.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ for home, name in (("exam", "judge"), ("comparing", "compare")):
 code("patch the caller that reports outcomes", "patching", """
 import sys
 from rlcourse.checks import calling
-worker = sys.modules.get("rlcourse.grading.worker")
+worker = sys.modules.get("rlcourse.grading.untrusted.worker")
 def lie(fn, case, repeat=False):
     return calling.Outcome(value=case.arguments.get("logprobs"), gradients={}, changed=())
 calling.call = calling._call = lie

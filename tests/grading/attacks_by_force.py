@@ -38,7 +38,7 @@ forged(
         channel.sendall(message({"dict": fields}))
 """,
 )
-forged("noise", "channel.sendall(os.urandom(100000))")
+forged("noise", "channel.sendall(b'\\xff' * 8 + os.urandom(100000))")  # a length it never has
 forged(
     "a message of four gigabytes",
     """

@@ -9,7 +9,8 @@ nothing that it is told may say which answer is due, and what only it can see is
 import classroom as room
 from attacks import TOTAL, code
 
-from rlcourse.checks.exam import ALMOST_CREDIT, Exam
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.partial_credit import ALMOST_CREDIT
 from rlcourse.exercises import get
 
 # A loss whose advantages are not detached: right in every number, wrong in one gradient
@@ -27,7 +28,7 @@ NOT_TWICE = HALF * (CASES - 2) / CASES  # wrong in the two cases that are asked 
 PATCH = """
 import sys
 from rlcourse.checks import calling
-worker = sys.modules["rlcourse.grading.worker"]
+worker = sys.modules["rlcourse.grading.untrusted.worker"]
 honest = calling._call
 def lie(fn, case, repeat=False):
     outcome = honest(fn, case)
@@ -77,14 +78,14 @@ NOISY = """
 import torch
 def reinforce_loss(logprobs, advantages, mask):
     loss = -(advantages.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(1)).mean()
-    return loss * (1 + 1e-9 * torch.rand(()).to(loss.dtype))
+    return loss * (1 + 1e-7 * torch.rand(()).to(loss.dtype))
 """
 lie("noise, and repeatable, it says", SET.format("repeatable", "True"), NOT_TWICE, NOISY)
 lie("noise, and the second call never made", SET.format("repeatable", "True") + "\n"
-    "calling.identical = lambda a, b: True", NOT_TWICE, NOISY)
+    "calling.repeats = lambda a, b: True", NOT_TWICE, NOISY)
 lie("noise, and the generator wound back before every call",
     "import torch\ntorch.manual_seed(case.arguments['logprobs'].numel())", FLAT,
-    NOISY.replace("1e-9", "1e-3"))
+    NOISY.replace("1e-7", "1e-3"))
 
 # Changed arguments
 CHANGES = """
@@ -109,7 +110,7 @@ lie("one answer to all questions",
     "outcome = getattr(calling, 'kept', outcome); calling.kept = outcome", 0.0)
 code("what the questions tell", "claiming", """
 import sys
-worker = sys.modules["rlcourse.grading.worker"]
+worker = sys.modules["rlcourse.grading.untrusted.worker"]
 def look(fn, case):
     told = {k: v for k, v in vars(case).items() if k not in ("arguments", "tracked")}
     if any(told.values()): print("LEAK", told)
@@ -120,7 +121,7 @@ honest, worker.call = worker.call, look
 """, deserved=TOTAL, perfect=True)
 code("questions compared, to tell the hidden ones", "claiming", """
 import sys
-worker = sys.modules["rlcourse.grading.worker"]
+worker = sys.modules["rlcourse.grading.untrusted.worker"]
 asked = []
 def look(fn, case):
     asked.append(case.tracked)

@@ -1,7 +1,8 @@
 """Submissions that look for a copy of the course in all the places where one may lie.
 
-What they find of it they print after the word LEAK. The students' own library, which they may
-read, holds stubs; so whatever else says ``completion_logprobs`` is a leak.
+What they find of it they print after the word LEAK; after the word SEEN, that something is there
+and what it is called, which only the layer *mount* keeps from them. The students' own library,
+which they may read, holds stubs; so whatever else says ``completion_logprobs`` is a leak.
 """
 # Each attack stands as compactly as it can.
 # fmt: off
@@ -81,7 +82,7 @@ for home in sys.path:
     try: names = os.listdir(home or ".")
     except OSError: continue
     for name in names:
-        if name.endswith(".pth") or "rlcourse" in name and home != own: print("LEAK", home, name)
+        if name.endswith(".pth") or "rlcourse" in name and home != own: print("SEEN", home, name)
 """)
 looking("compiled copies", """
 for root, name in walk("/"):
@@ -148,10 +149,14 @@ for number, path in enumerate(("REPOSITORY", "COURSE/gradebook.db", "SECRET", "/
 looking("files by handle, by descriptor, by inode", """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
-for flags in (os.O_RDONLY, os.O_PATH, os.O_PATH | os.O_DIRECTORY):
+for word, flags in (("LEAK", 0), ("SEEN", os.O_PATH), ("SEEN", os.O_PATH | os.O_DIRECTORY)):
     for path in ("REPOSITORY/tests", "SECRET", "COURSE", "COURSE/gradebook.db"):
-        try: print("LEAK", path, os.open(path, flags))
-        except OSError: pass
+        try: seen = os.open(path, flags); print(word, path)
+        except OSError: continue
+        for how in (lambda: os.read(seen, 1), lambda: os.listdir(seen), lambda: os.listdir(
+                f"/proc/self/fd/{seen}"), lambda: open(f"/proc/self/fd/{seen}").read(1)):
+            try: how(); print("LEAK", path)
+            except OSError: pass
 handle = ctypes.create_string_buffer(136)
 if libc.open_by_handle_at(3, handle, 0) >= 0: print("LEAK a handle")
 """)

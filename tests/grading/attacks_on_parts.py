@@ -1,4 +1,4 @@
-"""Submissions that lie in the middle of an answer, and that strain whoever shows them.
+"""Submissions that lie in the middle of an answer, and that strain the program that shows them.
 
 An exam is answered case by case, and what was answered before a process is lost counts. So a lie
 may come as a part of an answer; and what is lost may be lost on purpose, where it would be wrong.
@@ -14,10 +14,11 @@ from attacks import SECRET, TOTAL, code, every
 from attacks_by_file import bytes_of, handed_in
 from attacks_by_force import CHANNEL
 
-from rlcourse.checks.exam import PARTIAL_CREDIT, Exam
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.partial_credit import PARTIAL_CREDIT
 from rlcourse.exercises import get
-from rlcourse.grading.judging import _seed
-from rlcourse.grading.paper import Paper
+from rlcourse.grading.judging.judge import _seed
+from rlcourse.grading.judging.paper import Paper
 
 PARTS = CHANNEL + """
 def outcome(value=0.5):
@@ -54,7 +55,7 @@ def answer():
     for i in range(100000): part(case=i % 22, outcome=outcome()); time.sleep(0.001)
 threading.Thread(target=answer, daemon=True).start()
 time.sleep(0.1)
-""", status="died")
+""")  # where both speak at once, a message may be cut, and its end is waited for
 
 
 def until(name: str, calls: int, end: str) -> dict[str, str]:

@@ -5,17 +5,24 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for who runs this without pytest
+
+from small_courses import write_course
+
 from rlcourse.authoring import build, stubs
 from rlcourse.exercises import all as all_exercises
 from rlcourse.exercises import get as get_exercise
+from rlcourse.grading.confinement.probing import probe
 
 REPOSITORY = Path(__file__).parents[2]
 LESSON = "02_policy_gradient"
@@ -26,12 +33,8 @@ ANSWER = "Fifteen push up a little, the wrong one does nothing; it should push d
 
 def make_course(root: Path) -> Path:
     """The course directory of a repository in `root` that has one lesson, built."""
-    course = root / "course"
-    (course / "lessons").mkdir(parents=True)
-    shutil.copy(REPOSITORY / "course" / "lessons" / f"{LESSON}.md", course / "lessons")
-    shutil.copy(REPOSITORY / "course" / "nbgrader_config.py", course)
-    exercises = [e for e in all_exercises() if e.lesson == LESSON]
-    build(root=root, registry=exercises, progress=False)
+    course = write_course(root / "course", {LESSON: None})
+    build(root=root, progress=False)
     return course
 
 
@@ -143,6 +146,13 @@ def _processes_with(word: bytes) -> set[str]:
             if entry.name.isdigit() and word in (entry / "cmdline").read_bytes():
                 found.add(entry.name)
     return found
+
+
+@cache
+def words_of_a_leak() -> tuple[str, ...]:
+    """What an attack must not be able to print on this machine, as attacks_on_files.py says."""
+    hides_names = "mount" in probe().standing
+    return ("HIDDEN-TREASURE", "LEAK", *("SEEN",) * hides_names)
 
 
 def autograded(course: Path, student: str):

@@ -1,22 +1,28 @@
 """Forged frames, notebooks and answers, by the thousand: nothing but the declared refusals.
 
-    python tests/grading/fuzz.py --frames 100000 --notebooks 10000 --answers 10000
+    python tests/grading/fuzz.py --frames 100000 --notebooks 10000 --answers 10000 \\
+        --directories 5000
 
 The claim: a frame is a value or a ``BrokenMessage``; a notebook file is rebuilt or ``Rejected``;
-any answer is judged, and earns from nothing to all points. ``test_fuzz.py`` runs few of each.
+any answer is judged, and earns from nothing to all points; any directory of a student becomes a row
+that can be printed and written. ``test_fuzz.py`` runs few of each.
 """
 
 import argparse
 import functools
 import json
+import os
+import random
 import struct
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import classroom as room
+import directories
 import nbformat
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -25,13 +31,15 @@ from test_markdown import HOSTILE
 
 from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
 from rlcourse.checks.specs import Spec
-from rlcourse.grading import protocol
-from rlcourse.grading.answers import LOST, ExamAnswer, ExamInParts, fields_of
-from rlcourse.grading.judging import LessonExam
-from rlcourse.grading.sandbox import Transcript
-from rlcourse.grading.submission import Rejected, parse, rebuild
+from rlcourse.grading.handing_in import handed_in
+from rlcourse.grading.handing_in.submission import Rejected, parse, rebuild
+from rlcourse.grading.judging.judge import LessonExam
+from rlcourse.grading.running import protocol
+from rlcourse.grading.running.answers import LOST, ExamAnswer, ExamInParts, fields_of
+from rlcourse.grading.running.steps import Transcript
 
-COUNTS = {"frames": 0, "notebooks": 0, "answers": 0}
+COUNTS = {"frames": 0, "notebooks": 0, "answers": 0, "directories": 0}
+STATUSES: Counter = Counter()  # of the directories
 PER_EXAMPLE = 20  # damaged frames made of each
 
 
@@ -306,7 +314,27 @@ def fuzz_answers(number: int) -> None:
     run()
 
 
-FUZZERS = {"frames": fuzz_frames, "notebooks": fuzz_notebooks, "answers": fuzz_answers}
+# Directories
+
+
+def fuzz_directories(number: int) -> None:
+    chance, good = random.Random(number), json.dumps(room.solved(course())).encode()
+    with tempfile.TemporaryDirectory(prefix="rlcourse-fuzz-") as made:
+        submitted = Path(made)
+        names = {directories.draw(chance, submitted, i, good) for i in range(number)}
+        listed = handed_in.students(submitted, room.LESSON)
+        assert {os.fsencode(name) for name in listed} == names
+        for name in sorted(names):
+            COUNTS["directories"] += 1
+            STATUSES[directories.read(submitted, name, released())] += 1
+
+
+FUZZERS = {
+    "frames": fuzz_frames,
+    "notebooks": fuzz_notebooks,
+    "answers": fuzz_answers,
+    "directories": fuzz_directories,
+}
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def main(library, packages, questions, answers):
 
     import rlcourse
     from rlcourse.checks.calling import call
-    from rlcourse.grading import protocol
+    from rlcourse.grading.running import protocol
 
     torch.set_num_threads(1)
     asked = protocol.loads(Path(questions).read_bytes())

@@ -1,4 +1,4 @@
-"""A step of nbconvert that goes wrong as it is told to; another process imports it."""
+"""A step of nbconvert that fails on demand; another process imports it."""
 
 import os
 import signal

@@ -4,7 +4,9 @@ All of them are graded in one batch, each followed by an honest neighbor. The cl
 the tests look at what is left of it.
 """
 
+import csv
 import hashlib
+import io
 import os
 import shutil
 import socket
@@ -12,8 +14,11 @@ import tempfile
 import threading
 from pathlib import Path
 
+import attacks_by_archive  # noqa: F401
+import attacks_by_clock  # noqa: F401
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
+import attacks_by_name  # noqa: F401
 import attacks_on_answers  # noqa: F401
 import attacks_on_files  # noqa: F401
 import attacks_on_parts  # noqa: F401
@@ -23,6 +28,8 @@ import pytest
 from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Field
 
 from rlcourse.grading import Options, grade
+from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.books.platforms import canvas_table, moodle_table, plain_table
 
 pytestmark = pytest.mark.slow
 
@@ -139,14 +146,33 @@ def test_there_are_attacks_of_every_kind():
     assert kinds == {
         "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
         "metadata", "html", "honest", "claiming", "copies", "parts", "pages", "owners",
+        "names", "notes", "archives", "clocks", "exports", "neighbors",
     }  # fmt: skip
-    assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 164
+    assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 250
 
 
 def test_every_honest_neighbor_gets_the_points_earned(battle):
     harmed = {s: (battle.rows[s].score, battle.rows[s].incidents) for s in NEIGHBORS
               if battle.rows[s].score != EARNED or battle.rows[s].status != "graded"}  # fmt: skip
     assert harmed == {}
+
+
+def test_directories_with_strange_names_are_refused_and_named(battle):
+    ours = {*STUDENTS, *NEIGHBORS, "a-neighbor"}
+    others = [row for row in battle.report.rows if row.student not in ours]
+    assert len(others) >= 28
+    assert {(row.status, row.score, row.needs_person) for row in others} == {("refused", 0.0, True)}
+    known = {row[0] for row in room.query(battle.course, "select id from student")}
+    assert known <= ours
+    lines = str(battle.report).split("\n")
+    assert len(lines) == len(battle.report.rows) + 2 and all(map(str.isprintable, lines))
+
+
+def test_no_export_holds_what_a_spreadsheet_would_run(battle):
+    grades = read_grades(battle.course)
+    for table in (plain_table(grades), canvas_table(grades), moodle_table(grades)):
+        for row in csv.reader(io.StringIO(table.text()), strict=True):
+            assert not any(field.startswith(("=", "+", "@", "\t", "＝")) for field in row)
 
 
 def test_nothing_was_written_or_removed_outside(battle):
@@ -170,7 +196,8 @@ def test_nobody_saw_what_is_hidden(battle):
             for output in cell.outputs
             if output.output_type == "stream"
         ]
-        assert not any("LEAK" in text for text in printed), (student, printed)
+        found = [w for w in room.words_of_a_leak() if any(w in text for text in printed)]
+        assert not found, (student, printed)
 
 
 def test_nobody_reached_the_network(battle):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from rlcourse.grading import worker
+from rlcourse.grading.untrusted import worker
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A completion file: what is signed cannot be changed, and nobody else can sign."""
+"""A completion file cannot be changed once it is signed, and nobody else can sign it."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.grading.completion import (
+from rlcourse.grading.books.completion import (
     PRIVATE,
     PUBLIC,
     completion,
@@ -18,7 +18,7 @@ from rlcourse.grading.completion import (
     signed,
     verified,
 )
-from rlcourse.grading.grades import ClassGrades, LessonGrade, Student
+from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
 
 LESSONS = ("02_policy_gradient", "03_baselines", "04_importance_sampling")
 GRADES = ClassGrades(
@@ -92,11 +92,15 @@ def test_a_key_of_one_s_own_signs_nothing_that_counts(given, tmp_path):
             verified(path, public)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"signature": 5}', '{"signature": "no"}'])
+DEEP = "[" * 100_000, '{"signature": "no", "key": ' + "[" * 900 + "]" * 900 + "}"
+NONE = "", "[]", "{}", '{"signature": 5}', '{"signature": "no"}', "\ufeff{}", *DEEP
+
+
+@pytest.mark.parametrize("content", NONE, ids=range(len(NONE)))
 def test_what_is_no_such_file_is_said_to_be_none(given, content):
     path, public, _ = given
     path.write_text(content)
-    with pytest.raises(UserError, match="no completion file"):
+    with pytest.raises(UserError, match="not a completion file"):
         verified(path, public)
 
 
@@ -111,7 +115,7 @@ def test_the_private_key_is_the_owner_s_alone_and_is_made_once(given):
 
 
 def test_nothing_is_signed_while_points_by_hand_are_to_come():
-    with pytest.raises(UserError, match="still to come for bob"):
+    with pytest.raises(UserError, match="bob still has answers to be graded by hand"):
         completion(GRADES, "bob")
     with pytest.raises(UserError, match="not in the gradebook"):
         completion(GRADES, "eve")

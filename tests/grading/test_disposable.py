@@ -1,4 +1,4 @@
-"""What a job does to its process ends that job and is said; the next one is done as ever."""
+"""A job that ruins its process ends itself and is reported; the next one is done as usual."""
 
 import faulthandler
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rlcourse.grading.disposable import Bounds, Channel, Disposable, Lost, may_fork
+from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable, Lost, may_fork
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix sockets")
 
@@ -20,8 +20,8 @@ BOUNDS = Bounds(cpu_seconds=1, seconds=30, memory=256 * 2**20)
 class Trials:
     """Jobs that go wrong, by name."""
 
-    def prepare(self, hints) -> None:
-        self.hints = hints
+    def prepare(self, warm_up_keys) -> None:
+        self.warm_up_keys = warm_up_keys
 
     def do(self, request: bytes, ask: Channel):
         name = request.decode()
@@ -44,7 +44,7 @@ class Trials:
         elif name == "ask":
             ask.tell({"what": 6})
             return ask.hear()
-        return [name, self.hints]
+        return [name, self.warm_up_keys]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["forked", "started"])
@@ -58,7 +58,7 @@ def process(request):
 def lost(process, name: str) -> Lost:
     with pytest.raises(Lost) as raised:
         process.run(name.encode())
-    assert process.run(b"next", hints=7) == ["next", 7]
+    assert process.run(b"next", warm_up_keys=7) == ["next", 7]
     return raised.value
 
 

@@ -9,8 +9,8 @@ import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 from test_markdown import HOSTILE
 
-from rlcourse.grading.formulas import ELEMENTS, FormulaExporter, mathml
-from rlcourse.grading.markdown import harmless
+from rlcourse.grading.pages.formulas import ELEMENTS, FormulaExporter, mathml
+from rlcourse.grading.pages.markdown import harmless
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 from lab_driver import FLAGS, chromium
@@ -68,7 +68,7 @@ def test_a_browser_finds_nothing_in_feedback_that_acts(tmp_path):
 
 def test_every_formula_of_the_lessons_is_drawn():
     root = Path(__file__).parents[2] / "course"
-    for path in (*root.glob("lessons/*.md"), root / "map.md"):
+    for path in (*root.glob("lessons/*/lesson.md"), root / "map.md"):
         text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.S)
         formulas = re.findall(r"\$\$(.+?)\$\$|(?<!\\)\$([^$\n]+?)\$", text, flags=re.S)
         drawn = {tex: mathml(tex) for pair in formulas for tex in pair if tex}

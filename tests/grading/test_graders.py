@@ -1,4 +1,4 @@
-"""Two graders at once, a gradebook that somebody else writes to, and what a killed one leaves."""
+"""Two graders at once, a gradebook that another program writes to, and what a killed one leaves."""
 
 import gc
 import os
@@ -11,8 +11,10 @@ import classroom as room
 import pytest
 
 from rlcourse.errors import UserError
-from rlcourse.grading import engine, grade, gradebook
-from rlcourse.grading.gradebook import Course, Grades, load_source
+from rlcourse.grading import engine, grade
+from rlcourse.grading.books import gradebook
+from rlcourse.grading.books.gradebook import Course, Grades, load_source
+from rlcourse.grading.handing_in.handed_in import HandedIn
 from rlcourse.grading.locking import SCRATCH, only_one, remove_abandoned, scratch_directory
 
 fcntl = pytest.importorskip("fcntl")
@@ -27,7 +29,7 @@ def test_a_second_grader_of_the_same_lesson_is_refused_in_a_sentence(course):
     room.submit(course, "ada", room.released(course))
     with (
         only_one(course / "autograded" / f".{room.LESSON}.lock", 0, ""),
-        pytest.raises(UserError, match="another grader is at work on 02_policy_gradient"),
+        pytest.raises(UserError, match="another grader is working on 02_policy_gradient"),
     ):
         grade("02", course=course)
 
@@ -76,7 +78,7 @@ def test_a_fault_of_the_machine_is_no_fault_of_the_submission(course, monkeypatc
         batch = engine._Batch(
             opened, room.LESSON, course / "submitted", release, grades, engine.Options()
         )
-        ran = engine.Ran("ada", "", engine.Read(release, {}, ()), {}, 0.0)
+        ran = engine.Ran(HandedIn("ada"), engine.Read(release, {}, ()), 0.0)
         monkeypatch.setattr(engine.nbgrader_side, "write_receipt", full)
         with pytest.raises(UserError, match="grades of ada could not be written"):
             batch._record_safely(ran)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import classroom as room
 import pytest
+from nbgrader.api import Gradebook
 
 pytestmark = pytest.mark.slow
 
@@ -55,8 +56,9 @@ class Desk:
             '"Lovelace, Ada",1,ada,,\nBob,2,bob,,\n'
         )
         (inbox / "worksheet.csv").write_text(
-            "Identifier,Full name,Username,Grade,Feedback comments\n"
-            "Participant 1,Ada,ada,,\nParticipant 2,Bob,bob,,\n"
+            "Identifier,Full name,Username,Grade,Feedback comments,Last modified (submission)\n"
+            "Participant 1,Ada,ada,,,-\n"
+            'Participant 2,Bob,bob,,,"Monday, 1 June 2026, 10:00 AM"\n'
         )
 
     def run(self, line: str, cwd: Path | None = None) -> str:
@@ -81,6 +83,18 @@ class Desk:
         notebook.write_text(json.dumps(room.solved(self.course, room.NAMES[:1])))
         self.run(f"nbgrader submit {room.LESSON} {options}", place)
         return subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
+
+    def give_points_by_hand(self) -> list[str]:
+        """One point for every open answer that waits for a person."""
+        waiting = []
+        with Gradebook(f"sqlite:///{self.course}/gradebook.db") as book:
+            for student in [s.student.id for s in book.assignment_submissions(room.LESSON)]:
+                grade = book.find_grade("applause", room.LESSON, room.LESSON, student)
+                if grade.needs_manual_grade:
+                    grade.manual_score, grade.needs_manual_grade = 1.0, False
+                    waiting.append(student)
+            book.db.commit()
+        return waiting
 
     def formgrader_autogrades(self, student: str) -> dict:
         """Start JupyterLab as the guide does, and press Formgrader's button over its API."""
@@ -125,6 +139,8 @@ def desk(template, tmp_path_factory):
     for line in dict.fromkeys(commands()):
         if line.startswith("nbgrader collect"):
             desk.by_exchange = desk.hand_in_by_exchange()
+        if line.startswith("rlcourse grades") and not hasattr(desk, "by_hand"):
+            desk.by_hand = desk.give_points_by_hand()
         if line == STARTS_A_SERVER:
             desk.pressed = desk.formgrader_autogrades("bob")
         else:
@@ -135,6 +151,8 @@ def desk(template, tmp_path_factory):
 def test_the_guide_has_commands_for_every_step():
     text = "\n".join(commands())
     steps = "rlcourse build, generate_assignment, release_assignment, zip_collect, collect 02, "
+    steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, "
+    steps += "--times, --zone, "
     steps += "rlcourse grade, nbgrader autograde, jupyter lab, generate_feedback, "
     steps += "release_feedback, export, --force, --duedate, --student, --json, --strict"
     for step in steps.split(", "):
@@ -158,9 +176,9 @@ def test_feedback_and_export_stand_where_the_guide_says(desk):
         assert (desk.course / "feedback" / student / room.LESSON / f"{room.LESSON}.html").is_file()
     assert "ada" in (desk.course / "grades.csv").read_text()
     assert re.search(
-        r'"Lovelace, Ada",1,ada,,15\n', (desk.course / "grades-canvas.csv").read_text()
+        r'"Lovelace, Ada",1,ada,,16\n', (desk.course / "grades-canvas.csv").read_text()
     )
-    assert "Bob,bob,5,5 of " in (desk.course / "grades-moodle.csv").read_text()
+    assert 'Bob,bob,6,"6 of ' in (desk.course / "grades-moodle.csv").read_text()
     assert len(list((desk.exchange / "rlcourse" / "feedback").glob("*.html"))) == 1
 
 
@@ -187,9 +205,11 @@ def test_git_ignores_whatever_the_guide_makes(desk):
 
 
 def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
-    from rlcourse.grading import sandbox, submission
+    from rlcourse.grading.handing_in import handed_in, submission
+    from rlcourse.grading.running import steps
 
-    known = {sandbox.GRADED, sandbox.TIMED_OUT, sandbox.DIED, sandbox.OVER_MEMORY}
+    known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
+    known |= {handed_in.STRANGE}
     known |= {submission.UNREADABLE, submission.WRONG, submission.MISSING, submission.REFUSED}
     table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

@@ -1,4 +1,4 @@
-"""A submission that dies oddly or takes more than its share is named, and nobody else pays."""
+"""A submission that dies oddly or takes more than its share is named, and no other one suffers."""
 
 import os
 import sys
@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading.library import write_library
-from rlcourse.grading.sandbox import DIED, MANY_THREADS, OVER_MEMORY, Cell, Limits, Sandbox
+from rlcourse.grading.running.library import write_library
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Sandbox
+from rlcourse.grading.running.steps import DIED, MANY_THREADS, OVER_MEMORY, Cell
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
 

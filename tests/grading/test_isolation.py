@@ -13,9 +13,11 @@ import pytest
 
 from rlcourse.doctor import examine
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import isolation
-from rlcourse.grading.library import write_library
-from rlcourse.grading.sandbox import Cell, Limits, Sandbox
+from rlcourse.grading.confinement import isolation, probing
+from rlcourse.grading.running.library import write_library
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Sandbox
+from rlcourse.grading.running.steps import Cell
 
 # One line of output for each thing that student code managed to do.
 TRY_EVERYTHING = f"""
@@ -170,7 +172,7 @@ def test_what_the_release_needs_for_the_first_time_is_ready_and_nothing_else_of_
 def test_the_doctor_reports_every_layer():
     found = {f.name: f for f in examine() if f.group == "isolation"}
     assert set(found) == set(isolation.LAYERS)
-    layers = isolation.probe()
+    layers = probing.probe()
     for name, finding in found.items():
         assert finding.state == ("ok" if name in layers.standing else "absent")
         assert finding.state == "ok" or finding.advice
@@ -178,7 +180,7 @@ def test_the_doctor_reports_every_layer():
 
 def test_a_probe_changes_nothing_here_and_names_what_is_off():
     before = os.listdir("/proc/self/ns"), os.getuid(), os.readlink("/proc/self/ns/mnt")
-    layers = isolation.probe(refuse=("seccomp", "network"))
+    layers = probing.probe(refuse=("seccomp", "network"))
     assert {"seccomp", "network"} <= set(layers.missing)
     assert before == (os.listdir("/proc/self/ns"), os.getuid(), os.readlink("/proc/self/ns/mnt"))
 
@@ -202,8 +204,8 @@ import classroom as room
 from rlcourse.grading import grade
 course = pathlib.Path({course!r})
 report = grade("02", course=course, on_warning=lambda text: print(text, file=sys.stderr))
-from rlcourse.grading import isolation
-json.dump(report.as_json() | {{"layers": sorted(isolation.probe().standing)}}, sys.stdout)
+from rlcourse.grading.confinement import probing
+json.dump(report.as_json() | {{"layers": sorted(probing.probe().standing)}}, sys.stdout)
 """
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import classroom as room
 import pytest
 
+from rlcourse.files import TEMPORARY
 from rlcourse.grading import grade
 
 pytestmark = pytest.mark.slow
@@ -73,7 +74,7 @@ def test_a_batch_killed_ten_times_is_graded_exactly_once(course, servers):
         earned = sum(room.POINTS[name] for name in room.NAMES[: number % 6])
         assert (row.student, row.score, row.status) == (f"s{number:02}", earned, "graded")
         assert sum(score or 0 for score in room.grades(course, row.student).values()) == earned
-    assert not list(course.rglob("*.part"))
+    assert not list(course.rglob(f"{TEMPORARY}*"))
     deadline = time.monotonic() + 300
     while servers() and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -5,25 +5,22 @@ import json
 
 import nbformat
 import pytest
-from classroom import REPOSITORY
+from small_courses import write_course
 
 from rlcourse.authoring import build, stubs
+from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import grade
 
 pytestmark = pytest.mark.slow
-LESSONS = sorted(path.stem for path in (REPOSITORY / "course" / "lessons").glob("*.md"))
+LESSONS = [lesson.name for lesson in shipped().lessons]
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_solved_lesson_gets_all_points_and_a_blank_one_none(lesson, tmp_path):
-    lessons = tmp_path / "course" / "lessons"
-    lessons.mkdir(parents=True)
-    text = (REPOSITORY / "course" / "lessons" / f"{lesson}.md").read_text()
-    (lessons / f"{lesson}.md").write_text(text)
-    (tmp_path / "course" / "nbgrader_config.py").touch()
+    write_course(tmp_path / "course", {lesson: None})
     exercises = {e.name: e for e in all_exercises() if e.lesson == lesson}
-    build(root=tmp_path, registry=exercises.values(), progress=False)
+    build(root=tmp_path, progress=False)
     blank = nbformat.read(tmp_path / "notebooks" / lesson / f"{lesson}.ipynb", as_version=4)
     solved = copy.deepcopy(blank)
     for cell in solved.cells:

@@ -10,8 +10,9 @@ import pytest
 
 from rlcourse.checks.exam import Exam, judge
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import protocol, visible
-from rlcourse.grading.library import write_library
+from rlcourse.grading.confinement import visible
+from rlcourse.grading.running import protocol
+from rlcourse.grading.running.library import write_library
 
 LESSONS = sorted({exercise.lesson for exercise in all_exercises()})
 SWEEP = Path(__file__).with_name("library_sweep.py")

@@ -9,11 +9,15 @@ import classroom as room
 import pytest
 import torch
 
-from rlcourse.checks.calling import Case, Facts
+from rlcourse.checks.calling import Facts, Opaque
+from rlcourse.checks.case import Case
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import protocol, worker
-from rlcourse.grading.library import write_library
-from rlcourse.grading.sandbox import Cell, ExamRequest, Limits, Sandbox
+from rlcourse.grading.running import protocol
+from rlcourse.grading.running.library import write_library
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Sandbox
+from rlcourse.grading.running.steps import Cell, ExamRequest
+from rlcourse.grading.untrusted import worker
 
 CASES = [Case(f"{i}", {"x": torch.tensor(float(i))}) for i in range(12)]
 BURN = "def burn(seconds):\n    end = time.process_time() + seconds\n"
@@ -37,7 +41,9 @@ def sit(session, function, processor=60.0, wall=600.0):
     """(how it ended, the outcome of each case that was answered)."""
     session.names["f"] = function
     said: list[dict] = []
-    end = session.sit_exam("f", CASES, worker.Time(processor, wall), said.append)
+    end = session.sit_exam(
+        {"function": "f", "cases": CASES}, worker.Time(processor, wall), said.append
+    )
     assert end.pop("over") and isinstance(said.pop(0)["facts"], Facts)
     return end, {part["case"]: part["outcome"] for part in said}
 
@@ -46,7 +52,7 @@ def test_a_function_is_called_once_for_each_question(session):
     seen = []
     end, outcomes = sit(session, lambda x: seen.append(float(x)) or x)
     assert seen == [float(i) for i in range(len(CASES))] == list(outcomes)
-    assert end == {"late": False, "memory": False}
+    assert end == {"late": False, "memory": False, "borrowed": ""}
 
 
 def test_what_was_answered_in_time_counts(session):
@@ -83,9 +89,10 @@ def test_an_answer_that_cannot_be_sent_costs_its_own_case(session):
         protocol.dumps(part)
         said.append(part)
 
-    session.sit_exam("f", CASES, worker.Time(60, 600), say)
-    failed = [part["case"] for part in said[1:] if part["outcome"].error]
-    assert failed == [5] and len(said) == 1 + len(CASES)
+    session.sit_exam({"function": "f", "cases": CASES}, worker.Time(60, 600), say)
+    lost = [p["case"] for p in said[1:] if isinstance(p["outcome"].value, Opaque)]
+    assert lost == [5] and len(said) == 1 + len(CASES)
+    assert not any(part["outcome"].error for part in said[1:])  # nor is it called a lack of memory
 
 
 def test_who_only_waits_is_interrupted_however_much_processor_time_is_left(session, monkeypatch):

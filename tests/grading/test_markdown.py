@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from nbconvert.filters import strip_files_prefix
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from rlcourse.grading.markdown import BLOCKS, SCHEMES, SPANS, harmless, plain
-from rlcourse.grading.tex import COMMANDS, ENVIRONMENTS, sanitized_tex
+from rlcourse.grading.pages.markdown import BLOCKS, SCHEMES, SPANS, harmless, plain
+from rlcourse.grading.pages.tex import COMMANDS, ENVIRONMENTS, sanitized_tex
 
 TAGS = BLOCKS | SPANS | {"div", "pre", "code", "a", "br", "hr", "span"}
 

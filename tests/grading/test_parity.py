@@ -6,19 +6,20 @@ from pathlib import Path
 
 import classroom as room
 import pytest
+from small_courses import write_course
 from test_grading import command
 
 from rlcourse.authoring import build
-from rlcourse.exercises import all as all_exercises
+from rlcourse.courses import shipped
 from rlcourse.grading import grade
-from rlcourse.grading.judging import _seed
+from rlcourse.grading.judging.judge import _seed
 
 pytestmark = pytest.mark.slow
 
-# How many cases of `reinforce_step` agree by chance, when it builds on a wrong `reinforce_loss`,
-# depends on what is drawn. So both draw the same: our seeds follow from this secret, and plain
-# nbgrader's checks, which draw anew each time, are given them.
-SECRET = b"parity with plain nbgrader 1"  # in which one of ten such cases agrees
+# In how many cases of `reinforce_step` the gradient is too small to be clipped depends on what is
+# drawn. So both draw the same: our seeds follow from this secret, and plain nbgrader's checks,
+# which draw anew each time, are given them.
+SECRET = b"parity with plain nbgrader 1"  # in which some of ten such cases agree
 
 HELPERS = """\
 import math
@@ -34,6 +35,10 @@ SUBMISSIONS = {
         "reinforce_loss": "def reinforce_loss(logprobs, advantages, mask):\n"
         "    lengths = mask.sum(1).clamp(min=1)\n"
         "    return -(advantages.detach() * (logprobs * mask).sum(1) / lengths).mean()",
+        "reinforce_step": "def reinforce_step(policy, optimizer, batch, max_grad_norm=1.0):\n"
+        "    optimizer.zero_grad()\n"
+        "    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)\n"
+        "    loss.backward()\n    optimizer.step()\n    return loss.item()",
     },
     "typical": {  # gradient lost, rewards not looked up, sign turned
         "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
@@ -54,6 +59,11 @@ SUBMISSIONS = {
         "    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)\n"
         "    loss.backward()\n    optimizer.step()\n    return loss.item()",
     },
+    "importing": {
+        "reinforce_loss": "from rlcourse.algorithms import reinforce_loss",
+        "score_function": "import rlcourse.algorithms\n\ndef score_function(*arguments):\n"
+        "    return rlcourse.algorithms.score_function(*arguments)",
+    },
     "noisy": {  # prints and warnings cost nothing; nor does a different right way
         "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
         "    import warnings\n    warnings.warn('slow')\n    print('working', math.pi)\n"
@@ -71,12 +81,11 @@ def both(tmp_path_factory):
     """
     root = tmp_path_factory.mktemp("parity")
     course = room.make_course(root / "ours")
-    text = (course / "lessons" / f"{room.LESSON}.md").read_text()
+    text = shipped().lesson(room.LESSON).text.read_text()
     text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)  # seconds in every kernel
     text = re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL)
-    (course / "lessons" / f"{room.LESSON}.md").write_text(text)
-    exercises = [e for e in all_exercises() if e.lesson == room.LESSON]
-    build(root=root / "ours", registry=exercises, progress=False)
+    write_course(course, {room.LESSON: text})
+    build(root=root / "ours", progress=False)
     for student, answers in SUBMISSIONS.items():
         notebook = room.with_answers(room.solved(course), **answers)
         room.submit(course, student, room.with_code(notebook, HELPERS))
@@ -114,11 +123,18 @@ def test_points_are_those_of_plain_nbgrader(both, student):
 
 
 def test_partial_credit_is_among_what_is_compared(both):
-    """Somebody has earned a part of it, in `reinforce_step` by a right function on a wrong one."""
+    """Somebody has earned a part of it, in `reinforce_step` by a wrong function on a wrong one."""
     earned = [room.grades(both[0], student) for student in SUBMISSIONS]
     for name in ("score_function", "monte_carlo_policy_gradient", "reinforce_loss"):
         assert any(0 < grades[f"check_{name}"] < room.POINTS[name] for grades in earned), name
     assert 0 < room.grades(both[0], "unstable")["check_reinforce_step"] < 3
+
+
+def test_one_bug_is_charged_once_and_what_is_imported_is_not_written(both):
+    assert room.grades(both[0], "typical")["check_reinforce_step"] == 3
+    earned = room.grades(both[0], "importing")
+    assert earned["check_score_function"] == earned["check_reinforce_loss"] == 0
+    assert earned["check_reinforce_step"] == 3
 
 
 def test_comments_on_what_was_not_answered_are_those_of_plain_nbgrader(both):

@@ -1,12 +1,12 @@
-"""What is left of a submission after it is read can be shown at once."""
+"""The notebook that remains after a submission is read can be shown at once."""
 
 import classroom as room
 import pytest
 from nbconvert.filters.highlight import Highlight2HTML
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from rlcourse.grading.gradebook import read_receipt
-from rlcourse.grading.reading import (
+from rlcourse.grading.books.gradebook import read_receipt
+from rlcourse.grading.judging.reading import (
     LONGEST_LINE,
     LONGEST_SHOWN,
     MOST_SHOWN,

@@ -1,4 +1,4 @@
-"""A page that cannot be made is lost alone: it is named, and says the points at least."""
+"""A page that cannot be made harms no other: it is reported, and shows at least the points."""
 
 import json
 import logging
@@ -14,10 +14,10 @@ from nbgrader.converters.base import NbGraderException
 from stumbles import Stumbles
 from traitlets.config import Config
 
-from rlcourse.grading import showing
-from rlcourse.grading.disposable import Bounds
-from rlcourse.grading.gradebook import Course, Grades, load_source
-from rlcourse.grading.showing import IsolatedExporter, IsolatedFeedback
+from rlcourse.grading.books.gradebook import Course, Grades, load_source
+from rlcourse.grading.confinement.disposable import Bounds
+from rlcourse.grading.pages import showing
+from rlcourse.grading.pages.showing import IsolatedExporter, IsolatedFeedback
 
 STUDENTS = ("ada", "bob", "cyd", "dot")
 BOUNDS = Bounds(cpu_seconds=2, seconds=60, memory=512 * 2**20)
@@ -77,7 +77,7 @@ def test_whatever_one_page_does_the_others_are_made_and_it_says_its_points(grade
     assert "fine dot" in page_of(graded, "dot")
     for student, why in (("ada", "too long"), ("bob", "MemoryError"), ("cyd", "status 9")):
         page = page_of(graded, student)
-        assert "too much to be shown whole" in page and why in page, student
+        assert "too large to be shown in full" in page and why in page, student
         assert "Score: " in page and "reinforce_loss" in page
         assert f"/{student}/" in caplog.text
     assert feedback.exporter._process is None  # ended with the batch

@@ -4,17 +4,17 @@ One small lesson with a function and its tests, graded once for a class of attac
 """
 
 import json
-import shutil
 
 import nbformat
 import pytest
-from classroom import REPOSITORY, cell_of, solution
+from classroom import cell_of, solution
+from small_courses import write_course
 
 from rlcourse.authoring import build
-from rlcourse.exercises import get
 from rlcourse.grading import Options, grade
-from rlcourse.grading.limits import Limits
+from rlcourse.grading.running.limits import Limits
 
+pytestmark = pytest.mark.slow
 LESSON = "09_dpo"
 NAMES = ("implicit_rewards", "dpo_loss", "test_dpo_loss")
 TEXT = """# A lesson
@@ -53,7 +53,7 @@ def test_dpo_loss(dpo_loss):
         except Exception:
             pass
     seen += [str(vars(o)) for o in gc.get_objects() if type(o).__name__ == "StandIn"]
-    seen += [n for n in sys.modules if "exercises.dpo" in n or n.endswith("checks.testing")]
+    seen += [n for n in sys.modules if "09_dpo" in n or n.endswith("checks.testing")]
     assert "logsigmoid" in str(seen) or "_mistakes" in str(seen)
 """
     },
@@ -68,6 +68,28 @@ def test_dpo_loss(dpo_loss):
     dpo_loss(*torch.zeros(4, 1))
     wrong = hash(dpo_loss) + len(calls) + int(1e6 * (time.perf_counter() - start))
     assert wrong % 2
+"""
+    },
+    "goes-by-the-majority": {
+        "test_dpo_loss": """
+import collections, gc, os
+seen = []
+
+def test_dpo_loss(dpo_loss):
+    numbers = torch.linspace(-1, 1, 12).double().sin().view(4, 3)
+    others = [o for o in gc.get_objects() if type(o).__name__ == "StandIn" and o is not dpo_loss]
+    for one in (*others, dpo_loss):
+        said = str(one(*numbers, 0.3))
+        seen.append(said)
+        for path in ("seen.txt", "/tmp/seen.txt", os.path.expanduser("~/seen.txt")):
+            try:
+                with open(path, "a") as file:
+                    file.write(said + "\\n")
+                with open(path) as file:
+                    seen.extend(file.read().splitlines())
+            except OSError:
+                pass
+    assert said == collections.Counter(seen).most_common(1)[0][0]
 """
     },
     "keeps-a-right-one": {
@@ -111,11 +133,8 @@ def test_dpo_loss(dpo_loss):
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     root = tmp_path_factory.mktemp("class")
-    course = root / "course"
-    (course / "lessons").mkdir(parents=True)
-    (course / "lessons" / f"{LESSON}.md").write_text(TEXT)
-    shutil.copy(REPOSITORY / "course" / "nbgrader_config.py", course)
-    build(root=root, registry=[get(name) for name in NAMES], progress=False)
+    course = write_course(root / "course", {LESSON: TEXT})
+    build(root=root, progress=False)
     blank = root / "notebooks" / LESSON / f"{LESSON}.ipynb"
     for student, answers in SUBMISSIONS.items():
         notebook = nbformat.read(blank, as_version=4)
@@ -124,7 +143,8 @@ def rows(tmp_path_factory):
         path = course / "submitted" / student / LESSON / f"{LESSON}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(notebook))
-    options = Options(limits=Limits(step=3, submission=20), jobs=2)
+    # Twenty processes a submission: on a busy machine they take long on the clock.
+    options = Options(limits=Limits(step=2, submission=60, patience=10), jobs=2)
     return {row.student: row for row in grade(LESSON, course=course, options=options).rows}
 
 
@@ -146,6 +166,11 @@ def test_identity_order_and_time_say_nothing(rows):
     first, second, guessed = points(rows["goes-by-what-is-no-behavior"])
     assert first == second == 1
     assert guessed < 0.75  # of 14 coins, each share would have to be well above a half
+
+
+def test_who_knows_nothing_and_goes_by_the_majority_earns_nothing(rows):
+    """Each implementation that counts is met alone, by a process that remembers no other."""
+    assert points(rows["goes-by-the-majority"]) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("student", ["keeps-a-right-one", "asks-while-it-answers"])

@@ -7,8 +7,8 @@ import classroom as room
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from rlcourse.grading import submission
-from rlcourse.grading.submission import (
+from rlcourse.grading.handing_in import submission
+from rlcourse.grading.handing_in.submission import (
     ELSEWHERE,
     Found,
     Rejected,
@@ -203,8 +203,8 @@ def test_outputs_of_25_mebibytes_are_no_reason_to_refuse(release, tmp_path):
         (["02_X.IPYNB"], "02_X.IPYNB"),
         (["02_x (1).ipynb", "._02_x (1).ipynb", ".ipynb_checkpoints"], "02_x (1).ipynb"),
         (["02_x-1.ipynb", "scratch.ipynb"], "02_x-1.ipynb"),
-        (["02_x.ipynb.txt", "._02_x.ipynb"], "there is no notebook in it, expected 02_x.ipynb"),
-        (["a.ipynb", "b.ipynb"], "which notebook is meant? Name it 02_x.ipynb; there are a."),
+        (["02_x.ipynb.txt", "._02_x.ipynb"], "there is no notebook; expected 02_x.ipynb"),
+        (["a.ipynb", "b.ipynb"], "several notebooks, a.ipynb, b.ipynb: rename the right one"),
     ],
 )  # fmt: skip
 def test_the_notebook_is_found_whatever_a_browser_made_of_its_name(tmp_path, names, wanted):

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import classroom as room
 import pytest
 
-from rlcourse.grading import grade, reading
-from rlcourse.grading.submission import parse, rebuild
+from rlcourse.grading import grade
+from rlcourse.grading.handing_in.submission import parse, rebuild
+from rlcourse.grading.judging import reading
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Grading as somebody who may do less: isolated in what is promised, or refused in a sentence."""
+"""Grading without root: isolated as promised, or refused with one sentence."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import classroom as room
 import pytest
 from test_isolation import TRY_EVERYTHING, _as_nobody, reachable  # noqa: F401  (a fixture)
 
-from rlcourse.grading import isolation
+from rlcourse.grading.confinement import isolation
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +23,7 @@ pytestmark = [
 NO_NAMESPACES = """
 import os, sys
 sys.path.insert(0, {repository!r})
-from rlcourse.grading import syscalls
+from rlcourse.grading.confinement import syscalls
 ready, mapped = os.pipe(), os.pipe()
 child = os.fork()
 if child:
@@ -44,8 +44,9 @@ GRADE = """
 import json, pathlib, sys
 sys.path[:0] = [{repository!r}, {tests!r}]
 from rlcourse.errors import UserError
-from rlcourse.grading import Options, grade, isolation
-said = {{"standing": sorted(isolation.probe().standing)}}
+from rlcourse.grading import Options, grade
+from rlcourse.grading.confinement import probing
+said = {{"standing": sorted(probing.probe().standing)}}
 for name, options in (("strict", Options(strict=True)), ("usual", Options())):
     warnings = []
     try: said[name] = grade("02", course=pathlib.Path({course!r}), options=options,

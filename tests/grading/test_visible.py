@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import isolation, visible
-from rlcourse.grading.library import write_library
-from rlcourse.grading.sandbox import Cell, Limits, Sandbox
+from rlcourse.grading.confinement import isolation, visible
+from rlcourse.grading.running.library import write_library
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Sandbox
+from rlcourse.grading.running.steps import Cell
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are no layers")
 
@@ -100,7 +102,10 @@ def test_what_is_shown_may_lie_in_something_hidden_and_the_other_way_round():
 
 def test_packages_come_from_where_they_are_though_only_a_pth_file_leads_there(tmp_path):
     """As in an environment that borrows the packages of another one."""
-    program = "from rlcourse.grading import visible; print(*visible.package_paths(), sep=chr(10))"
+    program = (
+        "from rlcourse.grading.confinement import visible; "
+        "print(*visible.package_paths(), sep=chr(10))"
+    )
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd="/"
     ).stdout.split()

@@ -1,4 +1,4 @@
-"""Where layers are missing: what is refused, what is said, and what still cannot be done."""
+"""Missing layers: what is refused, what the message says, and what still cannot be done."""
 
 import json
 import os
@@ -12,9 +12,12 @@ import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import Options, grade, isolation
-from rlcourse.grading.library import write_library
-from rlcourse.grading.sandbox import Cell, Limits, Sandbox
+from rlcourse.grading import Options, grade
+from rlcourse.grading.confinement import isolation
+from rlcourse.grading.running.library import write_library
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Sandbox
+from rlcourse.grading.running.steps import Cell
 
 NO_FILES = ("mount", "landlock")
 NO_PROCESSES = ("pid", "seccomp")
@@ -124,3 +127,35 @@ def test_what_others_own_stays_as_it_is_without_the_mount_and_pid_layers():
         assert answer.error is None
         assert set(answer.printed.splitlines()) == {"did work", "did write a file"}
         assert (mine.read_text(), mine.stat().st_mtime) == ("HIDDEN-TREASURE", 10**9)
+
+
+FILL = """
+count = 0
+while True:
+    with open(f"file{count}", "wb") as file: file.write(bytes(SIZE))
+    count += 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
+@pytest.mark.parametrize("size", [2**20, 0], ids=["large files", "many files"])
+def test_without_mount_a_disk_is_not_filled_and_a_file_can_be_written(size):
+    cells = [
+        Cell("honest", "open('own.py', 'w').write('x = 3')\nimport own\nprint(own.x)"),
+        Cell("fill", FILL.replace("SIZE", str(size))),
+        Cell("next", "print('on')"),
+    ]
+    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
+        os.chmod(directory, 0o755)
+        write_library(Path(directory, "library"), list(all_exercises())[:1])
+        server = Path(directory, "server")
+        with Sandbox(Path(directory, "library"), server, refuse=("mount",)) as sandbox:
+            if "landlock" not in sandbox.layers.standing:
+                pytest.skip("nothing is graded here")
+            transcript = sandbox.run(cells)
+            left = [path.name for path in (server / "scratch").glob("submission*")]
+    assert transcript.cells["honest"].printed == "3\n" and left == []
+    (incident,) = transcript.incidents
+    assert (incident.status, incident.where) == ("over memory", "fill")
+    assert "files" in incident.detail and transcript.cells["next"].printed == "on\n"

@@ -1,0 +1,1 @@
+"""Where points go: nbgrader's gradebook, due dates, platforms' tables, signed completion files."""

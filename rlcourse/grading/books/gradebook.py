@@ -1,0 +1,372 @@
+"""nbgrader's side: the gradebook through nbgrader's own interface, and the autograded notebooks.
+
+A submission's grades are written in one transaction, then its notebook is put in place in one
+step. The notebook is the receipt: a grader that was killed in between grades that one again.
+"""
+
+import hmac
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_output
+from nbgrader import utils
+from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import ClearSolutions, ComputeChecksums, SaveCells
+from sqlalchemy import inspect
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SAWarning, SQLAlchemyError
+from traitlets.config import Config, PyFileConfigLoader
+
+from rlcourse.courses import current
+from rlcourse.courses.course import chosen
+from rlcourse.errors import UserError
+from rlcourse.files import TEMPORARY, replace_bytes
+from rlcourse.grading.books.due import enter_due_dates
+from rlcourse.grading.books.extensions import enter, enter_extensions, known
+from rlcourse.grading.books.late import Late
+from rlcourse.grading.handing_in.handed_in import SECRET, TIMESTAMP
+from rlcourse.grading.judging.judge import Mark
+from rlcourse.grading.locking import only_one
+from rlcourse.grading.pages.markdown import plain
+from rlcourse.grading.running.steps import Incident, Transcript
+
+OF_SUBMISSIONS = ("grades", "comments", "submissions")  # lists that hold the whole class
+BUSY_SECONDS = 60.0  # how long to wait for another program that writes to the gradebook
+OPENING_SECONDS = 900.0  # and for one that opens it, for which nbgrader starts a program
+BUSY = (
+    "another program has been writing to the gradebook for a minute: close it or wait for it, then "
+    "run the same command again, which continues where this one stopped."
+)
+KEY = "rlcourse_grading"  # of the receipt in a notebook's metadata
+LARGEST_RECEIPT = 80 * 2**20  # bytes of a notebook that one is read from; none of ours is larger
+
+
+@dataclass(frozen=True)
+class Course:
+    """An nbgrader course directory with its settings."""
+
+    directory: CourseDirectory
+    config: Config
+
+    @property
+    def root(self) -> Path:
+        return Path(self.directory.root)
+
+    @classmethod
+    def open(cls, root: Path, **settings: str) -> "Course":
+        """The course in `root`, as its ``nbgrader_config.py`` says; `settings` go before it."""
+        path, config = root / "nbgrader_config.py", Config()
+        if path.is_file():
+            config = PyFileConfigLoader(path.name, str(root)).load_config()
+        config.CourseDirectory.root = str(root.resolve())
+        for name, value in settings.items():
+            setattr(config.CourseDirectory, name, value)
+        return cls(CourseDirectory(config=config), config)
+
+    @classmethod
+    def of(cls, root: Path | None) -> "Course":
+        """The course in `root`, or the current one. ``UserError`` if there is none."""
+        if root is not None and not root.is_dir():
+            raise UserError(f"there is no course directory {root}.")
+        return cls.open(current().directory if root is None else root)
+
+    def lesson(self, wanted: str) -> str:
+        """The full name of a lesson, from its name or number. ``UserError`` if there is none."""
+        sources = self.step(self.directory.source_directory)
+        known = sorted(path.parent.name for path in sources.glob("*/*.ipynb"))
+        if name := chosen(known, wanted):
+            return name
+        choice = f"choose from {', '.join(known)}" if known else "run `rlcourse build` first"
+        raise UserError(f"there is no lesson {wanted!r} in {sources}: {choice}.")
+
+    def step(self, name: str) -> Path:
+        """One of nbgrader's directories: "submitted", "autograded", …"""
+        return Path(self.directory.format_path(name, ".", ".")).resolve()
+
+    def source(self, lesson: str) -> Path:
+        directory = self.directory.format_path(self.directory.source_directory, ".", lesson)
+        return Path(directory) / f"{lesson}.ipynb"
+
+    def autograded(self, student: str, lesson: str) -> Path:
+        step = self.directory.autograded_directory
+        return Path(self.directory.format_path(step, student, lesson)) / f"{lesson}.ipynb"
+
+
+class Grades:
+    """One lesson's grades in the gradebook."""
+
+    def __init__(self, course: Course, lesson: str, source: NotebookNode):
+        self.course, self.lesson = course, lesson
+        url, course_id = _patient(course.directory.db_url), course.directory.course_id
+        put_alembic_on_path()
+        with self._alone(OPENING_SECONDS), Gradebook(url, course_id) as gradebook:
+            try:
+                gradebook.find_notebook(lesson, lesson)
+            except MissingEntry:
+                _register(course, lesson, source, gradebook)
+            enter_due_dates(gradebook, course.root)
+            enter_extensions(gradebook, course.root)
+        with self._alone(OPENING_SECONDS):
+            self.gradebook = Gradebook(url, course_id)
+            self._of_the_lesson = self._load_lesson()
+        warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
+        self.late, self.extended = Late(course.config), known(course.root).get(lesson, {})
+
+    def __enter__(self) -> "Grades":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.gradebook.close()
+
+    def _load_lesson(self) -> list:
+        """What all submissions share, loaded once: nbgrader reloads it after every commit."""
+        self.gradebook.db().expire_on_commit = False
+        notebook = self.gradebook.find_notebook(self.lesson, self.lesson)
+        cells = notebook.grade_cells, notebook.solution_cells, notebook.task_cells
+        return [notebook, notebook.assignment, *chain(*cells)]
+
+    def _forget(self) -> None:
+        """Forget one submission, so that the next look sees changes by others."""
+        database = self.gradebook.db()
+        for thing in self._of_the_lesson:  # which lists what was handed in
+            if lists := set(OF_SUBMISSIONS) & {*inspect(thing).mapper.relationships.keys()}:
+                database.expire(thing, lists)
+        for thing in set(database.identity_map.values()).difference(self._of_the_lesson):
+            database.expunge(thing)
+
+    @contextmanager
+    def _alone(self, seconds: float | None = None) -> Iterator[None]:
+        """One grader of the course writes at a time, and waits for others, such as Formgrader."""
+        path = self.course.step(self.course.directory.autograded_directory) / ".gradebook.lock"
+        with only_one(path, seconds or BUSY_SECONDS, BUSY):
+            try:
+                yield
+            except (SQLAlchemyError, InvalidEntry) as error:
+                if "database is locked" in str(error):
+                    raise UserError(BUSY) from None
+                raise
+
+    def students(self) -> list[str]:
+        """The ids of all students in the gradebook."""
+        with self._alone():
+            return [student.id for student in self.gradebook.students]
+
+    def write(self, student, notebook, marks, failed, timestamp) -> tuple[float, bool]:
+        """Write a submission's grades, manual ones left as they are: (score, needs a person).
+
+        With `failed`, everything that a program grades is 0 and marked for a person to look at.
+        """
+        with self._alone():
+            found = self._write(student, notebook, marks, failed, timestamp)
+            self._forget()
+            return found
+
+    def _write(
+        self,
+        student: str,
+        notebook: NotebookNode,
+        marks: dict[str, Mark],
+        failed: bool,
+        timestamp: str | None,
+    ) -> tuple[float, bool]:
+        self.gradebook.update_or_create_student(student)
+        kwargs = {"timestamp": timestamp} if timestamp else {}
+        submission = self.gradebook.update_or_create_submission(self.lesson, student, **kwargs)
+        submitted = next(n for n in submission.notebooks if n.name == self.lesson)
+        cells = {
+            cell.metadata.nbgrader.grade_id: cell
+            for cell in notebook.cells
+            if "nbgrader" in cell.metadata
+        }
+        _complete(submitted)
+        for grade in submitted.grades:
+            cell, mark = cells.get(grade.name), marks.get(grade.name)
+            grade.auto_score = _auto_score(cell, mark, failed)
+            unsure = failed or grade.auto_score is None or grade.manual_score is not None
+            grade.needs_manual_grade = unsure
+        for comment in submitted.comments:
+            cell = cells.get(comment.name)
+            blank = cell is None or _is_unanswered(cell)
+            comment.auto_comment = "No response." if blank else None
+        self.gradebook.db.flush()
+        if until := self.extended.get(student):
+            enter(self.gradebook, self.lesson, student, until)
+        self.late.penalize(self.gradebook, student, submission)
+        self.gradebook.db.commit()
+        needs_person = any(grade.needs_manual_grade for grade in submitted.grades)
+        return float(sum(grade.auto_score or 0.0 for grade in submitted.grades)), needs_person
+
+
+def _patient(url: str) -> str:
+    """The gradebook's address, with the time that SQLite waits for a lock."""
+    address = make_url(url)
+    if address.get_backend_name() == "sqlite":
+        address = address.update_query_dict({"timeout": str(BUSY_SECONDS)})
+    return address.render_as_string(hide_password=False)
+
+
+def put_alembic_on_path() -> None:
+    """nbgrader calls ``alembic`` by its bare name when it makes a gradebook."""
+    beside = str(Path(sys.executable).parent)
+    if beside not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+
+
+def _auto_score(cell: NotebookNode | None, mark: Mark | None, failed: bool) -> float | None:
+    """Points, or None if a person has to give them."""
+    if mark is not None:
+        return mark.points
+    if failed or cell is None or _is_unanswered(cell):
+        return 0.0
+    return None
+
+
+def _is_unanswered(cell: NotebookNode) -> bool:
+    """Whether an answer is as it was released."""
+    nbgrader = cell.metadata.nbgrader
+    return bool(nbgrader.get("solution")) and nbgrader.get("checksum") == utils.compute_checksum(
+        cell
+    )
+
+
+def questions(notebook: NotebookNode, marks: dict[str, Mark]) -> dict[str, dict]:
+    """{question: whether it is answered, and points} for all that a person grades."""
+    found = {}
+    for cell in notebook.cells:
+        about = cell.metadata.get("nbgrader", {})
+        if about.get("grade") and about["grade_id"] not in marks:
+            answered = not _is_unanswered(cell)
+            points = None if answered else 0.0
+            possible = float(about["points"])
+            found[about["grade_id"]] = dict(answered=answered, points=points, possible=possible)
+    return found
+
+
+def _complete(submitted) -> None:
+    """Rows for cells that the assignment did not have when this submission was first graded."""
+    have = {grade.cell_id for grade in submitted.grades}
+    for cell in (*submitted.notebook.grade_cells, *submitted.notebook.task_cells):
+        if cell.id not in have:
+            Grade(cell_id=cell.id, notebook=submitted)
+
+
+def _register(course: Course, lesson: str, source: NotebookNode, gradebook: Gradebook) -> None:
+    """Make the assignment known to the gradebook, as ``nbgrader generate_assignment`` does."""
+    gradebook.update_or_create_assignment(lesson)
+    url = _patient(course.directory.db_url)
+    resources = {"nbgrader": {"notebook": lesson, "assignment": lesson, "db_url": url}}
+    notebook = nbformat.from_dict(source)
+    for step in (ClearSolutions, ComputeChecksums, SaveCells):
+        notebook, resources = step(config=course.config).preprocess(notebook, resources)
+
+
+# Autograded notebooks
+
+
+def annotate(
+    notebook: NotebookNode,
+    transcript: Transcript,
+    marks: dict[str, Mark],
+    incidents: list[Incident],
+) -> None:
+    """Insert what cells printed, how they failed, and the verdicts, as text only."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        mark = marks.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
+        answer = transcript.cells.get(f"cell {cell.id}")
+        if mark:
+            cell.outputs = _verdict(mark)
+        elif answer:
+            cell.outputs = _said(answer)
+    if incidents:
+        said = "\n".join(f"- {plain(str(incident))}" for incident in incidents)
+        text = f"**While this submission was graded:**\n\n{said}"
+        notebook.cells.insert(0, new_markdown_cell(text, id="grading-status"))
+
+
+def _verdict(mark: Mark) -> list[NotebookNode]:
+    earned = f"{mark.points:g} of {mark.possible:g} points"
+    return [
+        new_output("display_data", data={"text/plain": mark.message}),
+        new_output("execute_result", data={"text/plain": earned}, execution_count=1),
+    ]
+
+
+def _said(answer) -> list[NotebookNode]:
+    outputs = []
+    if answer.printed:
+        outputs.append(new_output("stream", name="stdout", text=answer.printed))
+    if answer.error:
+        error = answer.error
+        line = f"line {error.line_number}: {error.line}" if error.line_number else ""
+        summary = f"{error.type}: {error.message}"
+        trace = [text for text in (line, summary) if text]
+        outputs.append(new_output("error", ename=error.type, evalue=error.message, traceback=trace))
+    return outputs
+
+
+def write_receipt(path: Path, notebook: NotebookNode, receipt: dict, secret: bytes) -> None:
+    """Write the autograded notebook in one step, with the sealed receipt of what was graded."""
+    notebook.metadata[KEY] = {**receipt, "seal": _seal(receipt, secret)}
+    _write(path, json.dumps(notebook, ensure_ascii=False))
+
+
+def write_notes(directory: Path, notes: dict[str, str]) -> None:
+    """Pass the exchange's notes on: released feedback needs them to reach the student."""
+    for name in (TIMESTAMP, SECRET):
+        if name in notes:
+            _write(directory / name, notes[name])
+        else:
+            (directory / name).unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_bytes(path, text.encode())
+
+
+def read_receipt(path: Path, secret: bytes) -> dict | None:
+    """What an earlier run recorded about the submission; None if there was none.
+
+    Plain nbgrader may have written the notebook, with anything in it that a student handed in.
+    """
+    try:
+        if path.stat().st_size > LARGEST_RECEIPT:
+            return None
+        receipt = json.loads(path.read_text("utf-8"))["metadata"][KEY]
+        seal = receipt.pop("seal")
+        return receipt if hmac.compare_digest(seal, _seal(receipt, secret)) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _seal(receipt: dict, secret: bytes) -> str:
+    """Only receipts that we wrote are believed: plain nbgrader keeps a student's metadata."""
+    return hmac.new(secret, json.dumps(receipt, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def remove_leftovers(path: Path) -> None:
+    """Half-written files of a run that was killed."""
+    for part in path.parent.glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            part.unlink()
+
+
+def load_source(course: Course, lesson: str) -> NotebookNode:
+    """The instructor's notebook of a lesson."""
+    path = course.source(lesson)
+    try:
+        return nbformat.read(path, as_version=4)
+    except FileNotFoundError:
+        raise UserError(f"there is no {path}: run `rlcourse build {lesson}` first.") from None

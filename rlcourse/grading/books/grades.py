@@ -1,0 +1,189 @@
+"""The grades of a course as its gradebook holds them, points given by hand included."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from nbgrader.api import Gradebook, MissingEntry
+
+from rlcourse.courses import current
+from rlcourse.courses.course import chosen as lesson_of
+from rlcourse.errors import UserError
+from rlcourse.grading.books.due import enter_due_dates
+from rlcourse.grading.books.extensions import enter_extensions
+from rlcourse.grading.books.gradebook import Course, put_alembic_on_path, read_receipt
+from rlcourse.grading.books.late import Late
+from rlcourse.grading.handing_in.names import one_line, shown
+from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
+from rlcourse.grading.judging.judge import course_secret
+
+# What a student is told on a platform's page of an answer without a named mistake: none of their
+# own words, which such a page may take for HTML. The feedback page says more.
+IN_WORDS = {
+    BLANK: "not written",
+    RAISES: "it raises an exception",
+    SYNTAX: "its cell has a syntax error",
+}
+
+
+@dataclass(frozen=True)
+class Student:
+    """A member of the class. ``id`` is the name of their directory under ``submitted/``."""
+
+    id: str
+    last_name: str = ""
+    first_name: str = ""
+    email: str = ""
+
+    @property
+    def name(self) -> str:
+        """First name, then last; the id if neither is known."""
+        return " ".join(filter(None, [self.first_name, self.last_name])) or self.id
+
+
+@dataclass(frozen=True)
+class LessonGrade:
+    """One student's grade for one lesson, in points."""
+
+    lesson: str
+    possible: float
+    earned: float = 0.0  # before a penalty for being late
+    penalty: float = 0.0
+    handed_in: str = ""  # when, in UTC; "" if the time is unknown
+    late: bool = False
+    waiting: bool = False  # a person still has something to grade or to look at
+    missing: bool = False  # nothing was handed in
+    parts: tuple[tuple[str, float, float], ...] = ()  # (exercise or question, earned, possible)
+    said: Mapping[str, str] = field(default_factory=dict)  # of exercises that are not right
+
+    @property
+    def points(self) -> float:
+        """What counts: earned less the penalty, never below 0."""
+        return max(0.0, self.earned - self.penalty)
+
+    def sentence(self) -> str:
+        """The grade in words, for a student to read."""
+        found = [f"{self.points:g} of {self.possible:g} points"]
+        if self.penalty:
+            found.append(f"late, {self.penalty:g} taken off")
+        found += [f"{name} {earned:g}/{possible:g}" for name, earned, possible in self.parts]
+        return "\n".join(["; ".join(found), *(f"{n}: {why}" for n, why in self.said.items())])
+
+
+@dataclass(frozen=True)
+class ClassGrades:
+    """All students by id, all lessons in order, and the grade of each student in each lesson."""
+
+    students: dict[str, Student]
+    lessons: tuple[str, ...]
+    grades: dict[tuple[str, str], LessonGrade]  # by student and lesson
+    course: str = "rlcourse"
+
+    def of(self, student: str, lesson: str) -> LessonGrade:
+        return self.grades[student, lesson]
+
+    def of_lesson(self, lesson: str) -> list[LessonGrade]:
+        """The grades of all students in one lesson."""
+        return [self.grades[student, lesson] for student in self.students]
+
+    def notes(self) -> list[str]:
+        """What to know before passing these grades on: who is missing or not fully graded."""
+        found = []
+        for lesson in self.lessons:
+            grades = {student: self.grades[student, lesson] for student in self.students}
+            for what, names in (
+                ("nothing handed in by", [s for s, g in grades.items() if g.missing]),
+                (
+                    "answers still to be graded by hand:",
+                    [s for s, g in grades.items() if g.waiting],
+                ),
+            ):
+                if names:
+                    found.append(f"{lesson}: {what} {', '.join(map(shown, names))}")
+        return found
+
+
+def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
+    """The grades in the gradebook of the course in `course`, of all lessons or of those named.
+
+    Extensions and late penalties are brought up to date there: points may have been given by hand
+    since the submission was graded, which a penalty counts.
+
+    Raises:
+        UserError: there is no gradebook, or it has no such lesson.
+    """
+    opened = Course.open(course)
+    url = opened.directory.db_url
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
+        raise UserError(
+            f"{course} has no gradebook yet: grade a lesson first, as in `rlcourse grade 02`"
+        )
+    put_alembic_on_path()
+    taught = current(course)
+    with Gradebook(url, opened.directory.course_id) as gradebook:
+        enter_due_dates(gradebook, course)
+        enter_extensions(gradebook, course)
+        late = Late(opened.config)
+        known = taught.in_order(assignment.name for assignment in gradebook.assignments)
+        chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)
+        students = {
+            s.id: Student(s.id, s.last_name or "", s.first_name or "", s.email or "")
+            for s in sorted(gradebook.students, key=lambda s: s.id)
+        }
+        grades = {
+            (student, lesson): _grade(gradebook, late, student, lesson)
+            for student in students
+            for lesson in chosen
+        }
+        gradebook.db.commit()
+    return ClassGrades(students, chosen, grades, taught.name)
+
+
+def with_mistakes(grades: ClassGrades, course: Path) -> ClassGrades:
+    """The same grades, with what grading has recorded of the answers that are not right."""
+    opened, secret = Course.open(course), course_secret(course)
+    found = {
+        key: grade if grade.missing else replace(grade, said=_said(opened, secret, *key))
+        for key, grade in grades.grades.items()
+    }
+    return replace(grades, grades=found)
+
+
+def _said(opened: Course, secret: bytes, student: str, lesson: str) -> dict[str, str]:
+    receipt = read_receipt(opened.autograded(student, lesson), secret)
+    told = {}
+    for exercise, found in (receipt or {"row": {"exercises": {}}})["row"]["exercises"].items():
+        state = found.get("state")
+        if state == NAMED:
+            said = " ".join([f"{found['mistake']}.", *found["sentences"][1:2]])
+            told[exercise] = one_line(said.replace("<", "‹").replace(">", "›"))
+        elif state in IN_WORDS:
+            told[exercise] = f"{IN_WORDS[state]}."
+    return told
+
+
+def _chosen(wanted: str, known: list[str]) -> str:
+    if name := lesson_of(known, wanted):
+        return name
+    raise UserError(f"the gradebook has no lesson {wanted!r}; it has {', '.join(known) or 'none'}")
+
+
+def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> LessonGrade:
+    possible = float(gradebook.find_assignment(lesson).max_score)
+    try:
+        found = gradebook.find_submission(lesson, student)
+    except MissingEntry:
+        return LessonGrade(lesson, possible, missing=True)
+    grades = [grade for notebook in found.notebooks for grade in notebook.grades]
+    return LessonGrade(
+        lesson,
+        possible,
+        earned=float(found.score),
+        penalty=late.penalize(gradebook, student, found),
+        handed_in=f"{found.timestamp:%Y-%m-%d %H:%M:%S}" if found.timestamp else "",
+        late=found.total_seconds_late > 0,
+        waiting=any(grade.needs_manual_grade for grade in grades),
+        parts=tuple(
+            (g.name.removeprefix("check_"), float(g.score), float(g.max_score)) for g in grades
+        ),
+    )

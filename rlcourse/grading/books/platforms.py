@@ -1,0 +1,297 @@
+"""Grades as learning platforms take them: Canvas's gradebook, Moodle's worksheet, a plain table.
+
+It is best to fill in a file that the platform exported, since that one has the platform's columns,
+names and numbers of people. Rows and columns that are not ours stay as they are. A student who
+handed in nothing gets an empty field, never a 0: a 0 is for a person to decide. So does a student
+who is still waiting for points by hand, since a grade that goes out too low is hard to take back.
+"""
+
+import re
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlcourse.errors import UserError
+from rlcourse.files import write_errors_explained
+from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
+from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
+from rlcourse.grading.handing_in.names import alike, groups_alike, shown, why_no_id
+
+CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+POINTS_POSSIBLE = "points possible"  # what Canvas's second row says below "Student"
+EXCUSED = "EX"  # what Canvas writes for who does not have to hand in
+CHANGEABLE = "Grade can be changed"  # Moodle's column: "No" for who was graded in its gradebook
+WORKSHEET = ("Identifier", "Grade", "Feedback comments")
+NUMBER = re.compile(r"[0-9]+")
+NAME_IN_ZIP = re.compile(r"[^\w .-]|_")
+
+
+def plain_table(grades: ClassGrades) -> Table:
+    """One row a student and lesson."""
+    names = "student", "last name", "first name", "email", "lesson", "handed in (UTC)"
+    header = [*names, "late", "penalty", "points", "possible", "waits for a person"]
+    rows = []
+    for student in grades.students.values():
+        for lesson in grades.lessons:
+            g = grades.of(student.id, lesson)
+            who = [student.id, student.last_name, student.first_name, student.email]
+            what = [g.handed_in, _yes(g.late), f"{g.penalty:g}", _points(g), f"{g.possible:g}"]
+            rows.append([*who, lesson, *what, _yes(g.waiting)])
+    return Table(header, rows, notes=grades.notes())
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else ""
+
+
+def _points(grade: LessonGrade) -> str:
+    """Points as all platforms read them; empty if nothing was handed in, or points by hand are
+    still to come."""
+    return "" if grade.missing or grade.waiting else f"{round(grade.points, 4):g}"
+
+
+# Canvas
+
+
+def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=None) -> Table:
+    """Canvas's gradebook with our points, in `exported` where it was exported from there.
+
+    `columns` is {lesson: header} where a lesson's column cannot be told from its name.
+    """
+    table = exported or _canvas_from(grades)
+    ids = [i for i in map(table.column, CANVAS[1:4]) if i is not None]
+    if not ids or table.column("Student") is None:
+        raise UserError(
+            "this is not a gradebook exported from Canvas: it needs the columns Student, ID and "
+            "SIS Login ID; export it in Canvas under Grades, Export"
+        )
+    found = _rows_of(table, ids, grades)
+    for lesson in grades.lessons:
+        at = _column_of(table, lesson, (columns or {}).get(lesson))
+        possible = next((grades.of(s, lesson).possible for s in grades.students), None)
+        _say_other_maximum(table, at, lesson, possible)
+        excused = {s for s, row in found.items() if row[at].strip().upper() == EXCUSED}
+        for student, row in found.items():
+            if (points := _points(grades.of(student, lesson))) and student not in excused:
+                row[at] = points
+        if excused:
+            table.say(f"{lesson}: excused on Canvas, left as they are: {_listed(excused)}")
+    _say_who_is_not_in_both(table, found, grades, lambda row: name_in_canvas(table, row))
+    return table
+
+
+def _listed(students: set[str]) -> str:
+    return ", ".join(map(shown, sorted(students)))
+
+
+def _is_no(text: str) -> bool:
+    return text.strip().casefold() == "no"
+
+
+def _canvas_from(grades: ClassGrades) -> Table:
+    rows = []
+    table = Table(list(CANVAS), [["    Points Possible", "", "", "", ""]])
+    for s in _told_apart(grades, table):
+        name = ", ".join(filter(None, [s.last_name, s.first_name])) or s.id
+        rows.append([name, *((s.id, "", "") if NUMBER.fullmatch(s.id) else ("", "", s.id)), ""])
+    table.rows += rows
+    return table
+
+
+def _told_apart(grades: ClassGrades, table: Table) -> list[Student]:
+    """All students except those whom a platform may confuse with others; a note lists these."""
+    confused = sorted(set().union(*groups_alike(grades.students)))
+    if confused:
+        table.say(
+            f"left out, because their names are easily confused: {', '.join(map(shown, confused))}"
+        )
+    return [student for student in grades.students.values() if student.id not in confused]
+
+
+def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=False) -> dict:
+    """{our student: their row}, by any of the columns `ids`, and each row one student's.
+
+    A student who matches two rows, or a row that somebody else matches as well, gets none of them,
+    and a note says so: a grade in the wrong row is worse than a missing one.
+    """
+    ours: dict[str, set[str]] = defaultdict(set)  # names of a student: students
+    for student in grades.students.values():
+        for name in {student.id, student.email if by_mail else ""} - {""}:
+            ours[alike(name)].add(student.id)
+    claims = []
+    for row in table.rows:
+        names = {alike(PARTICIPANT.sub("", row[i].strip())) for i in ids} - {""}
+        claims += [(student, row) for student in set().union(*(ours[n] for n in names & {*ours}))]
+    rows_of, students_of = Counter(s for s, _ in claims), Counter(id(row) for _, row in claims)
+    clear = {s: row for s, row in claims if rows_of[s] == 1 == students_of[id(row)]}
+    if unclear := sorted({s for s, _ in claims} - {*clear}):
+        names = ", ".join(map(shown, unclear))
+        table.say(f"left out, because one row matches two students, or two rows match one: {names}")
+    return clear
+
+
+def _column_of(table: Table, lesson: str, wanted: str | None) -> int:
+    """A lesson's column; if there is none, it is added, and Canvas makes it an assignment."""
+    if wanted is not None:
+        at = table.column(wanted)
+        if at is None:
+            raise UserError(f"the table has no column {wanted!r}: name one of {table.header[5:]}")
+        return at
+    names = {_letters(lesson), _letters(lesson.partition("_")[2])}
+    # Canvas writes the assignment's number behind its name: "Policy gradient (98765)"
+    plain = [_letters(re.sub(r"\(\d+\)\s*$", "", header)) for header in table.header]
+    matching = [i for i, name in enumerate(plain) if name in names]
+    if len(matching) > 1:
+        which = ", ".join(repr(table.header[i]) for i in matching)
+        raise UserError(f"{lesson} could be {which}: say which one with --column {lesson[:2]}=NAME")
+    if matching:
+        return matching[0]
+    table.header.append(lesson)
+    for row in table.rows:
+        row.append("")
+    table.say(
+        f"{lesson}: there is no such column, so one was added; Canvas will make it a new assignment"
+    )
+    return len(table.header) - 1
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).casefold()
+
+
+def _say_other_maximum(table: Table, at: int, lesson: str, possible: float | None) -> None:
+    """Fill in the possible points; if the table has others, say so and leave them."""
+    who = table.column("Student")
+    for row in table.rows:
+        if possible is None or row[who or 0].strip().casefold() != POINTS_POSSIBLE:
+            continue
+        stands = _number(row[at])
+        if stands is None:
+            row[at] = f"{possible:g}"
+        elif stands != possible:
+            table.say(_other_maximum(lesson, stands, possible))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _other_maximum(lesson: str, stands: float, possible: float) -> str:
+    return (
+        f"{lesson}: {stands:g} points are possible there, but {possible:g} here; grades are not "
+        "scaled, so change the points there"
+    )
+
+
+def name_in_canvas(table: Table, row: list[str]) -> str:
+    """Whose row it is; "" for those of the maximum, of the test student and the like."""
+    name = row[table.column("Student") or 0].strip()
+    others = (POINTS_POSSIBLE, "manual posting", "student, test", "test student")
+    known = any(row[i].strip() for i in map(table.column, CANVAS[1:4]) if i is not None)
+    return "" if name.casefold() in others or not known else name
+
+
+def _say_who_is_not_in_both(table: Table, found, grades: ClassGrades, name_of) -> None:
+    taken = {id(row) for row in found.values()}
+    there = [name for row in table.rows if id(row) not in taken and (name := name_of(row))]
+    here = [student for student in grades.students if student not in found]
+    if there:
+        table.say(f"in the table but not in the gradebook: {'; '.join(there)}")
+    if here:
+        table.say(f"in the gradebook but not in the table: {', '.join(map(shown, here))}")
+    table.notes += grades.notes()
+
+
+# Moodle
+
+
+def moodle_table(grades: ClassGrades, worksheet: Table | None = None) -> Table:
+    """One lesson's grading worksheet with Grade and Feedback comments filled in.
+
+    Without a worksheet, it is a table for Moodle's import, which asks what each column is.
+    """
+    if worksheet is None:
+        return _moodle_import(grades)
+    if len(grades.lessons) != 1:
+        raise UserError("a grading worksheet is for one assignment: name one lesson")
+    at, comment = (worksheet.column(name) for name in WORKSHEET[1:])
+    ids = [i for i in map(worksheet.column, WORKSHEET_IDS) if i is not None]
+    if at is None or not ids:
+        raise UserError(
+            "this is not a grading worksheet from Moodle: it needs the columns Identifier and "
+            "Grade; in the assignment, with Moodle in English, choose Download grading worksheet"
+        )
+    if comment is None:
+        worksheet.say("there is no column “Feedback comments”, so no feedback was written")
+    found = _rows_of(worksheet, ids, grades, by_mail=True)
+    (lesson,) = grades.lessons
+    can = worksheet.column(CHANGEABLE)
+    fixed = {s for s, row in found.items() if can is not None and _is_no(row[can])}
+    for student, row in found.items():
+        grade = grades.of(student, lesson)
+        if (points := _points(grade)) and student not in fixed:
+            row[at] = points
+            if comment is not None:
+                row[comment] = grade.sentence()
+    if fixed:
+        worksheet.say(
+            f"{lesson}: Moodle says that these grades cannot be changed, so they are left as they "
+            f"are: {_listed(fixed)}"
+        )
+    maximum, possible = worksheet.column("Maximum Grade"), _possible(grades, lesson)
+    stands = {n for r in worksheet.rows if maximum is not None and (n := _number(r[maximum]))}
+    for other in stands - {possible}:
+        worksheet.say(_other_maximum(lesson, other, possible))
+    _say_who_is_not_in_both(worksheet, found, grades, lambda row: _full_name(worksheet, row))
+    return worksheet
+
+
+def _possible(grades: ClassGrades, lesson: str) -> float:
+    return next((grades.of(s, lesson).possible for s in grades.students), 0.0)
+
+
+def _full_name(table: Table, row: list[str]) -> str:
+    at = table.column("Full name")
+    return row[at].strip() if at is not None else row[0]
+
+
+def _moodle_import(grades: ClassGrades) -> Table:
+    header = ["ID number", "Email address", "Full name"]
+    for lesson in grades.lessons:
+        header += [lesson, f"{lesson} (feedback)"]
+    rows: list[list[str]] = []
+    table = Table(header, rows, notes=grades.notes())
+    for student in _told_apart(grades, table):
+        row = [student.id, student.email, student.name]
+        for lesson in grades.lessons:
+            grade = grades.of(student.id, lesson)
+            points = _points(grade)
+            row += [points, grade.sentence() if points else ""]
+        rows.append(row)
+    return table
+
+
+def write_moodle_feedback(out: Path, feedback: Path, lesson: str, students) -> list[str]:
+    """Put the feedback pages of a lesson into the archive that Moodle takes back.
+
+    Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person.
+    Returns the students whose id is not a participant's number, and who are therefore left out.
+    """
+    named = [s for s in students if why_no_id(s.id) is None]
+    pages = {s.id: feedback / s.id / lesson / f"{lesson}.html" for s in named}
+    if not any(page.is_file() for page in pages.values()):
+        raise UserError(
+            f"there is no feedback on {lesson} in {feedback}: run `nbgrader generate_feedback "
+            f"{lesson}` first"
+        )
+    with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for student in named:
+            if NUMBER.fullmatch(student.id) and pages[student.id].is_file():
+                name = NAME_IN_ZIP.sub(" ", student.name).strip() or "student"
+                folder = f"{name}_{student.id}_assignfeedback_file"
+                archive.write(pages[student.id], f"{folder}/{lesson}.html")
+    return [s.id for s in named if pages[s.id].is_file() and not NUMBER.fullmatch(s.id)]

@@ -1,0 +1,101 @@
+"""Who is in the class, by Canvas's or Moodle's own table: names for Formgrader and for reports.
+
+A student whom the gradebook knows, by any of the ids in the table, keeps that id. Everybody else
+gets the platform's number, by which ``rlcourse collect`` files what they hand in, or what stands in
+a column of your choice: a JupyterHub knows people by their login.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nbgrader.api import Gradebook
+
+from rlcourse.errors import UserError
+from rlcourse.grading.books.grades import Student
+from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
+from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
+from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A row of the table: a person by all of their ids, the platform's number first."""
+
+    ids: tuple[str, ...]
+    last_name: str
+    first_name: str
+    email: str = ""
+
+
+def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) -> list[Student]:
+    """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
+
+    `column` has the ids of those whom the gradebook does not know; by default the number.
+
+    Raises:
+        UserError: it is neither Canvas's gradebook nor a table of Moodle's, has no such column, or
+            lists nobody.
+    """
+    first = None if column is None else table.column(column)
+    if column is not None and first is None:
+        raise UserError(f"the table has no column {column!r}: name one of {table.header}")
+    known = {alike(student.id): student.id for student in gradebook.students}
+    taken: set[str] = set()
+    entered = []
+    for person in _listed(table, first):
+        ours = {known[alike(i)] for i in person.ids if alike(i) in known}
+        number = person.ids[0]
+        if len(ours) > 1:
+            both = ", ".join(map(shown, sorted(ours)))
+            table.say(f"left out, because the gradebook has one row's ids as several: {both}")
+            continue
+        student = ours.pop() if ours else number
+        if reason := why_no_id(student):
+            table.say(f"left out: {shown(student)}, {reason}")
+        elif alike(student) in taken:
+            table.say(f"left out, because two rows fit one student: {shown(student)}")
+        else:
+            taken.add(alike(student))
+            last, first, mail = (
+                one_line(text, 100) for text in (person.last_name, person.first_name, person.email)
+            )
+            names = {"last_name": last, "first_name": first, "email": mail}
+            gradebook.update_or_create_student(student, **names)
+            entered.append(Student(student, **names))
+    if not entered:
+        raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
+    return entered
+
+
+def _listed(table: Table, first: int | None) -> Iterator[Listed]:
+    if table.column(CANVAS[0]) is not None and table.column(CANVAS[1]) is not None:
+        return _in_canvas(table, first)
+    if table.column(WORKSHEET_IDS[0]) is not None and table.column("Full name") is not None:
+        return _in_moodle(table, first)
+    raise UserError(
+        "this is neither Canvas's exported gradebook, with the columns Student and ID, nor "
+        "Moodle's grading worksheet in English, with Identifier and Full name"
+    )
+
+
+def _in_canvas(table: Table, first: int | None) -> Iterator[Listed]:
+    columns = _first(first, [i for i in map(table.column, CANVAS[1:4]) if i is not None])
+    for row in table.rows:
+        if name := name_in_canvas(table, row):
+            last, _, first = (part.strip() for part in name.partition(","))
+            ids = tuple(row[i].strip() for i in columns if row[i].strip())
+            yield Listed(ids, last, first)
+
+
+def _in_moodle(table: Table, first: int | None) -> Iterator[Listed]:
+    name, mail = table.column("Full name"), table.column("Email address")
+    columns = _first(first, [i for i in map(table.column, WORKSHEET_IDS) if i is not None])
+    for row in table.rows:
+        ids = tuple(PARTICIPANT.sub("", row[i].strip()) for i in columns if row[i].strip())
+        if ids and name is not None:
+            first, _, last = row[name].strip().rpartition(" ")
+            yield Listed(ids, last, first, row[mail].strip() if mail is not None else "")
+
+
+def _first(first: int | None, columns: list[int]) -> list[int]:
+    return columns if first is None else [first, *(i for i in columns if i != first)]

@@ -1,0 +1,1 @@
+"""The walls around student code: layers, system calls, visible files, disposable processes."""

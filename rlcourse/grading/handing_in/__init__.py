@@ -1,0 +1,1 @@
+"""What students hand in, turned into values: names, archives, directories and notebooks."""

@@ -1,0 +1,383 @@
+"""Read a submission without trusting it, and rebuild the notebook around the student's answers.
+
+A submitted notebook is taken for what it says, never for what it is: from it come the text of the
+cells that students write, and the cells that they added. Everything else, metadata, tags, outputs,
+the instructor's cells, comes from the released notebook.
+"""
+
+import ast
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from rlcourse.grading.handing_in.names import one_line, shown
+from rlcourse.grading.pages.markdown import harmless
+from rlcourse.grading.running.protocol import clean
+
+LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which are not read
+MOST_BRACKETS = 2_000_000  # of a file: each may become a list or a dictionary in memory
+MOST_FILES = 10_000  # next to a notebook
+MOST_CELLS = 1000
+LONGEST_CELL = 200_000  # characters
+LONGEST_KEPT = 10_000  # of a cell whose functions are remembered
+
+ELSEWHERE = "# The answer is in another cell."
+_PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' trees together
+
+# %magic, !command, ?name, name? and x = !command; whitespace of one line only, or it is quadratic
+_IPYTHON = re.compile(
+    r"^([^\S\n]*)(?:[%!?].*|[\w.]+\?{1,2}[^\S\n]*|[\w.]+[^\S\n]*=[^\S\n]*[%!].*)$", re.MULTILINE
+)
+
+MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
+WRONG = "wrong notebook"
+
+
+class Rejected(Exception):
+    """A submission that cannot be graded; its status and why."""
+
+    def __init__(self, status: str, reason: str):
+        super().__init__(reason)
+        self.status, self.reason = status, one_line(reason)  # it may quote what a student wrote
+
+
+@dataclass(frozen=True)
+class Found:
+    """A cell of the submission: its kind, its text, and the ids that it claims."""
+
+    kind: str
+    source: str
+    cell_id: str
+    grade_id: str
+
+
+def read_bytes(root: Path, *parts: str, largest: int = LARGEST_FILE) -> bytes:
+    """A regular file below `root`, no step of the way a symlink; ``Rejected`` for anything else."""
+    directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            deeper = _open(part, os.O_RDONLY | os.O_DIRECTORY, directory)
+            os.close(directory)
+            directory = deeper
+        # O_NONBLOCK: opening a named pipe would wait for somebody to write to it
+        descriptor = _open(parts[-1], os.O_RDONLY | os.O_NONBLOCK, directory)
+    finally:
+        os.close(directory)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise Rejected(REFUSED, f"{shown(parts[-1])} is not a regular file")
+        if found.st_size > largest:
+            size = f"{found.st_size / 2**20:.1f} MiB, with a limit of {largest / 2**20:g} MiB"
+            raise Rejected(REFUSED, f"{shown(parts[-1])} is too large: {size}")
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(largest)
+    finally:
+        os.close(descriptor)
+
+
+def _open(name: str, flags: int, directory: int) -> int:
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except FileNotFoundError:
+        raise Rejected(MISSING, f"there is no {shown(name)}") from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise Rejected(REFUSED, f"{shown(name)} is a symlink or not a directory") from None
+        raise Rejected(UNREADABLE, f"{shown(name)}: {error.strerror}") from None
+
+
+def find_notebook(directory: Path, lesson: str) -> str:
+    """The name of the notebook in a student's directory: the lesson's, else the only one."""
+    name = f"{lesson}.ipynb"
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in islice(entries, MOST_FILES + 1)]
+    if len(names) > MOST_FILES:
+        raise Rejected(REFUSED, f"more than {MOST_FILES} files")
+    notebooks = sorted(
+        entry
+        for entry in names
+        if entry.lower().endswith(".ipynb") and not entry.startswith(".")  # "._x", as macOS leaves
+    )
+    same = [entry for entry in notebooks if entry.lower() == name.lower()]
+    similar = [entry for entry in notebooks if entry.lower().startswith(lesson.lower())]
+    if name in notebooks:
+        return name
+    for candidates in (same, notebooks, similar):
+        if len(candidates) == 1:  # "02_policy_gradient (1).ipynb", as browsers save it
+            return candidates[0]
+    if not notebooks:
+        raise Rejected(MISSING, f"there is no notebook; expected {name}")
+    some = ", ".join(map(shown, notebooks[:5]))
+    raise Rejected(MISSING, f"several notebooks, {some}: rename the right one to {name}")
+
+
+def parse(data: bytes) -> list[Found]:
+    """The cells of a notebook file, or ``Rejected``."""
+    if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
+        raise Rejected(REFUSED, "the file has too many parts")
+    try:
+        notebook = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise Rejected(UNREADABLE, "the file is not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise Rejected(UNREADABLE, "the file is not complete JSON") from None
+    cells = _cells_of(notebook)
+    if len(cells) > MOST_CELLS:
+        raise Rejected(REFUSED, f"more than {MOST_CELLS} cells")
+    return [_cell(cell) for cell in cells]
+
+
+def _cells_of(notebook) -> list:
+    if isinstance(notebook, dict):
+        if isinstance(notebook.get("cells"), list):
+            return notebook["cells"]
+        sheets = notebook.get("worksheets")  # format 3
+        if isinstance(sheets, list) and all(
+            isinstance(sheet, dict) and isinstance(sheet.get("cells"), list) for sheet in sheets
+        ):
+            return [cell for sheet in sheets for cell in sheet["cells"]]
+    raise Rejected(UNREADABLE, "the file is not a notebook of format 3 or 4")
+
+
+def _cell(cell) -> Found:
+    if not isinstance(cell, dict):
+        raise Rejected(UNREADABLE, "a cell is not an object")
+    source = cell.get("source", cell.get("input", ""))  # format 3 calls code an input
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise Rejected(UNREADABLE, "the source of a cell is not text")
+    if len(source) > LONGEST_CELL:
+        raise Rejected(REFUSED, f"a cell of more than {LONGEST_CELL} characters")
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    return Found(
+        kind=cell["cell_type"] if cell.get("cell_type") in ("code", "markdown") else "raw",
+        source=clean(source.replace("\r\n", "\n").replace("\r", "\n")),
+        cell_id=cell["id"] if isinstance(cell.get("id"), str) else "",
+        grade_id=grade_id if isinstance(grade_id, str) else "",
+    )
+
+
+def digest(*parts: bytes) -> str:
+    """A fingerprint of a submission and of what it is graded against."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(len(part).to_bytes(8, "little"))
+        sha.update(part)
+    return sha.hexdigest()
+
+
+# Rebuilding
+
+
+def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
+    """The released notebook with the student's answers, and the cells that the student added.
+
+    Raises ``Rejected`` when the submission answers nothing of this lesson.
+    """
+    notebook = from_dict(release)
+    matches = _match(notebook, found)
+    answers = [i for i, cell in enumerate(notebook.cells) if _is_answer(cell)]
+    if answers and not any(i in matches for i in answers):
+        raise Rejected(WRONG, "it has none of the cells that this lesson asks students to fill in")
+    defined_by = _definitions(notebook, found, matches)
+    for i, cell in enumerate(notebook.cells):
+        released = cell.source
+        if i in matches and _is_open(cell):
+            source = found[matches[i]].source
+            if source != cell.source:
+                cell.source = source if cell.cell_type == "code" else harmless(source)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            others = defined_by.get(_grade_id(cell), set()) - {matches.get(i)}
+            if _is_answer(cell) and cell.source == released and others:
+                cell.source = ELSEWHERE  # a stub would replace the answer
+    notebook.cells = _with_added_cells(notebook.cells, found, matches)
+    return notebook
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return cell.metadata.get("nbgrader", {}).get("grade_id", "")
+
+
+def _definitions(notebook, found: list[Found], matches: dict[int, int]) -> dict[str, set[int]]:
+    """Which cells of the submission define a function, of those that will run."""
+    passed_over = {matches[i] for i in matches if is_demo(notebook.cells[i])}
+    where: dict[str, set[int]] = {}
+    for j, cell in enumerate(found):
+        for name in bound_in(cell.source) if cell.kind == "code" and j not in passed_over else ():
+            where.setdefault(name, set()).add(j)
+    return where
+
+
+def _is_answer(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def _is_open(cell: NotebookNode) -> bool:
+    """Whether the student's text is kept: answers, and ordinary code such as imports."""
+    if "nbgrader" in cell.metadata:
+        return _is_answer(cell)
+    return cell.cell_type == "code"
+
+
+def is_demo(cell: NotebookNode) -> bool:
+    """Whether a cell of the release is skipped in a graded run."""
+    tags = cell.metadata.get("tags", [])
+    return "nbgrader" not in cell.metadata and ("demo" in tags or "skip-execution" in tags)
+
+
+def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
+    """Release cell → submission cell: by grade id, then cell id, then the function it defines.
+
+    If several claim the same, the first one gets it; the others become added cells in their places,
+    so that a later definition replaces an earlier one as it did in the notebook.
+    """
+    matches: dict[int, int] = {}
+    taken: set[int] = set()
+    where: dict[tuple[str, ...], list[int]] = defaultdict(list)  # what a cell says that it is
+    for j, cell in enumerate(found):
+        where["grade id", cell.kind, cell.grade_id].append(j)
+        where["cell id", cell.kind, cell.cell_id].append(j)
+        where["text", cell.kind, cell.source.strip()].append(j)
+        for name in _functions(cell):
+            where["function", cell.kind, name].append(j)
+
+    def claim(i: int, *said: str) -> None:
+        free = [j for j in where.get(said, ()) if j not in taken]
+        if i not in matches and free:
+            matches[i] = free[0]
+            taken.add(free[0])
+
+    cells = [(i, c.cell_type, _grade_id(c), c) for i, c in enumerate(notebook.cells)]
+    for i, kind, grade_id, _ in cells:
+        if grade_id:
+            claim(i, "grade id", kind, grade_id)
+    for i, kind, _, cell in cells:
+        claim(i, "cell id", kind, cell.get("id"))
+    for i, kind, grade_id, cell in cells:
+        if kind == "code" and _is_answer(cell):
+            claim(i, "function", kind, grade_id)
+    for i, kind, _, cell in cells:  # the instructor's own text, when ids were lost on the way
+        claim(i, "text", kind, cell.source.strip())
+    return matches
+
+
+def _functions(cell: Found) -> frozenset[str]:
+    if cell.kind != "code" or cell.source.lstrip().startswith("%%writefile"):
+        return frozenset()
+    return functions_in(cell.source)
+
+
+def know(release: NotebookNode) -> None:
+    """Parse the released cells once: most cells of a submission are as they were released."""
+    for cell in release.cells:
+        if cell.cell_type == "code":
+            functions_in(cell.source)
+
+
+def functions_in(source: str) -> frozenset[str]:
+    """Names of the functions that code defines, remembered for cells of ordinary length."""
+    kept = len(source) <= LONGEST_KEPT
+    return _functions_in(source) if kept else _functions_in.__wrapped__(source)
+
+
+@lru_cache(maxsize=MOST_CELLS)
+def _functions_in(source: str) -> frozenset[str]:
+    tree = parsed(source)
+    body = tree.body if tree else []
+    return frozenset(node.name for node in body if isinstance(node, ast.FunctionDef))
+
+
+def parsed(source: str) -> ast.Module | None:
+    """A cell's code, without IPython's own lines; None if it is not Python."""
+    try:
+        with _PARSING:
+            return ast.parse(without_magics(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+        return None
+
+
+def bound_in(source: str) -> frozenset[str]:
+    """Names that code gives a value when it runs: by def, class, assignment or import, also inside
+    an ``if``, ``try``, ``with`` or loop."""
+    if source.lstrip().startswith("%%writefile"):
+        return frozenset()
+    kept = len(source) <= LONGEST_KEPT
+    return _bound_in(source) if kept else _bound_in.__wrapped__(source)
+
+
+@lru_cache(maxsize=MOST_CELLS)
+def _bound_in(source: str) -> frozenset[str]:
+    tree = parsed(source)
+    found: set[str] = set()
+    open_ends: list[ast.AST] = list(tree.body) if tree else []
+    while open_ends:
+        node = open_ends.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, ast.Lambda):
+            open_ends += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+def without_magics(source: str) -> str:
+    """Code that ``ast`` can read, with IPython's own lines taken out."""
+    return _IPYTHON.sub(r"\1pass", source)
+
+
+def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
+    """Added cells follow the release cell that they followed in the submission."""
+    of_submission = {j: i for i, j in matches.items()}
+    checks = {_grade_id(cell): cell.source.strip() for cell in cells if _is_check(cell)}
+    after: dict[int, list[NotebookNode]] = {}
+    anchor = -1
+    for j, cell in enumerate(found):
+        own_words = cell.source.strip() and cell.source.strip() != checks.get(cell.grade_id)
+        if j in of_submission:
+            at = of_submission[j]
+            if (
+                _is_check(cells[at])
+                and own_words
+                and cell.source.strip() != cells[at].source.strip()
+            ):
+                after.setdefault(at - 1, []).append(_added(cell, f"added-{j}"))  # a helper, say
+            anchor = at
+        elif own_words:
+            after.setdefault(anchor, []).append(_added(cell, f"added-{j}"))
+    rebuilt = list(after.get(-1, []))
+    for i, cell in enumerate(cells):
+        rebuilt += [cell, *after.get(i, [])]
+    return rebuilt
+
+
+def _is_check(cell: NotebookNode) -> bool:
+    """A check: the release's text is kept, and what a student wrote into it is an added cell."""
+    return cell.cell_type == "code" and _grade_id(cell).startswith("check_")
+
+
+def _added(cell: Found, name: str) -> NotebookNode:
+    if cell.kind == "code":
+        return new_code_cell(cell.source, id=name, metadata={"rlcourse": {"added": True}})
+    made = new_markdown_cell(harmless(cell.source), id=name)
+    made.metadata.rlcourse = {"added": True}
+    return made

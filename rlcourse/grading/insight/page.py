@@ -1,0 +1,83 @@
+"""The report of a class as a page, in the look of the other reports. All of it is escaped."""
+
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader
+from markupsafe import Markup
+
+from rlcourse import published
+from rlcourse.courses import Course
+from rlcourse.errors import UserError
+from rlcourse.files import write_errors_explained, write_text
+from rlcourse.grading.insight.paragraphs import Paragraph, answering
+from rlcourse.grading.insight.summing import KINDS, Group, Insight
+from rlcourse.grading.judging.finding import NAMED
+from rlcourse.grading.pages.formulas import FormulaExporter
+from rlcourse.grading.pages.markdown import harmless
+from rlcourse.reports.pages import environment
+from rlcourse.reports.writing import is_ours
+
+MOST_CODES = 4  # of a group that are shown side by side
+MOST_SAME = 12
+
+
+def write(path: Path, insight: Insight, course: Course, names: bool = False) -> None:
+    """Write the page.
+
+    Raises:
+        UserError: `path` is no .html, or a file that no report of ours is.
+    """
+    if path.suffix != ".html":
+        raise UserError(f"the page cannot be called {path}: choose an --out that ends in .html")
+    if path.exists() and not is_ours(path):
+        raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
+    text = render(insight, course, names)
+    with write_errors_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+
+
+def render(insight: Insight, course: Course, names: bool = False) -> str:
+    """The page, as text."""
+    lesson = insight.recorded.lesson
+    known = next((x for x in course.lessons if x.name == lesson), None)
+    return (
+        _environment()
+        .get_template("insight.html")
+        .render(
+            title=f"What the class made of {known.heading if known else lesson}",
+            insight=insight,
+            recorded=insight.recorded,
+            names=names,
+            kinds=KINDS,
+            told=[(group, _paragraph(group, course)) for group in insight.worth_telling],
+            most_codes=MOST_CODES,
+            most_same=MOST_SAME,
+            maker="rlcourse insight",
+            date=f"{datetime.now():%Y-%m-%d %H:%M}",
+        )
+    )
+
+
+def _paragraph(group: Group, course: Course) -> tuple[Paragraph, Markup, str] | None:
+    """(the paragraph, the same as HTML, the address of its lesson or ""); none for a mistake of
+    which nothing is known in words."""
+    if group.kind != NAMED:
+        return None
+    found = answering(course, group.exercise, f"{group.name} {' '.join(group.example.sentences)}")
+    if found is None:
+        return None
+    html = FormulaExporter().drawn(harmless(found.markdown))
+    site = published.site()
+    return found, Markup(html), f"{site}lessons/{found.lesson}.html" if site else ""
+
+
+@cache
+def _environment() -> Environment:
+    shared = environment()
+    beside = FileSystemLoader(Path(__file__).parent)
+    made = shared.overlay(loader=ChoiceLoader([beside, *filter(None, [shared.loader])]))
+    made.filters = shared.filters | {"amount": lambda n: f"{round(n, 2):g}"}
+    return made

@@ -1,0 +1,368 @@
+"""The trusted judge: a lesson's exams, drawn once for a class, and what a submission earns.
+
+Cases come from a secret seed that stays with the course, so the same submission earns the same when
+it is graded again, and no student can work out the answers beforehand.
+"""
+
+import hashlib
+import math
+import os
+import secrets
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from rlcourse.checks.case import Case
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.once import UNDEFINED, counting, is_better, replaceable
+from rlcourse.checks.result import Result
+from rlcourse.checks.testing import Answers, standing_for
+from rlcourse.courses import Course
+from rlcourse.errors import UserError
+from rlcourse.exercises import get as get_exercise
+from rlcourse.grading.handing_in.submission import is_demo
+from rlcourse.grading.judging import finding as found_out
+from rlcourse.grading.judging.finding import Finding
+from rlcourse.grading.judging.paper import Paper
+from rlcourse.grading.judging.whereabouts import Whereabouts
+from rlcourse.grading.running import protocol
+from rlcourse.grading.running import steps as running
+from rlcourse.grading.running.answers import ExamAnswer
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.steps import (
+    DIED,
+    IMPORTED,
+    Cell,
+    ExamRequest,
+    Incident,
+    Transcript,
+)
+
+CHECK = "check_"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one exercise earned, in [0, ``possible``], and the message to the student."""
+
+    exercise: str
+    points: float
+    possible: float
+    passed: bool
+    mistake: str | None
+    message: str
+    once: tuple[str, ...] = ()  # wrong functions that it uses, with right ones of which it passed
+    finding: Finding | None = None
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Mark":
+        finding = data["finding"] and Finding.from_json(data["finding"])
+        return cls(**{**data, "once": tuple(data["once"]), "finding": finding})
+
+    def as_row(self) -> dict:
+        """What the report says of it, and every answer whatever became of it."""
+        finding = self.finding or Finding(found_out.UNREAD)
+        return {
+            "points": self.points,
+            "possible": self.possible,
+            "mistake": self.mistake,
+            "once": list(self.once),
+            "message": self.message,
+            **finding.as_json(),
+        }
+
+
+Verdict = tuple[Result, Result]  # on the visible cases, on the hidden ones
+
+
+class LessonExam:
+    """All exams of a lesson: the visible cases and the hidden ones, in one paper per exercise."""
+
+    def __init__(
+        self,
+        release: NotebookNode,
+        secret: bytes,
+        limits: Limits = Limits(),  # noqa: B008
+        course: Course | None = None,  # default: the one that is meant here
+    ):
+        self.exercises: dict[str, Exercise] = {}
+        for cell in release.cells:
+            grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
+                try:
+                    self.exercises[grade_id] = get_exercise(grade_id.removeprefix(CHECK), course)
+                except UserError:
+                    continue  # graded by a person
+        self._exams = {
+            grade_id: (
+                Exam(exercise, _seed(secret, exercise.name, "visible")),
+                Exam(exercise, _seed(secret, exercise.name, "hidden"), hidden=True),
+            )
+            for grade_id, exercise in self.exercises.items()
+        }
+        self._papers = {
+            grade_id: Paper.draw((visible.cases, hidden.cases), _seed(secret, grade_id, "order"))
+            for grade_id, (visible, hidden) in self._exams.items()
+        }
+        found = [exercise for exercise in self.exercises.values() if not exercise.suspects]
+        library = {e.name: (e.reference.__module__, e.reference.__name__) for e in found}
+        order = {"do": "exam", "library": library, **limits.seconds}
+        self._orders = {g: {**order, "function": e.name} for g, e in self.exercises.items()}
+        self.papers = {g: self._request(g) for g in self._exams}
+        # Numbers by which a stand-in calls for a reference, where that is right and not to be seen.
+        self._numbers = {g: _seed(secret, g, "number") for g in self.exercises}
+
+    def _request(self, grade_id: str) -> ExamRequest:
+        questions, order = self._papers[grade_id].questions(), self._orders[grade_id]
+
+        def request(cases: list[Case], answer: Answers | None = None) -> ExamRequest:
+            message = protocol.dumps({**order, "cases": cases})
+            return ExamRequest(grade_id, message, len(cases), answer)
+
+        whole = request(questions)
+        if self.exercises[grade_id].suspects is None:
+            return whole
+        # The visible ones together, as they earn nothing; the hidden ones one by one.
+        hidden = self._papers[grade_id].places(len(self._exams[grade_id][0].cases))
+        visible = tuple(k for k in range(len(questions)) if k not in hidden)
+        parts = []
+        for places in (visible, *((k,) for k in hidden)):
+            asked = [questions[k] for k in places]
+            parts.append((places, request(asked, Answers(tuple(asked)))))
+        return replace(whole, message=b"", parts=tuple(parts))
+
+    def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
+        """What is to be done for a notebook: its code in order, each check where it stands, or
+        below it where the function is written further down."""
+        steps: list[Cell | ExamRequest] = []
+        places = Whereabouts(notebook)
+        later: dict[int, list[ExamRequest]] = defaultdict(list)
+        for i, cell in enumerate(notebook.cells):
+            if cell.cell_type != "code" or is_demo(cell):
+                continue
+            grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+            if grade_id in self.papers:
+                at = places.judged_after(self.exercises[grade_id].name, i)
+                later[at].append(self.papers[grade_id])
+            elif cell.source.strip():
+                steps.append(Cell(f"cell {cell.id}", cell.source))
+            steps += later.pop(i, [])
+        return steps
+
+    def judge(
+        self,
+        transcript: Transcript,
+        notebook: NotebookNode | None = None,
+        ask: Callable[[dict[str, ExamRequest]], Transcript] | None = None,
+    ) -> dict[str, Mark]:
+        """A mark for every exercise. A function that cannot be judged earns nothing. If a wrong
+        function is also written elsewhere in the `notebook`, the message says so. Functions that
+        use wrong ones are called once more, through `ask`, with right ones in their place."""
+        results = self._verdicts(transcript)
+        wrong = {g: self._wrong_below(g, transcript, results) for g in results}
+        requests = {g: r for g, names in wrong.items() if (r := self._request_again(g, names))}
+        asked_again = ask(requests) if requests and ask else Transcript()
+        again, answers = self._verdicts(asked_again), dict(transcript.exams)
+        for grade_id, names in wrong.items():
+            if first := results[grade_id]:
+                replaced = [other.name for other in self._replaced(grade_id, names)]
+                second = again.get(grade_id)
+                found = counting(first, second, names, replaced)
+                results[grade_id] = found[0], found[1]
+                if second and is_better(first, second):
+                    answers[grade_id], wrong[grade_id] = asked_again.exams[grade_id], {}
+        marks = {
+            g: self._mark(g, transcript, results.get(g), answers.get(g), tuple(wrong.get(g, ())))
+            for g in self.exercises
+        }
+        places = Whereabouts(notebook) if notebook else None
+        for g, mark in marks.items():
+            if places and not mark.passed:
+                said = places.elsewhere(mark.exercise, g, transcript)
+                marks[g] = replace(mark, message=f"{mark.message}\n  {said}") if said else mark
+        return marks
+
+    def worked_out(self) -> list[tuple]:
+        """Which outcomes of declared mistakes are known, as warm-up keys for ``work_out``."""
+        return [
+            (grade_id, part, *key)
+            for grade_id, exams in self._exams.items()
+            for part, exam in enumerate(exams)
+            for key in exam.known_outcomes()
+        ]
+
+    def work_out(self, warm_up_keys: list) -> None:
+        """Compute the references, and the mistakes that the keys name, once for the whole class."""
+        for exams in self._exams.values():
+            for exam in exams:
+                exam.expected  # noqa: B018
+        for grade_id, part, name, i, repeat in warm_up_keys:
+            self._exams[grade_id][part].know_outcome(name, i, repeat)
+
+    def _verdicts(self, transcript: Transcript) -> dict[str, Verdict | None]:
+        """The verdict on an answer; None if there was no such function."""
+        found: dict[str, Verdict | None] = {}
+        for grade_id, answer in transcript.exams.items():
+            try:
+                verdict = self._results(grade_id, answer)
+            except Exception as error:
+                incident = Incident(
+                    DIED, grade_id, f"returned what cannot be compared, {type(error).__name__}"
+                )
+                transcript.incidents.append(incident)
+                continue
+            if verdict and CHECK + answer.borrowed in self.exercises:
+                visible, hidden = (result.as_borrowed(answer.borrowed) for result in verdict)
+                verdict = visible, hidden
+                detail = f"the library's own {answer.borrowed}"
+                transcript.incidents.append(Incident(IMPORTED, grade_id, detail))
+            found[grade_id] = verdict
+        return found
+
+    def _wrong_below(self, grade_id: str, transcript: Transcript, results) -> dict[str, str]:
+        """The wrong functions that a failing one uses, with what is said of each."""
+        facts = transcript.exams[grade_id].facts
+        if facts is None or not (mine := results[grade_id]) or _is_settled(mine):
+            return {}
+        above, wrong = self._above(grade_id), {}
+        for other, exercise in self.exercises.items():
+            theirs = results.get(other)
+            if other == grade_id or exercise.name not in facts.uses:
+                continue
+            if theirs and not (theirs[0].passed and theirs[1].passed):
+                wrong[exercise.name] = theirs[1].state
+            elif theirs is None and exercise in above:
+                wrong[exercise.name] = UNDEFINED if other in results else "could not be judged"
+        return wrong
+
+    def _above(self, grade_id: str) -> list[Exercise]:
+        return list(self.exercises.values())[: list(self.exercises).index(grade_id)]
+
+    def _replaced(self, grade_id: str, wrong: dict[str, str]) -> list[Exercise]:
+        above = [other for other in self._above(grade_id) if other.name in wrong]
+        return replaceable(self.exercises[grade_id], above)
+
+    def _request_again(self, grade_id: str, wrong: dict[str, str]) -> ExamRequest | None:
+        """The same exam, with stand-ins for references in place of wrong functions."""
+        in_place = {
+            other.name: standing_for(
+                other.reference, self._numbers[CHECK + other.name], other.reference
+            )
+            for other in self._replaced(grade_id, wrong)
+        }
+        if not in_place:
+            return None
+        questions = self._papers[grade_id].questions()
+        order = {**self._orders[grade_id], "cases": questions, "in_place": in_place}
+        answer = Answers((Case("", in_place),))
+        return ExamRequest(grade_id, protocol.dumps(order), len(questions), answer)
+
+    def _results(self, grade_id: str, answer: ExamAnswer) -> Verdict | None:
+        visible, hidden = self._exams[grade_id]
+        if answer.facts is None:
+            return None
+        outcomes = self._papers[grade_id].collate(answer.outcomes)
+        shown, unseen = outcomes[: len(visible.cases)], outcomes[len(visible.cases) :]
+        return visible.judge(answer.facts, shown), hidden.judge(answer.facts, unseen)
+
+    def _mark(
+        self,
+        grade_id: str,
+        transcript: Transcript,
+        found: Verdict | None,
+        answer: ExamAnswer | None,
+        because: tuple[str, ...],
+    ) -> Mark:
+        exercise = self.exercises[grade_id]
+        possible = float(exercise.points)
+        ended = [i for i in transcript.incidents if i.where == grade_id and i.status != IMPORTED]
+        if found is None or answer is None:
+            why = self._why_none(exercise.name, grade_id, transcript)
+            cell = transcript.cells.get(f"cell {exercise.name}")
+            finding = found_out.not_judged(cell.error if cell else None, bool(ended), why)
+            message = f"✗ {exercise.name}: {why}"
+            return Mark(exercise.name, 0.0, possible, False, None, message, finding=finding)
+        visible, hidden = found
+        telling = hidden if visible.passed and not hidden.passed else visible
+        points = float(hidden.points)
+        if not (math.isfinite(points) and 0 <= points <= possible):
+            raise ValueError(f"{exercise.name} earned {points} of {possible} points")
+        message = telling.message
+        if not (visible.passed or visible.borrowed):
+            counted = (
+                f"{hidden.agreeing} of {hidden.cases} larger cases agree, which earn the points"
+            )
+            message += f"\n  {counted}."
+        for incident in ended:
+            message += f"\n  It {_in_words(incident)}; what it answered before that counts."
+        passed, mistake = hidden.passed, hidden.mistake
+        finding = self._finding(grade_id, found, telling, answer, because, bool(ended))
+        return Mark(exercise.name, points, possible, passed, mistake, message, hidden.once, finding)
+
+    def _finding(self, grade_id, verdict: Verdict, telling, answer, because, stopped) -> Finding:
+        visible, hidden = verdict
+        paper = self._papers[grade_id]
+        outcomes = paper.collate(answer.outcomes)
+        return found_out.find(
+            telling,
+            right=visible.passed and hidden.passed,
+            mistake=hidden.mistake,
+            failing=sum(result.cases - result.agreeing for result in verdict),
+            raising=sum(
+                bool(outcome.error) and not case.raises
+                for case, outcome in zip(paper.cases, outcomes, strict=True)
+            ),
+            because=because,
+            stopped=stopped,
+            outputs=found_out.fingerprint(self.exercises[grade_id], paper.cases, outcomes),
+        )
+
+    @staticmethod
+    def _why_none(name: str, grade_id: str, transcript: Transcript) -> str:
+        for incident in transcript.incidents:
+            if incident.where == grade_id:
+                return f"no points, because it {_in_words(incident)}."
+        if grade_id not in transcript.exams:
+            return "it was not reached."
+        cell = transcript.cells.get(f"cell {name}")
+        if cell and cell.error:
+            return f"not defined, because its cell ends in {cell.error.type}: {cell.error.message}"
+        return "when its turn came, no function had that name."
+
+
+def _is_settled(verdict: Verdict) -> bool:
+    """Whether another verdict has nothing to add."""
+    return bool(verdict[1].borrowed) or all(result.passed for result in verdict)
+
+
+def _in_words(incident: Incident) -> str:
+    happened = "used too much memory" if incident.status == running.OVER_MEMORY else incident.status
+    return f"{happened}{f' ({incident.detail})' if incident.detail else ''}"
+
+
+def _seed(secret: bytes, *names: str) -> int:
+    text = "/".join(names).encode()
+    return int.from_bytes(hashlib.sha256(secret + text).digest()[:4], "little") >> 1
+
+
+def course_secret(course: Path) -> bytes:
+    """The course's own secret, made at first use; readable by the instructor only."""
+    path = course / ".grading-secret"
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        part = path.with_name(f"{path.name}.{os.getpid()}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(32))
+        try:
+            os.link(part, path)  # of two graders at once, one wins
+        except FileExistsError:
+            pass
+        finally:
+            part.unlink()
+        return path.read_bytes()

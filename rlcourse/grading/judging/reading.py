@@ -1,0 +1,328 @@
+"""Everything that reads one submission, from its bytes to its marks, for a process of its own.
+
+The references are in the same memory, but nothing that a student sent is ever looked up or run:
+``protocol`` decodes the sandbox's answers and ``answers`` validates them before they are judged.
+"""
+
+import json
+import math
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from nbformat import NotebookNode, from_dict
+
+from rlcourse.checks.calling import Outcome
+from rlcourse.courses import Course
+from rlcourse.grading.books import gradebook as nbgrader_side
+from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable
+from rlcourse.grading.confinement.disposable import Lost as LostReader
+from rlcourse.grading.handing_in.submission import (
+    REFUSED,
+    UNREADABLE,
+    Rejected,
+    know,
+    parse,
+    rebuild,
+)
+from rlcourse.grading.judging.judge import LessonExam, Mark
+from rlcourse.grading.running.answers import LOST, ExamAnswer
+from rlcourse.grading.running.conversation import Conversation, Processes
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Account, Sandbox
+from rlcourse.grading.running.steps import (
+    DIED,
+    ENDINGS,
+    OVER_MEMORY,
+    TIMED_OUT,
+    Cell,
+    ExamRequest,
+    Incident,
+    Lost,
+    Transcript,
+)
+
+MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of code
+MOST_WRITTEN = 400_000  # characters of rewritten Markdown
+LARGEST_NOTEBOOK = 16 * 2**20  # characters, with what was added in grading
+READING, SLOWLY = 60.0, 10  # processor seconds to take apart and judge; on the clock, times that
+# Also runs the lesson's cells that show off finished functions, which take a second or two.
+SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
+
+
+@dataclass(frozen=True)
+class Read:
+    """What is known about a submission: its notebook with verdicts, its points, incidents."""
+
+    notebook: NotebookNode
+    marks: dict[str, Mark] = field(default_factory=dict)
+    incidents: tuple[Incident, ...] = ()
+    failed: bool = False  # it could not be graded
+
+
+class Reader:
+    """The work of a disposable process: a submission's bytes in, what it earns out."""
+
+    def __init__(
+        self, release: NotebookNode, secret: bytes, limits: Limits, course: Course | None = None
+    ):
+        self.release, self._secret, self.limits, self._course = release, secret, limits, course
+        self.exam = LessonExam(release, secret, limits, course)
+        know(release)
+        self._worked_out: set[tuple] = set()
+
+    def __reduce__(self):
+        return Reader, (self.release, self._secret, self.limits, self._course)
+
+    def bounds(self) -> Bounds:
+        """What it may take to read a submission: more, by far, than the submission itself may, so
+        that a submission that exceeds it is reported and keeps what it earned."""
+        return Bounds(
+            cpu_seconds=math.ceil(READING + self.limits.submission),
+            seconds=SLOWLY * READING + self.limits.clock,
+        )
+
+    def prepare(self, warm_up_keys: Any) -> None:
+        """Compute and keep the declared mistakes that an earlier submission needed."""
+        new = [tuple(key) for key in warm_up_keys or () if tuple(key) not in self._worked_out]
+        self.exam.work_out(new)
+        self._worked_out.update(new)
+
+    def do(self, request: bytes, ask: Channel) -> dict:
+        before = set(self.exam.worked_out())
+        try:
+            read = self._read(request, RemoteAccount(ask, self.limits))
+            text = json.dumps(read.notebook)
+            if len(text) > LARGEST_NOTEBOOK:
+                raise Rejected(REFUSED, "it is too large when unpacked")
+        except Rejected as rejected:
+            return {"rejected": [rejected.status, rejected.reason]}
+        except MemoryError:
+            return {"rejected": [OVER_MEMORY, "it takes too much memory to read"]}
+        except Exception as error:  # a fault of ours on a strange submission
+            reason = f"it cannot be read ({type(error).__name__})"
+            return {"rejected": [UNREADABLE, reason]}
+        return {
+            "notebook": text,
+            "marks": {name: asdict(mark) for name, mark in read.marks.items()},
+            "incidents": [asdict(incident) for incident in read.incidents],
+            "warm_up_keys": [key for key in self.exam.worked_out() if key not in before],
+        }
+
+    def _read(self, data: bytes, account: Processes) -> Read:
+        notebook = rebuild(self.release, parse(data))
+        steps = self.exam.steps(notebook)
+        transcript = run_apart(account, steps)
+        if _lacks_a_name(transcript) and not account.is_over():
+            again = run_apart(account, [SHOW, *steps])
+            if not account.is_over():
+                steps, transcript = [SHOW, *steps], again
+        ask = partial(ask_again, account, steps, transcript)
+        marks = self.exam.judge(transcript, notebook, ask)
+        nbgrader_side.annotate(notebook, transcript, marks, transcript.incidents)
+        shorten(notebook)
+        return Read(notebook, marks, tuple(transcript.incidents))
+
+
+def run_apart(account: Processes, steps: list[Cell | ExamRequest]) -> Transcript:
+    """Carry out the steps; tests that students wrote run in processes of their own.
+
+    There they may call right implementations, so nothing else is asked there.
+    """
+    conversation = Conversation(account)
+    tests = [s for s in steps if isinstance(s, ExamRequest) and s.parts]
+    transcript = conversation.run([s for s in steps if s not in tests])
+    for test in tests:
+        above = [s for s in steps[: steps.index(test)] if isinstance(s, Cell)]
+        if answer := _sit_in_parts(conversation, above, test, transcript.incidents):
+            transcript.exams[test.name] = answer
+    return transcript
+
+
+def ask_again(
+    account: Processes,
+    steps: list[Cell | ExamRequest],
+    transcript: Transcript,
+    requests: dict[str, ExamRequest],
+) -> Transcript:
+    """What is answered to the `requests`, each where its exam was in the `steps`, in a new process.
+
+    Another one, as the answers to exams that stand are in before right functions can be called.
+    Cells that took too much are left out: they would take as much once more.
+    """
+    took_too_much = {i.where for i in transcript.incidents if i.status in ENDINGS}
+    found: list[Cell | ExamRequest] = []
+    for step in steps:
+        if isinstance(step, Cell) and step.name not in took_too_much:
+            found.append(step)
+        elif step.name in requests:
+            found.append(requests[step.name])
+    return Conversation(account).run(found)
+
+
+def _sit_in_parts(
+    conversation: Conversation, above: list[Cell], test: ExamRequest, incidents: list[Incident]
+) -> ExamAnswer | None:
+    """What a student's test says of each implementation, each of which it sees alone."""
+    facts, outcomes = None, [Outcome(error=LOST)] * test.cases
+    for places, request in test.parts:
+        alone = conversation.run([*above, request])
+        incidents += [i for i in alone.incidents if i not in incidents]
+        answer = alone.exams.get(test.name)
+        if answer is None or answer.facts is None:
+            if facts is None:
+                return answer  # there is no such function
+            continue
+        facts = facts or answer.facts
+        for place, outcome in zip(places, answer.outcomes, strict=True):
+            outcomes[place] = outcome
+        if all(o.error and o.error.type == "NotImplementedError" for o in answer.outcomes):
+            outcomes = [answer.outcomes[0]] * test.cases  # it is not written
+            break
+    return ExamAnswer(facts, tuple(outcomes))
+
+
+def shorten(notebook: NotebookNode) -> None:
+    """Cut what is too long to read, now that it has run: pages that show the notebook color code,
+    which takes the square of the length of a line, and take Markdown apart once more."""
+    code, written = MOST_SHOWN, MOST_WRITTEN
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = _shortened(cell.source, min(code, LONGEST_SHOWN))
+            code -= len(cell.source)
+        elif _is_students(cell):
+            if len(cell.source) > written:
+                cell.source = f"({len(cell.source)} characters, too many to show here)"
+            written -= len(cell.source)
+
+
+def _is_students(cell: NotebookNode) -> bool:
+    added = cell.metadata.get("rlcourse", {}).get("added")
+    return bool(added or cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def _shortened(source: str, most: int) -> str:
+    most = max(most, 0)
+    lines = source[:most].split("\n")
+    if len(source) <= most and max(map(len, lines)) <= LONGEST_LINE:
+        return source
+    cut = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…" for line in lines]
+    return "\n".join([f"# shortened: {len(source)} characters were handed in", *cut])
+
+
+class RemoteAccount:
+    """A submission's account kept by another process, which starts and ends processes for us."""
+
+    def __init__(self, ask: Channel, limits: Limits):
+        self._ask, self.limits = ask, limits
+        self.end = time.monotonic() + self._say({"clock": True})
+
+    def _say(self, question: dict) -> Any:
+        self._ask.tell(question)
+        return self._ask.hear()
+
+    def open(self) -> tuple[int, socket.socket]:
+        number = self._say({"open": True})
+        if number is None:
+            raise Lost(TIMED_OUT, "all of its time is used up")
+        return number, socket.socket(fileno=self._ask.take())
+
+    def close(self, number: int, more: float = 0.0) -> None:
+        self._say({"close": number, "more": more})
+
+    def is_over(self) -> bool:
+        return self._say({"over": True})
+
+    def processor_seconds(self, number: int) -> float | None:
+        return self._say({"spent": number})
+
+    def how_it_ended(self, number: int) -> Lost:
+        return Lost(*self._say({"ended": number}))
+
+
+def answer_for(account: Account) -> Callable[[dict, Channel], None]:
+    """Carries out a ``RemoteAccount``'s requests on the real account."""
+
+    def answer(question: dict, channel: Channel) -> None:
+        if "open" in question:
+            try:
+                number, process = account.open()
+            except Lost:
+                channel.tell(None)
+                return
+            with process:
+                channel.tell(number)
+                channel.pass_on(process.fileno())
+        elif "close" in question:
+            account.close(question["close"], question["more"])
+            channel.tell(True)
+        elif "clock" in question:
+            channel.tell(account.end - time.monotonic())
+        elif "over" in question:
+            channel.tell(account.is_over())
+        elif "spent" in question:
+            channel.tell(account.processor_seconds(question["spent"]))
+        elif "ended" in question:
+            lost = account.how_it_ended(question["ended"])
+            channel.tell([lost.status, lost.detail])
+
+    return answer
+
+
+class Readers:
+    """As many warm readers as submissions are read at once; each serves one thread at a time."""
+
+    def __init__(self, reader: Reader, count: int):
+        bounds = reader.bounds()
+        self._idle = [Disposable(reader, bounds) for _ in range(count)]
+        self._all = list(self._idle)
+        self._warm_up_keys: list[list] = []
+
+    def __enter__(self) -> "Readers":
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in self._all:
+            process.close()
+
+    def read(self, data: bytes, sandbox: Sandbox) -> Read:
+        """Run and judge a submission. Raises ``Rejected``, also if reading it takes too much."""
+        process = self._idle.pop()
+        try:
+            with Account(sandbox) as account:
+                found = process.run(data, answer_for(account), self._warm_up_keys)
+        except LostReader as lost:
+            raise _in_words(lost) from None
+        finally:
+            self._idle.append(process)
+        if "rejected" in found:
+            raise Rejected(*found["rejected"])
+        known = {tuple(key) for key in self._warm_up_keys}
+        self._warm_up_keys += [key for key in found["warm_up_keys"] if tuple(key) not in known]
+        return Read(
+            notebook=from_dict(json.loads(found["notebook"])),
+            marks={name: Mark.from_json(mark) for name, mark in found["marks"].items()},
+            incidents=tuple(Incident(**incident) for incident in found["incidents"]),
+        )
+
+
+def _in_words(lost: LostReader) -> Rejected:
+    if lost.by_time:
+        return Rejected(TIMED_OUT, "it takes too long to read")
+    how = f"signal {lost.signal}" if lost.signal else "an exit"
+    if lost.status is not None and os.WIFEXITED(lost.status):
+        how = f"exit {os.WEXITSTATUS(lost.status)}"
+    return Rejected(DIED, f"the process that was reading it ended with {how}")
+
+
+def _lacks_a_name(transcript: Transcript) -> bool:
+    """Whether a function looked for an undefined name, or for one that a skipped cell defines."""
+    return any(
+        outcome.error and outcome.error.type == "NameError"
+        for answer in transcript.exams.values()
+        for outcome in answer.outcomes
+    )

@@ -1,0 +1,1 @@
+"""Pages that show students' work to people, made harmless: Markdown, TeX, formulas."""

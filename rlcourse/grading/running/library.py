@@ -1,0 +1,132 @@
+"""The students' copy of the library: what a submission may import while it is graded.
+
+It has this lesson's functions, and those of later lessons, as the stubs that students are given;
+exercises, references, the builder and the grader are not in it at all.
+"""
+
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import rlcourse
+from rlcourse.authoring.stubs import blank_functions
+from rlcourse.checks.exercise import Exercise
+from rlcourse.grading.confinement import visible
+
+PACKAGE = Path(rlcourse.__file__).parent
+COPIED = (
+    *(
+        "__init__.py",
+        "errors.py",
+        "hub.py",
+        "installed.py",
+        "pictures.py",
+        "plots.py",
+        "published.py",
+    ),
+    *("algorithms", "tasks", "policy"),
+)
+STUDENTS_SIDE = tuple(
+    f"checks/{name}.py"
+    for name in (
+        *("blaming", "borrowed", "calling", "case", "causes", "episodes", "operands", "quiet"),
+        *("scene", "specs", "stand_in"),
+    )
+)
+RUNTIME = (
+    *("confinement/isolation.py", "confinement/lent.py", "confinement/syscalls.py"),
+    *("running/limits.py", "running/protocol.py"),
+    *("untrusted/server.py", "untrusted/worker.py"),
+)
+
+
+def write_library(
+    directory: Path, absent: Iterable[Exercise], packages: Iterable[Path] = ()
+) -> None:
+    """Write the package without the functions of `absent` into `directory`, for a server's path.
+
+    `packages` are directories of other courses, whose modules go there too, without lessons.
+    """
+    package = directory / "rlcourse"
+    package.mkdir(parents=True)
+    skip = shutil.ignore_patterns("__pycache__", "build_*", "*.md")
+    for name in COPIED:
+        source = PACKAGE / name
+        if source.is_dir():
+            shutil.copytree(source, package / name, ignore=skip)
+        else:
+            shutil.copy(source, package / name)
+    for name in STUDENTS_SIDE + tuple(f"grading/{file}" for file in RUNTIME):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PACKAGE / name, package / name)
+        for room in (package / name).relative_to(package).parents[:-1]:
+            (package / room / "__init__.py").write_text('"""The untrusted side of grading."""\n')
+    for name in ("exercises", "student", "training"):
+        (package / name).mkdir(exist_ok=True)
+        noop = PACKAGE / "grading" / "untrusted" / f"noop_{name}.py"
+        shutil.copy(noop, package / name / "__init__.py")
+    for source in packages:
+        _write_package(source, directory / source.name)
+    for module, names in _by_module(absent).items():
+        path = directory.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if not path.exists():  # tests that students write: their answers stand with the exercises
+            continue
+        path.write_text(blank_functions(path.read_text("utf-8"), names), "utf-8")
+    for name, fonts in _font_lists():
+        (directory / name).write_text(json.dumps(fonts), "utf-8")
+    for path in (directory, *directory.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)  # another user reads it
+
+
+def _write_package(source: Path, target: Path) -> None:
+    """The modules of a course's package, without its lessons, notebooks and submissions.
+
+    Of its folders, only packages are taken, and of these only Python files.
+    """
+    if not (source / "__init__.py").is_file():
+        return
+    stays = {"lessons", "source", "notebooks", "solutions", "submitted", "autograded"}
+
+    def skipped(folder: str, names: list[str]) -> set[str]:
+        here = Path(folder)
+        return {
+            name
+            for name in names
+            if (here == source and name in stays | {"nbgrader_config.py"})
+            or (here / name).is_symlink()
+            or not (name.endswith(".py") or (here / name / "__init__.py").is_file())
+        }
+
+    shutil.copytree(source, target, ignore=skipped)
+
+
+def _font_lists() -> Iterator[tuple[str, dict]]:
+    """matplotlib's list of this machine's fonts: searching for them again takes seconds.
+
+    Only fonts that student code can see are kept: matplotlib's own, and the system's.
+    """
+    homes = os.environ.get("MPLCONFIGDIR"), "~/.cache/matplotlib", "~/.matplotlib"
+    shown = tuple(f"{path}/" for path in visible.FILES if "/fonts" in path)
+    for home in filter(None, homes):
+        for path in Path(home).expanduser().glob("fontlist-*.json"):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                fonts = json.loads(path.read_text("utf-8"))
+                for kind in ("ttflist", "afmlist"):
+                    fonts[kind] = [
+                        font
+                        for font in fonts[kind]
+                        if not font["fname"].startswith("/") or font["fname"].startswith(shown)
+                    ]
+                yield path.name, fonts
+
+
+def _by_module(exercises: Iterable[Exercise]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for exercise in exercises:
+        found[exercise.reference.__module__].add(exercise.reference.__name__)
+    return found

@@ -1,0 +1,29 @@
+"""How long student code may take."""
+
+from dataclasses import dataclass
+
+IDLE = 0.02  # of a processor: less is waiting, not work, however busy the machine
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Processor seconds for a cell or exam and for a submission: a busy machine takes no points.
+
+    Time on the clock ends only those that wait for nothing, and at last, after `patience` seconds
+    for each processor second, everybody.
+    """
+
+    step: float = 30.0
+    grace: float = 2.0  # from the interruption until it is killed
+    submission: float = 180.0
+    patience: float = 4.0
+
+    @property
+    def clock(self) -> float:
+        """What a submission may take on the clock, over all its processes."""
+        return self.submission * self.patience
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What a step may take, for the process to interrupt itself."""
+        return {"seconds": self.step, "wall": self.step * self.patience}

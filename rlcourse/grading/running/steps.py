@@ -1,0 +1,65 @@
+"""What a submission is made to do, step by step, and the results."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rlcourse.grading.running.answers import CellAnswer, ExamAnswer
+
+GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
+ENDINGS = (TIMED_OUT, DIED, OVER_MEMORY)
+MANY_THREADS, IMPORTED = "too many threads", "imported"
+FLAGS = {"late": TIMED_OUT, "memory": OVER_MEMORY, "threads": MANY_THREADS}
+
+
+class Lost(Exception):
+    """The process is gone or not to be trusted any further."""
+
+    def __init__(self, status: str, detail: str = ""):
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A step: run this source in the submission's namespace."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class ExamRequest:
+    """A step: call the function on the cases that `message` holds, ready to send.
+
+    `answer` replies to the calls of stand-ins, which the function takes or finds beside it. A test
+    that takes one is asked in `parts`, each in a process of its own: (places of the questions, the
+    request). Otherwise a test that remembers what it saw could follow the majority.
+    """
+
+    name: str
+    message: bytes
+    cases: int
+    answer: Callable[[dict, int], dict] | None = None
+    parts: tuple[tuple[tuple[int, ...], "ExamRequest"], ...] = ()
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that a person should know: a status, the step, and a short description."""
+
+    status: str
+    where: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.status} ({self.where}{detail})"
+
+
+@dataclass
+class Transcript:
+    """Everything that a submission answered."""
+
+    cells: dict[str, CellAnswer] = field(default_factory=dict)
+    exams: dict[str, ExamAnswer] = field(default_factory=dict)
+    incidents: list[Incident] = field(default_factory=list)

@@ -1,0 +1,336 @@
+"""The process in which a submission runs: its cells, then calls of its functions, in order.
+
+Everything here is within reach of student code, and nothing here is trusted: what it says over the
+channel are claims about values, which the judge on the other side compares with right answers that
+this process never sees.
+"""
+
+import ast
+import asyncio
+import builtins
+import contextlib
+import importlib
+import inspect
+import linecache
+import pdb
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+import types
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from rlcourse.checks import stand_in
+from rlcourse.checks.borrowed import Borrowing, function_at, replaced
+from rlcourse.checks.calling import Facts, Failure, Outcome, _failure, call, describe
+from rlcourse.checks.case import Case
+from rlcourse.checks.quiet import FirstWords
+from rlcourse.checks.specs import build
+from rlcourse.grading.running import protocol
+from rlcourse.grading.running.limits import IDLE
+
+FOREVER = 10**9  # the grader keeps the time
+IDLE_SECONDS = 10.0  # between two looks at whether a step still works
+MOST_THREADS = 16  # alive after a cell, before a person should look
+Say = Callable[[dict], None]
+
+
+class TookTooLong(BaseException):
+    """The soft time limit; no ``except Exception`` swallows it."""
+
+
+def serve(channel: socket.socket) -> None:
+    """Carry out orders until the grader ends this process."""
+    sys.stdin = open("/dev/null") if hasattr(sys, "stdin") else None  # noqa: SIM115
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, _alarm)
+    sys.path.append("")  # modules that a notebook writes next to itself
+    say = partial(_say, channel)
+    say({"ready": True})
+    _let_nobody_be_asked()
+    session, line = Session(), Line(channel)
+    stand_in.ask_through(line.ask)
+    while True:
+        order = line.next_order()
+        if order["do"] == "cell":
+            say(session.run_cell(order["name"], order["source"], _time_of(order)))
+        else:
+            say(session.sit_exam(order, _time_of(order), say))
+
+
+def _let_nobody_be_asked() -> None:
+    """Code that waits for input fails at once, and says that it has to be removed."""
+
+    def refusing(what: str) -> Callable:
+        def refuse(*_, **__):
+            raise RuntimeError(f"remove {what}: there is no input while a notebook is graded")
+
+        return refuse
+
+    sys.breakpointhook = refusing("breakpoint()")
+    pdb.set_trace = pdb.post_mortem = refusing("pdb")
+    builtins.input = refusing("input()")
+
+
+def _say(channel: socket.socket, answer: dict) -> None:
+    protocol.send(channel, protocol.dumps(answer), time.monotonic() + FOREVER)
+
+
+class Line:
+    """The channel, on which orders may come before the reply that is waited for."""
+
+    def __init__(self, channel: socket.socket):
+        self._channel = channel
+        self._orders: deque[dict] = deque()
+
+    def next_order(self) -> dict:
+        while not self._orders:  # a reply that came too late is not an order
+            self._take()
+        return self._orders.popleft()
+
+    def ask(self, number: int, arguments: dict, tracked: tuple, weights: list | None) -> dict:
+        """The result of an implementation that only the grader holds."""
+        call = {"call": number, "arguments": arguments, "tracked": tracked, "weights": weights}
+        _say(self._channel, call)
+        while (reply := self._take()) is None:
+            pass
+        return reply
+
+    def _take(self) -> dict | None:
+        message = protocol.receive(self._channel, time.monotonic() + FOREVER)
+        if "do" not in message:
+            return message
+        self._orders.append(message)
+        return None
+
+
+@dataclass
+class Time:
+    """The time that a step may take: processor seconds, and seconds on the clock."""
+
+    processor: float
+    wall: float
+    over: bool = False  # said once; a student's bare ``except`` may have caught it
+    speaking: bool = False  # in the middle of an answer, which is finished first
+    began: tuple[float, float] = (0.0, 0.0)
+
+    def is_over(self, number: int) -> bool:
+        """Whether a signal ends the step: its processor time is used up, or it only waits.
+
+        On a busy machine the clock runs while nothing is done here, which is nobody's fault.
+        """
+        if number == signal.SIGPROF:
+            return True
+        wall, spent = time.monotonic() - self.began[0], time.process_time() - self.began[1]
+        return wall >= self.wall or spent < IDLE * wall
+
+
+_times: list[Time] = []  # of the step that is under way
+
+
+def _time_of(order: dict) -> Time:
+    return Time(order["seconds"], order["wall"])
+
+
+def _alarm(number, frame):
+    if _times and _times[-1].is_over(number):
+        _times[-1].over = True
+        if not _times[-1].speaking:
+            raise TookTooLong
+
+
+@contextlib.contextmanager
+def _at_most(allowed: Time):
+    allowed.began = time.monotonic(), time.process_time()
+    _times.append(allowed)
+    look = min(IDLE_SECONDS, allowed.processor, allowed.wall)
+    signal.setitimer(signal.ITIMER_PROF, allowed.processor)
+    signal.setitimer(signal.ITIMER_REAL, look, look)
+    try:
+        yield
+    finally:
+        _times.clear()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class Session:
+    """The namespace of one notebook."""
+
+    def __init__(self):
+        from IPython.core.inputtransformer2 import TransformerManager
+
+        self.module = types.ModuleType("__main__")
+        self.names = self.module.__dict__
+        self.names.update(display=lambda *things, **_: None, get_ipython=lambda: self)
+        sys.modules["__main__"] = self.module
+        self.transform = TransformerManager().transform_cell
+        torch.manual_seed(0)
+        random.seed(0)
+
+    def run_cell(self, name: str, source: str, allowed: Time) -> dict:
+        """Run a cell as IPython would; the answer is what it prints and how it fails."""
+        said, error, late = FirstWords(), None, False
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                with _at_most(allowed):
+                    self.execute(name, self.transform(source))
+            except TookTooLong:
+                late = True
+                error = Failure("TimeoutError", "the cell ran too long")
+            except BaseException as raised:
+                error = _failure(raised)
+        return {
+            "printed": said.getvalue(),
+            "error": error,
+            "late": late,
+            "memory": _is_memory(error),
+            "threads": threading.active_count() > MOST_THREADS,
+        }
+
+    def execute(self, name: str, source: str) -> None:
+        filename = f"<{name}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        self.run(compile(source, filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+
+    def run(self, code: types.CodeType) -> None:
+        """Run code in the notebook's namespace, with an event loop for `await`."""
+        if code.co_flags & inspect.CO_COROUTINE:
+            with contextlib.closing(Loop()) as loop:
+                loop.run_until_complete(eval(code, self.names))
+        else:
+            exec(code, self.names)
+
+    def sit_exam(self, order: dict, allowed: Time, say: Say) -> dict:
+        """Call the function on every case and `say` each answer at once; how it ended is returned.
+
+        What was said counts, whatever the next call does to this process. Functions that the order
+        has stand-ins for are replaced by these meanwhile.
+        """
+        name, cases = order["function"], order["cases"]
+        function = self.names.get(name)
+        if not callable(function):
+            return {"over": True}
+        say({"facts": _facts(function)})
+        answered, memory = 0, False
+        library = {n: function_at(*place) for n, place in order.get("library", {}).items()}
+        borrowing = Borrowing(name, library, self.names)
+        in_place = {n: build(spec, {}) for n, spec in order.get("in_place", {}).items()}
+        with (
+            replaced(self.names, in_place),
+            torch.random.fork_rng(devices=[]),
+            contextlib.redirect_stdout(FirstWords()),
+            contextlib.suppress(TookTooLong),
+            _at_most(allowed),
+        ):
+            for i, case in enumerate(cases):
+                with contextlib.nullcontext() if i else borrowing:
+                    outcome = _outcome(function, case)
+                memory = memory or _is_memory(outcome.error)
+                allowed.speaking = True
+                try:
+                    say({"case": i, "outcome": outcome})
+                except protocol.BrokenMessage as error:  # too large, say: nothing was sent
+                    say({"case": i, "outcome": Outcome(error=_failure(error))})
+                allowed.speaking = False
+                answered += 1
+                if allowed.over:
+                    break
+        late = answered < len(cases)
+        return {"over": True, "late": late, "memory": memory, "borrowed": borrowing.found}
+
+    # What IPython's own syntax becomes: %magic, %%magic, !command, name?
+
+    def run_line_magic(self, name: str, line: str, *_, **__):
+        if name == "time":
+            self.execute("%time", line)
+
+    def run_cell_magic(self, name: str, line: str, body: str, *_, **__):
+        if name in ("time", "timeit", "capture", "prun"):
+            self.execute(f"%%{name}", self.transform(body))
+        elif name in ("writefile", "file"):
+            *options, path = line.split()
+            with open(path.strip("'\""), "a" if "-a" in options else "w") as file:
+                file.write(body)
+            importlib.invalidate_caches()
+
+    def getoutput(self, command: str, *_, **__) -> list:
+        return []
+
+    def __getattr__(self, name: str):
+        return lambda *_, **__: None
+
+
+class Loop(asyncio.BaseEventLoop):
+    """An event loop of timers only: the usual ones want a socket, which there is none here."""
+
+    def __init__(self):
+        super().__init__()
+        self._selector = self
+
+    def select(self, timeout: float | None = None) -> list:
+        time.sleep(FOREVER if timeout is None else max(0.0, timeout))
+        return []
+
+    def _process_events(self, events: list) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+
+def _outcome(function, case: Case) -> Outcome:
+    try:
+        return call(function, case)
+    except TookTooLong:
+        raise
+    except BaseException as error:
+        return Outcome(error=_failure(error))
+
+
+def _facts(function) -> Facts:
+    try:
+        return describe(function)
+    except Exception:
+        return Facts("")
+
+
+def _is_memory(error: Failure | None) -> bool:
+    if error is None:
+        return False
+    return error.type == "MemoryError" or "can't allocate memory" in error.message
+
+
+def rehearse(cells: list[str]) -> None:
+    """Run the lesson as it was released, and a call, in the server: what is imported, loaded or
+    drawn for the first time there takes long, and is ready in every fork."""
+    import matplotlib.pyplot as plt
+
+    main, dtype = sys.modules["__main__"], torch.get_default_dtype()
+    session = Session()
+    allowed = Time(60, 600)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, _alarm)
+    for cell in ("def double(x):\n    return (2 * x).sum()\n%time 1\n", *cells):
+        session.run_cell("rehearsal", cell, allowed)
+    case = Case("", {"x": torch.ones(2, dtype=torch.float64)}, ("x",))
+    order = {"function": "double", "cases": [case]}
+    session.sit_exam(order, allowed, lambda part: protocol.loads(protocol.dumps(part)))
+    plt.close("all")
+    torch.set_default_dtype(dtype)  # which a lesson may have changed halfway
+    linecache.clearcache()
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)
+    sys.modules["__main__"] = main
+
+
+for _name, _function in (("exit", sys.exit), ("quit", sys.exit)):
+    if not hasattr(builtins, _name):  # the site module, which defines them, is not loaded
+        setattr(builtins, _name, _function)

@@ -1,0 +1,139 @@
+"""Late is late, by what counts in the end; and who was given more time is not."""
+
+import json
+import shutil
+
+import pytest
+from nbgrader.api import Gradebook
+from typer.testing import CliRunner
+
+from rlcourse.cli import app
+from rlcourse.errors import UserError
+from rlcourse.grading.books.extensions import FILE, known
+from rlcourse.grading.books.gradebook import put_alembic_on_path
+from rlcourse.grading.books.grades import read_grades
+
+LESSON = "02_policy_gradient"
+DUE = "2026-10-01 12:00:00 UTC"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Lateness costs all points; ada was two days late, and waits for points by hand."""
+    tmp_path = tmp_path_factory.mktemp("made")
+    put_alembic_on_path()
+    (tmp_path / "nbgrader_config.py").write_text(
+        "c = get_config()\nc.LateSubmissionPlugin.penalty_method = 'zero'\n"
+    )
+    source = tmp_path / "source" / LESSON / f"{LESSON}.ipynb"
+    source.parent.mkdir(parents=True)
+    source.write_text("{}")
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        book.add_assignment(LESSON, duedate=DUE)
+        book.add_notebook(LESSON, LESSON)
+        book.add_grade_cell("check_loss", LESSON, LESSON, max_score=6, cell_type="code")
+        book.add_grade_cell("why", LESSON, LESSON, max_score=3, cell_type="markdown")
+        book.add_student("ada")
+        hand_in(book, "ada", "2026-10-03 12:00:00 UTC", by_hand=None)
+    return tmp_path
+
+
+@pytest.fixture
+def course(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "course")
+
+
+def hand_in(book: Gradebook, student: str, when: str, by_hand: float | None = 2.0) -> None:
+    book.update_or_create_submission(LESSON, student, timestamp=when)
+    grade = book.find_grade("check_loss", LESSON, LESSON, student)
+    grade.auto_score, grade.needs_manual_grade = 4.0, False
+    grade = book.find_grade("why", LESSON, LESSON, student)
+    grade.manual_score, grade.needs_manual_grade = by_hand, by_hand is None
+    book.db.commit()
+
+
+def extend(course, until: str, student: str = "ada", lesson: str = "02"):
+    words = ["extend", student, lesson, "--until", until, "--course", str(course)]
+    return CliRunner().invoke(app, words)
+
+
+def test_points_given_by_hand_are_late_as_well(course):
+    """They come after grading, which has seen the other points only."""
+    assert read_grades(course).of("ada", LESSON).penalty == 4.0
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        grade = book.find_grade("why", LESSON, LESSON, "ada")
+        grade.manual_score, grade.needs_manual_grade = 2.0, False
+        book.db.commit()
+    found = read_grades(course).of("ada", LESSON)
+    assert (found.earned, found.penalty, found.points, found.late) == (6.0, 6.0, 0.0, True)
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:  # and Formgrader shows the same
+        assert book.find_submission(LESSON, "ada").late_submission_penalty == 6.0
+
+
+def test_an_extension_counts_from_now_on_and_is_nbgrader_s_own(course):
+    done = extend(course, "2026-10-05 23:59 Europe/Berlin")
+    assert done.output == f"ada has until Monday, 2026-10-05 21:59 UTC for {LESSON}\n"
+    found = read_grades(course).of("ada", LESSON)
+    assert (found.points, found.penalty, found.late) == (4.0, 0.0, False)
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        submission = book.find_submission(LESSON, "ada")
+        assert f"{submission.duedate}" == "2026-10-05 21:59:00"
+        assert submission.late_submission_penalty in (None, 0)
+
+
+def test_an_extension_that_is_too_short_is_late_all_the_same(course):
+    assert extend(course, "2026-10-02 12:00").exit_code == 0
+    found = read_grades(course).of("ada", LESSON)
+    assert found.late and found.points == 0
+
+
+def test_an_extension_is_remembered_until_something_is_handed_in(course):
+    assert extend(course, "2026-10-05 12:00", student="bob").exit_code == 0
+    assert "bob" not in read_grades(course).students  # nobody hands in by being given time
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        book.add_student("bob")
+        hand_in(book, "bob", "2026-10-04 12:00:00 UTC")
+    assert read_grades(course).of("bob", LESSON).points == 6.0
+
+
+def test_a_due_date_that_moves_takes_no_time_from_who_was_given_it(course):
+    extend(course, "2026-10-05 12:00")
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        book.update_or_create_assignment(LESSON, duedate="2026-10-02 12:00:00 UTC")
+    read_grades(course)
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        assert f"{book.find_submission(LESSON, 'ada').duedate}" == "2026-10-05 12:00:00"
+
+
+def test_the_due_date_itself_takes_an_extension_back(course):
+    extend(course, "2026-10-05 12:00")
+    read_grades(course)
+    assert extend(course, "2026-10-01 12:00").exit_code == 0
+    assert known(course) == {LESSON: {"ada": DUE}}
+    assert read_grades(course).of("ada", LESSON).late
+
+
+@pytest.mark.parametrize(
+    ("until", "student", "said"),
+    [
+        ("soon", "ada", "write a time as"),
+        ("2026-10-05 12:00 Europe/Atlantis", "ada", "write a time as"),
+        ("2026-09-01 12:00", "ada", "is before the due date, 2026-10-01 12:00:00 UTC"),
+        ("2026-10-05 12:00", "../ada", "is no student"),
+    ],
+)
+def test_what_cannot_be_given_is_refused_with_a_sentence(course, until, student, said):
+    done = extend(course, until, student)
+    assert isinstance(done.exception, UserError) and said in str(done.exception)
+    assert not (course / FILE).exists()
+
+
+def test_a_lesson_without_due_date_and_a_broken_file_are_said(course):
+    (course / FILE).write_text(json.dumps([1]))
+    with pytest.raises(UserError, match="cannot be read"):
+        read_grades(course)
+    (course / FILE).unlink()
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        book.find_assignment(LESSON).duedate = None
+        book.db.commit()
+    assert "no due date to extend" in str(extend(course, "2026-10-05 12:00").exception)

@@ -1,0 +1,117 @@
+"""What is said of an answer for programs: answers that earn the same nothing are told apart."""
+
+import json
+import shutil
+from dataclasses import asdict
+
+import mixed_class
+import pytest
+import torch
+
+from rlcourse.checks.calling import Failure, Outcome
+from rlcourse.checks.case import Case
+from rlcourse.exercises import get as get_exercise
+from rlcourse.grading import Row
+from rlcourse.grading.judging import finding
+from rlcourse.grading.judging.judge import Mark
+
+
+@pytest.fixture(scope="module")
+def rows(template, tmp_path_factory):
+    root = tmp_path_factory.mktemp("mixed") / "repository"
+    shutil.copytree(template.parent, root)
+    report = mixed_class.graded(root / "course")
+    return {row["student"]: row for row in json.loads(json.dumps(report.as_json()))["submissions"]}
+
+
+STATES = {
+    "ada": "right",
+    "bob": "named",
+    "cyd": "named",
+    "dan": "unnamed",
+    "eve": "unnamed",
+    "fay": "unnamed",
+    "gus": "raises",
+    "hal": "syntax error",
+    "ida": "stopped",
+    "jon": "imported",
+    "kim": "blank",
+}
+
+
+@pytest.mark.slow
+def test_every_kind_of_answer_has_a_state_of_its_own(rows):
+    assert {s: rows[s]["exercises"]["reinforce_loss"]["state"] for s in STATES} == STATES
+    assert rows["leo"]["status"] == "unreadable file" and rows["leo"]["exercises"] == {}
+    states = {e["state"] for row in rows.values() for e in row["exercises"].values()}
+    assert states <= {*finding.STATES}
+
+
+@pytest.mark.slow
+def test_message_case_and_sentences_are_in_it(rows):
+    sign = rows["bob"]["exercises"]["reinforce_loss"]
+    assert sign["mistake"] in sign["message"] and sign["mistake"] in " ".join(sign["sentences"])
+    assert [what for what, _ in sign["case"]][:3] == ["logprobs", "advantages", "mask"]
+    assert {"expected", "yours"} <= {what for what, _ in sign["case"]}
+    assert sign["heading"].startswith("Smallest case")
+    syntax = rows["hal"]["exercises"]["reinforce_loss"]
+    assert syntax["mistake"] is None and "SyntaxError" in " ".join(syntax["sentences"])
+    right = rows["ada"]["exercises"]["reinforce_loss"]
+    assert (right["sentences"], right["case"], right["outputs"]) == ([], [], "")
+
+
+@pytest.mark.slow
+def test_the_same_outputs_have_the_same_fingerprint_whatever_the_code(rows):
+    students = "bob", "cyd", "dan", "eve", "fay"
+    printed = {s: rows[s]["exercises"]["reinforce_loss"]["outputs"] for s in students}
+    assert printed["bob"] == printed["cyd"] and printed["dan"] == printed["eve"]
+    assert len(set(printed.values())) == 3
+
+
+@pytest.mark.slow
+def test_what_follows_from_a_wrong_function_is_told_from_what_is_wrong(rows):
+    step = rows["bob"]["exercises"]["reinforce_step"]
+    assert (step["state"], step["once"]) == ("right", ["reinforce_loss"])
+    assert rows["kim"]["exercises"]["reinforce_step"]["state"] == "blank"
+
+
+@pytest.mark.slow
+def test_open_questions_are_in_it(rows):
+    possible = rows["ada"]["questions"]["applause"]["possible"]
+    assert possible > 0
+    waits = {"answered": True, "points": None, "possible": possible}
+    assert rows["ada"]["questions"] == {"applause": waits}
+    assert rows["kim"]["questions"]["applause"] == {**waits, "answered": False, "points": 0.0}
+
+
+@pytest.mark.slow
+def test_a_row_survives_its_receipt(rows):
+    row = Row.from_json(rows["dan"])
+    assert json.loads(json.dumps(row.as_json())) == rows["dan"]
+
+
+def test_a_fingerprint_overlooks_rounding_and_sees_numbers_types_and_gradients():
+    exercise = get_exercise("reinforce_loss")
+    case = Case("", {"logprobs": torch.zeros(2)}, differentiable=("logprobs",))
+
+    def printed(value, gradient=None, **kwargs):
+        outcome = Outcome(value, {"logprobs": gradient}, **kwargs)
+        return finding.fingerprint(exercise, [case], [outcome])
+
+    third = torch.tensor(1 / 3)
+    assert printed(third) == printed(third + 1e-7)
+    assert printed(torch.tensor(1e-17)) == printed(torch.tensor(-0.0))
+    others = [
+        *(third + 1e-3, third[None], third.double(), 1 / 3, None, torch.tensor(float("nan"))),
+        *([third], [third, third], {"a": third}, "text", True),
+    ]
+    assert len({printed(other) for other in [third, *others]}) == 1 + len(others)
+    assert printed(third, torch.ones(2)) != printed(third)
+    failed = Failure("ValueError", "one message")
+    assert printed(None, error=failed) == printed(None, error=Failure("ValueError", "another"))
+
+
+def test_names_that_a_reader_adds_to_a_mark_are_those_of_its_row():
+    mark = Mark("f", 1.0, 2.0, False, None, "why", ("g",), finding.Finding("named", ("a",)))
+    assert Mark.from_json(json.loads(json.dumps(asdict(mark)))) == mark
+    assert mark.as_row()["state"] == "named" and mark.as_row()["once"] == ["g"]

@@ -1,0 +1,301 @@
+"""The report of a class: what is counted, that nobody is named, and that nothing of it runs."""
+
+import csv
+import io
+import json
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import classroom as room
+import mixed_class
+import pytest
+from typer.testing import CliRunner
+
+from rlcourse.cli import app
+from rlcourse.courses import current
+from rlcourse.errors import UserError
+from rlcourse.grading.books.grades import (
+    ClassGrades,
+    LessonGrade,
+    Student,
+    read_grades,
+    with_mistakes,
+)
+from rlcourse.grading.insight import drafts, page, tables
+from rlcourse.grading.insight.paragraphs import answering, paragraphs
+from rlcourse.grading.insight.recorded import Answer, Recorded, read
+from rlcourse.grading.insight.summing import Insight
+
+SIGN = "the objective, not the loss: the sign is missing"
+EVIL = '<script>alert("1")</script><img src=x onerror=alert(2)>'
+LINES = "def f(a):\n    b = a\n    c = b  # {}\n\n    return c"
+
+
+def answer(student, exercise="f", points=0.0, state="unnamed", **more) -> Answer:
+    return Answer(student, exercise, points, 4.0, state, **more)
+
+
+def report(*answers, grades=None, **more) -> Insight:
+    more = {"unread": {}, "unknown": (), **more}
+    return Insight(Recorded("02_policy_gradient", answers, grades=grades, **more))
+
+
+def grades(**of: list) -> ClassGrades:
+    """By student the share of the points of each lesson; None where nothing was handed in."""
+    lessons = ("01_policies", "02_policy_gradient", "03_baselines")
+    found = {}
+    for student, shares in of.items():
+        for lesson, share in zip(lessons, shares, strict=True):
+            missing = share is None
+            earned = 10 * (share or 0)
+            found[student, lesson] = LessonGrade(lesson, 10, earned, missing=missing)
+    return ClassGrades({s: Student(s) for s in of}, lessons, found)
+
+
+def test_named_mistakes_are_counted_by_name_and_unnamed_ones_by_what_they_give():
+    found = report(
+        *(answer(s, state="named", mistake=SIGN, outputs=s) for s in "abc"),
+        *(answer(s, outputs="same", code=f"return {s}") for s in "de"),
+        answer("f", outputs="other"),
+    )
+    (exercise,) = found.exercises
+    assert exercise.counts == {"named": 3, "unnamed": 3}
+    assert [(g.name, g.count, g.cost) for g in exercise.groups("named")] == [(SIGN, 3, 12.0)]
+    first, second = exercise.groups("unnamed")
+    assert (first.count, second.count) == (2, 1)
+    assert [code for code, _ in first.codes] == ["return d", "return e"]
+    assert [g.name for g in found.worth_telling] == [SIGN, first.name, second.name]
+
+
+def test_what_follows_from_a_wrong_function_is_no_mistake_of_its_own():
+    found = report(
+        answer("a", state="raises", because=("g",)),
+        answer("b", points=4.0, state="right", once=("g",)),
+        answer("c", state="named", mistake=SIGN, because=("g",)),
+    )
+    (exercise,) = found.exercises
+    assert exercise.counts == {"right": 1, "named": 1, "follows": 1}
+    assert exercise.follows == {"g": 1} and exercise.right_once == 1
+    assert [group.name for group in found.worth_telling] == [SIGN]
+
+
+def test_exercises_come_in_the_order_of_what_they_cost():
+    found = report(answer("a", "f", 3.0), answer("a", "g", 1.0), answer("a", "h", 4.0))
+    assert [e.name for e in found.exercises] == ["g", "f", "h"]
+
+
+def test_the_example_is_the_shortest_case_to_read():
+    long, short = (("x", "1, 2, 3, 4"),), (("x", "1"),)
+    (group,) = (
+        report(answer("a"), answer("b", case=long), answer("c", case=short))
+        .exercises[0]
+        .groups("unnamed")
+    )
+    assert group.example.student == "c"
+
+
+def test_code_that_differs_in_comments_only_is_the_same_and_short_code_is_not_shown():
+    found = report(
+        *(answer(s, points=4.0, state="right", code=LINES.format(s)) for s in "ab"),
+        *(answer(s, "g", points=4.0, state="right", code="def g(a): return a") for s in "ab"),
+        answer("c", points=4.0, state="right", code=LINES.replace("c = b", "c = 2 * b")),
+    )
+    (same,) = found.same_code
+    assert same.students == ("a", "b") and "#" not in same.code
+    quoted = "def f(a):\n    b = '#1'\n    c = '#2'\n    return c"
+    assert answer("a", code=quoted).text == quoted  # no comment, and no code lost
+
+
+def test_who_falls_behind_and_who_never_came():
+    found = report(
+        answer("well"),
+        grades=grades(
+            well=[0.9, 0.8, None],
+            stopped=[0.9, None, None],
+            weak=[0.4, 0.3, None],
+            once=[0.9, 0.3, None],
+            never=[None, None, None],
+        ),
+    )
+    assert found.lessons == ["01_policies", "02_policy_gradient"]  # nobody has begun the third
+    assert found.never == ["never"]
+    assert {b.student: b.why for b in found.behind} == {
+        "stopped": "nothing handed in for 02_policy_gradient",
+        "weak": "4 of 10 points in 01_policies; 3 of 10 points in 02_policy_gradient",
+    }
+
+
+def test_points_that_wait_for_a_person_are_held_against_nobody():
+    known = grades(waits=[0.1, 0.1, None])
+    waiting = {key: replace(grade, waiting=True) for key, grade in known.grades.items()}
+    assert not report(answer("waits"), grades=replace(known, grades=waiting)).behind
+
+
+def everything_evil(student: str) -> Insight:
+    made = {
+        "mistake": EVIL, "sentences": (EVIL,), "heading": EVIL, "case": ((EVIL, EVIL),),
+        "code": f"def f():\n    1\n    2\n    return '{EVIL}'", "outputs": "o",
+    }  # fmt: skip
+    answers = [
+        answer(f"{student}{i}", EVIL, state=state, **made)
+        for state in ("named", "unnamed", "raises", "syntax error", "stopped")
+        for i in "12"
+    ]
+    more = {"unread": {student: EVIL}, "unknown": (student,), "questions": {EVIL: (1, 2)}}
+    return report(*answers, grades=grades(**{student: [0.1, 0.1, None]}), **more)
+
+
+class Elements(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, {name for name, _ in attrs}))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_nothing_that_anybody_wrote_becomes_a_part_of_the_page(names):
+    text = page.render(everything_evil("mallory"), current(), names)
+    read_back = Elements()
+    read_back.feed(text)
+    assert not {"script", "img", "iframe", "link"} & {tag for tag, _ in read_back.found}
+    assert not {a for _, names in read_back.found for a in names if a.startswith("on")}
+    assert EVIL in "".join(read_back.texts)
+    assert ("mallory" in text) == names
+
+
+def test_names_are_nowhere_unless_asked_for():
+    found = everything_evil("mallory")
+    for text in (json.dumps(tables.as_json(found)), tables.as_table(found).text()):
+        assert "mallory" not in text
+    assert "mallory" in json.dumps(tables.as_json(found, names=True))
+    assert "mallory" in tables.as_table(found, names=True).text()
+
+
+def test_a_spreadsheet_runs_no_cell_of_the_table():
+    found = report(
+        answer("a", "f", state="named", mistake="=cmd|'/c calc'!A1", sentences=("=1+1",))
+    )
+    cells = [cell for row in csv.reader(io.StringIO(tables.as_table(found).text())) for cell in row]
+    assert "'=1+1" in cells and not [cell for cell in cells if cell[:1] in tuple("=+-@")]
+
+
+def test_the_lesson_s_own_paragraph_answers_a_mistake():
+    found = answering(
+        current(), "reinforce_loss", "the sign: an optimizer minimizes, so minus the estimate"
+    )
+    assert found.lesson == room.LESSON and found.heading == "From one action to a sentence"
+    assert "minus our estimate" in found.markdown and found.markdown.endswith("$$")
+    assert answering(current(), "reinforce_loss", "") is None
+    assert answering(current(), "no_such_function", "the sign") is None
+
+
+def test_paragraphs_are_prose():
+    long = (
+        "This is a sentence of prose, which is long enough to be worth reading out loud in class."
+    )
+    text = f"# 1. A heading\n\n{long}\n\n$$x$$\n\n```python\n{long}\n\n{long}\n```\n\n| {long} |\n"
+    assert paragraphs(text) == [("A heading", f"{long}\n\n$$x$$")]
+
+
+def test_a_page_that_is_not_ours_is_not_overwritten(tmp_path):
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(UserError, match="was not made by rlcourse"):
+        page.write(tmp_path / "mine.html", report(answer("a")), current())
+    with pytest.raises(UserError, match=r"ends in \.html"):
+        page.write(tmp_path / "page.txt", report(answer("a")), current())
+    page.write(tmp_path / "new.html", report(answer("a")), current())
+    page.write(tmp_path / "new.html", report(answer("a")), current())
+
+
+def test_drafts_replace_nothing_and_are_for_unnamed_answers(tmp_path):
+    wrong = report(answer("a", code="def f(): return 1"))
+    written = drafts.write(wrong, tmp_path)
+    assert [path.name for path in written] == ["f.md", "f.py"]
+    with pytest.raises(UserError, match="exists"):
+        drafts.write(wrong, tmp_path)
+    with pytest.raises(UserError, match="nothing to draft"):
+        drafts.write(report(answer("a", state="blank")), tmp_path / "other")
+
+
+# A class that was graded
+
+
+@pytest.fixture(scope="module")
+def course(template, tmp_path_factory):
+    root = tmp_path_factory.mktemp("insight") / "repository"
+    shutil.copytree(template.parent, root)
+    mixed_class.graded(root / "course")
+    return root / "course"
+
+
+def said(*words: str) -> str:
+    result = CliRunner().invoke(app, ["insight", "02", *words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.slow
+def test_the_whole_report_of_a_class(course, tmp_path):
+    found = json.loads(said("--course", str(course), "--json"))
+    loss = found["exercises"][0]
+    assert loss["exercise"] == "reinforce_loss"
+    counts = {"right": 1, "named": 2, "unnamed": 3, "raises": 1, "syntax": 1, "blank": 1}
+    assert loss["counts"] == {**counts, "other": 2}
+    assert found["five_minutes"][0]["name"] == SIGN and found["could_not_be_graded"] == 1
+    step = next(e for e in found["exercises"] if e["exercise"] == "reinforce_step")
+    assert step["right_once_another_is"] == 9
+    assert found["questions"] == {"applause": {"answered": 10, "blank": 1}}
+    assert not set(mixed_class.ANSWERS) & set(re.findall(r"\w+", json.dumps(found)))
+    out = tmp_path / "page.html"
+    assert said("--course", str(course), "--out", str(out)).strip() == str(out)
+    text = out.read_text()
+    assert "minus our estimate" in text and "<math" in text and "<script" not in text
+
+
+@pytest.mark.slow
+def test_comments_for_moodle_name_the_mistake_and_repeat_no_student_s_words(course):
+    found = with_mistakes(read_grades(course, ["02"]), course)
+    said = found.of("bob", room.LESSON).sentence()
+    assert f"reinforce_loss: {SIGN}. An optimizer minimizes" in said
+    assert "its cell has a syntax error" in found.of("hal", room.LESSON).sentence()
+    assert "it raises an exception." in found.of("gus", room.LESSON).sentence()
+    assert found.of("ada", room.LESSON).said == {}
+
+
+@pytest.mark.slow
+def test_a_draft_becomes_a_mistake_that_the_check_names(course, tmp_path):
+    """Appended as they are to the lesson's own files, they name the answers they were made of."""
+    from rlcourse.checks.calling import Facts, call_all
+    from rlcourse.checks.exam import Exam
+    from rlcourse.exercises import load_exercise
+
+    insight = Insight(read(course, "02"))
+    drafts.write(insight, tmp_path / "drafts")
+    at_home = current()
+    folder = at_home.exercises["reinforce_loss"]
+    copied = tmp_path / "course" / "lessons"
+    shutil.copytree(folder.directory.parent, copied)
+    shutil.copy(folder.home / "course.toml", tmp_path / "course")
+    for ending in ("md", "py"):
+        draft = (tmp_path / "drafts" / room.LESSON / f"reinforce_loss.{ending}").read_text()
+        with (copied / room.LESSON / f"reinforce_loss.{ending}").open("a") as file:
+            file.write("\n\n" + draft)
+    changed = current(tmp_path / "course")
+    exercise = load_exercise(changed, changed.exercises["reinforce_loss"], "reinforce_loss")
+    drafted = next(m for m in exercise.mistakes if m.name.startswith("TODO: what 2 answers did"))
+    exam = Exam(exercise, 3)
+    result = exam.judge(Facts("reinforce_loss"), call_all(drafted.implementation, exam.cases))
+    assert result.mistake == drafted.name
+
+
+def test_nothing_graded_is_one_sentence(template):
+    result = CliRunner().invoke(app, ["insight", "02", "--course", str(template)])
+    assert isinstance(result.exception, UserError)
+    assert "no gradebook yet" in str(result.exception)

@@ -1,0 +1,48 @@
+"""User numbers that /etc/subuid lends: read as newuidmap reads them, and used only where whole."""
+
+import os
+import pwd
+
+import pytest
+
+from rlcourse.grading.confinement import isolation, lent
+
+ME = str(os.getuid())
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        (f"{ME}:100000:65536\n", (100000, 65536)),
+        (f"somebody-else:1:2\n{pwd.getpwuid(os.getuid()).pw_name}:300000:10\n", (300000, 10)),
+        ("somebody-else:100000:65536\n", None),
+        (f"{ME}:100000:0\n{ME}:-1:5\n{ME}:x:5\n{ME}:1\n{ME}\n\n:::\n", None),
+        ("", None),
+    ],
+)
+def test_only_whole_lines_of_ones_own_lend_numbers(tmp_path, text, found):
+    (tmp_path / "subuid").write_text(text)
+    assert lent._lent(str(tmp_path / "subuid")) == found
+
+
+def test_where_nothing_is_lent_nothing_is_mapped(monkeypatch, tmp_path):
+    assert lent._lent(str(tmp_path / "absent")) is None
+    monkeypatch.setattr(lent, "_lent", lambda file: None)
+    assert lent.waiting() is None and lent.mapped(None) == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/sh"), reason="newuidmap is Linux's")
+@pytest.mark.parametrize("program, count", [("true", 7), ("false", 0)])
+def test_numbers_count_once_both_programs_have_mapped_them(monkeypatch, tmp_path, program, count):
+    for name in ("newuidmap", "newgidmap"):
+        (tmp_path / name).symlink_to(f"/bin/{program}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(lent, "_lent", lambda file: (100000, 7))
+    assert lent.mapped(lent.waiting()) == count
+
+
+def test_the_doctor_says_whose_number_it_is(monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    assert "your user" in isolation.meaning("user")
+    assert "of its own" in isolation.meaning("user", 65536)
+    assert isolation.Layers.from_json(isolation.Layers(lent=9).as_json()).lent == 9

@@ -1,0 +1,94 @@
+"""One rule for names, from collecting to exporting; and nothing printed or written that acts."""
+
+import csv
+import io
+
+import pytest
+
+from rlcourse.grading.handing_in.names import (
+    LONGEST_ID,
+    alike,
+    cell,
+    groups_alike,
+    one_line,
+    shown,
+    twins,
+    why_no_id,
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ada", "4321", "jane.doe@example.org", "Anna Maria", "zoë", "zoe\u0308", "张三", "नमस्ते",
+     "a-b_c.d", "Łukasz", "ﬁ", "o'brien@uni.edu", "ada+cs@uni.edu"],
+)  # fmt: skip
+def test_names_as_people_and_platforms_give_them_are_taken(name):
+    assert why_no_id(name) is None and shown(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "=1", "-1", "@x", "+x", ".x", "a/b", "a\\b", "a\nb", "a\x1b[2J", "<b>", "'a", 'a"b',
+     "o\u2019brien", "a;b", "a ", "a  b", "a..b", "a.", "\u202eab", "a\u200bb",
+     "\udcff", "😀", "a,b", "x" * 101, "a\ufe0f", "a\u034f", "a\u3164", "\u3164a", "a\u115f",
+     "a\U000e0100", "a" + "\u0335" * 5],
+)  # fmt: skip
+def test_others_are_shown_quoted_and_in_ascii(name):
+    assert why_no_id(name)
+    assert shown(name).isascii() and shown(name).isprintable()
+    assert len(shown(name)) <= LONGEST_ID and shown(name)[0] in "'\""
+
+
+def test_a_refused_name_says_which_character_and_what_to_do():
+    assert why_no_id("o\u2019brien").startswith("rename it without U+2019 RIGHT SINGLE QUOTATION")
+    for name in ("", "a..b", "-x", "a\x1b", "\udcff"):
+        assert why_no_id(name).startswith("rename it") and why_no_id(name).isascii()
+
+
+def test_an_id_is_no_formula_and_leaves_a_table_as_it_came():
+    for name in ("o'brien@uni.edu", "ada+cs@uni.edu", "1+1", "a'", "1-1"):
+        assert why_no_id(name) is None and cell(name) == name
+
+
+def test_names_that_may_be_taken_for_one_are_twins():
+    pairs = [("Ada", "ada"), ("straße", "STRASSE"), ("zoë", "zoe\u0308"), ("ﬁ", "fi"),
+             ("ＡＤＡ", "ada"), ("ſam", "sam"), ("x²", "x2"), ("\u0430d\u0430", "ada"),
+             ("\u0421\u0410\u0422", "cat"), ("\u0391da", "ada"),
+             ("\u0661\u0660", "10")]  # fmt: skip
+    for one, other in pairs:
+        assert alike(one) == alike(other)
+        assert groups_alike([one, other, "bob"]) == [{one, other}]
+        assert twins([one, other]).keys() >= {name for name in (one, other) if name != alike(name)}
+
+
+def test_of_twins_the_one_that_is_known_stands():
+    assert twins(["Ada", "ada", "bob"], ["ada"]) == {"Ada": ["ada"]}
+    assert twins(["Ada"], ["ada"]) == {"Ada": ["ada"]}
+    assert twins(["ada"], ["ada", "cyd"]) == {}
+    assert set(twins(["Ada"], ["ada", "Ada"])) == {"Ada"}
+
+
+def test_nobody_pushes_a_plain_name_aside_and_of_two_others_neither_stands():
+    assert twins(["1001", "１００１"]) == {"１００１": ["1001"]}
+    assert set(twins(["Straße", "STRASSE"])) == {"Straße", "STRASSE"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "  =1", "\u00a0=1", "＝1", "＠x", "=cmd|' '!A"],
+)
+def test_a_spreadsheet_finds_no_formula(text):
+    out = io.StringIO()
+    csv.writer(out).writerow([cell(text)])
+    (row,) = csv.reader(io.StringIO(out.getvalue()))
+    assert row[0].startswith("'") and row[0][1:] == text
+
+
+@pytest.mark.parametrize("text", ["", "-", "-1.5", "+2", "1,5", "a=b", "Doe, Jane", "a@b.c", "50%"])
+def test_numbers_and_words_are_written_as_they_are(text):
+    assert cell(text) == text
+
+
+def test_a_line_is_one_line_and_moves_no_cursor():
+    text = one_line("a\nb\x1b[2J\u202e\udcff\u2028" + "x" * 1000)
+    assert text.isprintable() and "\\n" in text and "\\x1b" in text and len(text) < 600

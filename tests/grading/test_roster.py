@@ -1,0 +1,93 @@
+"""Names of a class, from the tables that Canvas and Moodle export."""
+
+import pytest
+from nbgrader.api import Gradebook
+from test_platforms import CANVAS, WORKSHEET, table
+from typer.testing import CliRunner
+
+from rlcourse.cli import app
+from rlcourse.errors import UserError
+from rlcourse.grading.books.gradebook import put_alembic_on_path
+from rlcourse.grading.books.roster import enter_roster
+
+
+class Book:
+    """What a roster uses of nbgrader's gradebook."""
+
+    def __init__(self, *known: str):
+        self.entered = {student: {} for student in known}
+
+    @property
+    def students(self):
+        return [type("Student", (), {"id": student}) for student in self.entered]
+
+    def update_or_create_student(self, student, **names):
+        self.entered[student] = names
+
+
+def names(book: Book) -> dict[str, tuple[str, str]]:
+    return {s: (n["first_name"], n["last_name"]) for s, n in book.entered.items() if n}
+
+
+def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path):
+    book = Book()
+    enter_roster(book, table(tmp_path, CANVAS))
+    assert names(book) == {
+        "4321": ("Jane", "Doe"),
+        "4322": ("", "Müller Łukasz"),  # without a comma, nobody can tell which name is which
+        "4324": ("Eve", "Excused"),
+        "4399": ("New", "Nobody"),
+    }
+
+
+def test_moodle_s_students_have_an_address_as_well(tmp_path):
+    book = Book()
+    enter_roster(book, table(tmp_path, WORKSHEET.replace('"Doe, Jane"', "Jane Mary Doe")))
+    assert names(book)["4321"] == ("Jane Mary", "Doe")
+    assert book.entered["4322"]["email"] == "l@example.org"
+
+
+def test_whom_the_gradebook_knows_by_another_id_stays_that_one(tmp_path):
+    book = Book("lukasz")
+    enter_roster(book, table(tmp_path, CANVAS))
+    assert names(book)["lukasz"] == ("", "Müller Łukasz") and "4322" not in book.entered
+
+
+def test_a_hub_knows_them_by_their_login(tmp_path):
+    book = Book("4321")
+    enter_roster(book, table(tmp_path, CANVAS), "SIS Login ID")
+    assert set(book.entered) == {"4321", "lukasz", "eve", "new"}
+    with pytest.raises(UserError, match="no column 'Login'"):
+        enter_roster(Book(), table(tmp_path, CANVAS), "Login")
+
+
+def test_who_may_be_two_is_left_out_and_listed(tmp_path):
+    exported = table(tmp_path, CANVAS)
+    book = Book("lukasz", "S2")
+    enter_roster(book, exported)
+    assert not {"lukasz", "S2", "4322"} & {*names(book)}
+    assert any("several: S2, lukasz" in note for note in exported.notes)
+    exported = table(tmp_path, CANVAS.replace("4322,S2", "4321,S2"))
+    book = Book()
+    enter_roster(book, exported)
+    assert names(book)["4321"] == ("Jane", "Doe")
+    assert any("two rows fit one student: 4321" in note for note in exported.notes)
+
+
+def test_a_name_that_is_no_id_and_a_table_of_something_else_are_refused(tmp_path):
+    exported = table(tmp_path, CANVAS.replace("4322,S2", "<b>,S2"))
+    book = Book()
+    enter_roster(book, exported)
+    assert "<b>" not in book.entered and any("rename it" in note for note in exported.notes)
+    with pytest.raises(UserError, match="neither Canvas's"):
+        enter_roster(Book(), table(tmp_path, "a,b\n1,2\n"))
+
+
+def test_the_command_enters_them_in_the_gradebook(tmp_path):
+    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
+    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and done.stdout == "4 students are in the gradebook by name\n"
+    put_alembic_on_path()
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        assert book.find_student("4321").last_name == "Doe"

@@ -1,0 +1,150 @@
+"""Who handed in when, by Moodle's worksheet; and `rlcourse collect`, which writes it down."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import classroom as room
+import pytest
+
+from rlcourse.errors import UserError
+from rlcourse.grading import grade
+from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.handing_in.collecting import notebooks
+from rlcourse.grading.handing_in.taking import take
+from rlcourse.grading.handing_in.times import NoTime, in_utc, read_times
+
+LESSON = room.LESSON
+BERLIN = ZoneInfo("Europe/Berlin")
+LATE = "Friday, 2 October 2026, 12:05 AM"
+EARLY = "Thursday, 1 October 2026, 11:59 PM"
+HEAD = "Identifier,Full name,Email address,Grade,Last modified (submission)\n"
+
+
+@pytest.mark.parametrize(
+    "text, utc",
+    [
+        ("Thursday, 1 October 2026, 11:59 PM", (2026, 10, 1, 21, 59)),
+        ("Thursday, October 1, 2026, 11:59\u202fPM", (2026, 10, 1, 21, 59)),
+        ("Friday, 2 October 2026, 12:05 AM", (2026, 10, 1, 22, 5)),
+        ("Friday, 2 October 2026, 12:05 PM", (2026, 10, 2, 10, 5)),
+        ("1 January 2027, 00:10", (2026, 12, 31, 23, 10)),  # winter
+    ],
+)
+def test_a_time_as_moodle_writes_it_is_read_in_its_zone(text, utc):
+    assert in_utc(text, BERLIN) == datetime(*utc, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-", "", "Donnerstag, 1. Oktober 2026, 23:59", "1 October 2026, 13:00 PM", "soon", "=1+1",
+     "31 February 2026, 10:00", "1 October 99999, 10:00", "1 octember 2026, 10:00", "9" * 5000],
+)  # fmt: skip
+def test_what_is_no_time_is_said_to_be_none(text):
+    with pytest.raises(NoTime) as doubt:
+        in_utc(text, BERLIN)
+    assert str(doubt.value).isprintable() and len(str(doubt.value)) < 120
+
+
+def times(tmp_path, *rows: str, head: str = HEAD, zone="Europe/Berlin"):
+    path = tmp_path / "worksheet.csv"
+    path.write_text(head + "\n".join(rows) + "\n")
+    return read_times(path, zone)
+
+
+def row(number, mail: str, time: str) -> str:
+    return f'Participant {number},Some Body,{mail},,"{time}"'
+
+
+def test_order_and_position_do_not_count_and_one_bad_entry_is_one_row(tmp_path):
+    head = "Last modified (submission);Grade;identifier \n"
+    found = times(
+        tmp_path, f"{LATE};;Participant 3", "rubbish;;Participant 2", f"{EARLY};;Participant 1",
+        head=head,
+    )  # fmt: skip
+    assert found.of("1", participant=True) == datetime(2026, 10, 1, 21, 59, tzinfo=UTC)
+    assert found.of("3", participant=True) == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
+    with pytest.raises(NoTime, match="rubbish"):
+        found.of("2", participant=True)
+    with pytest.raises(NoTime, match="no row"):
+        found.of("4", participant=True)
+
+
+def test_nobody_gets_the_time_of_another_by_a_name_that_is_a_number(tmp_path):
+    found = times(tmp_path, row(1001, "ada@uni.edu", LATE), row(7, "1001", EARLY))
+    assert found.of("1001", participant=True) == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
+    with pytest.raises(NoTime, match="two rows"):
+        found.of("1001", participant=False)
+    assert found.of("Ada@Uni.edu", participant=False).hour == 22
+
+
+def test_another_table_and_an_unknown_zone_are_refused_in_a_sentence(tmp_path):
+    with pytest.raises(UserError, match="download Moodle's grading worksheet in English"):
+        times(tmp_path, "1,2", head="Identifier,Grade\n")
+    for zone in ("Nowhere/City", "../../etc/passwd", "", "a\x1b"):
+        with pytest.raises(UserError, match="no such time zone"):
+            times(tmp_path, row(1, "x", EARLY), zone=zone)
+
+
+def moodle(tmp_path, students: dict):
+    path = tmp_path / "submissions.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for number, content in students.items():
+            made.writestr(f"S B_{number}_assignsubmission_file_/{LESSON}.ipynb", content)
+    return path
+
+
+def taken(path, into, table=None, due=None, force=False) -> dict:
+    found = notebooks([path], LESSON, (), table)
+    return {row.student: row for row in take(found, LESSON, into, due, force)}
+
+
+def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_path):
+    into = tmp_path / "submitted"
+    table = times(tmp_path, row(1, "x", EARLY), row(2, "y", "?"))
+    first = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, table)
+    one, two = (into / n / LESSON for n in "12")
+    assert (one / "timestamp.txt").read_text() == "2026-10-01 21:59:00 UTC"
+    assert first["2"].path and not (two / "timestamp.txt").exists()
+    assert "collected as on time, because its time in the table cannot be read: ?" in str(
+        first["2"]
+    )
+    again = taken(moodle(tmp_path, {1: b"a", 2: b"c"}), into)
+    assert again["1"].path and "--force" in again["2"].reason
+    assert (one / "timestamp.txt").exists() and (two / f"{LESSON}.ipynb").read_bytes() == b"b"
+    taken(moodle(tmp_path, {1: b"new", 2: b"c"}), into, force=True)
+    assert (two / f"{LESSON}.ipynb").read_bytes() == b"c"
+    assert not (one / "timestamp.txt").exists()  # it was the other notebook's
+
+
+def test_a_link_in_the_way_is_a_row_and_is_not_followed(tmp_path):
+    into, elsewhere = tmp_path / "submitted", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    into.mkdir()
+    (into / "1").symlink_to(elsewhere)
+    found = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, force=True)
+    assert "symlink" in found["1"].reason and found["2"].path and not list(elsewhere.iterdir())
+
+
+@pytest.mark.slow
+def test_late_by_moodle_is_late_in_the_gradebook(course, tmp_path):
+    (course / "course.toml").write_text(
+        (course / "course.toml").read_text() + f"\n[due]\n{LESSON} = 2026-10-01T23:59:00+02:00\n"
+    )
+    notebook = json.dumps(room.released(course)).encode()
+    archive = moodle(tmp_path, {1: notebook, 2: notebook, 3: notebook})
+    times(tmp_path, row(2, "y", LATE), row(1, "x", EARLY), row(3, "z", "?"))
+    done = subprocess.run(
+        [sys.executable, "-m", "rlcourse", "collect", "02", str(archive), "--times",
+         str(tmp_path / "worksheet.csv"), "--zone", "Europe/Berlin", "--course", str(course)],
+        capture_output=True, text=True, env={**os.environ, "PYTHONUTF8": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "read as those of Europe/Berlin" in done.stdout and "3 collected" in done.stdout
+    grade("02", course=course)
+    grades = read_grades(course)
+    assert {s: grades.of(s, LESSON).late for s in "123"} == {"1": False, "2": True, "3": False}
