@@ -1,19 +1,32 @@
-"""Sphinx's configuration of the site, whose pages `pages.py` wrote; `make site` runs both.
+"""Sphinx's configuration of the site, whose pages `pages.py` writes; `make site` runs both.
 
-Everything that a page loads comes from packages: the theme and its fonts, MathJax, the search.
+Everything that a page loads comes from here or from packages: the theme, the search. Formulas are
+MathML, which browsers draw without a script.
 """
 
-import importlib.util
+import os
 import re
-import shutil
+import sys
+from html import escape
 from pathlib import Path
 
-import rlcourse
+from docutils import nodes
 
-project, author = "rlcourse", "The rlcourse authors"
-copyright = "code: MIT, lessons: CC BY 4.0"
+import rlcourse
+from rlcourse import published
+from rlcourse.courses import current, shipped
+from rlcourse.grading.pages.formulas import mathml
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import web  # noqa: E402
+
+ours = current() is shipped()
+project = "rlcourse" if ours else current().title
+author = "The rlcourse authors" if ours else project
+copyright = "code: MIT, lessons: CC BY 4.0" if ours else project
 version = release = rlcourse.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
 myst_enable_extensions = ["dollarmath", "html_image"]
 myst_heading_anchors = 4
@@ -24,9 +37,9 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 
 html_theme = "furo"
-html_title = "rlcourse"
-html_static_path = [str(Path(__file__).with_name("static"))]
-html_favicon = str(Path(__file__).with_name("static") / "favicon.svg")
+html_title = project
+html_static_path = [str(HERE / "static")]
+html_favicon = str(HERE / "static/favicon.svg")
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
@@ -34,28 +47,70 @@ html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
-mathjax_path = "mathjax/tex-chtml.js"
-mathjax3_config = {"options": {"enableMenu": False}, "chtml": {"scale": 0.92}}
+html_math_renderer = "mathml"
+repository = os.environ.get("RLCOURSE_REPOSITORY") or (published.REPOSITORY if ours else "")
+html_baseurl = published.site(repository)
+templates_path = [str(HERE / "templates")] if ours else []
 highlight_language = "text"
+LONGEST = 160  # letters of a description
 
 
-def bundle_mathjax(app, error):
-    """Of MathJax what formulas need: the renderer and its fonts."""
-    if error is None and app.builder.format == "html":
-        found = importlib.util.find_spec("sphinx-mathjax-offline").submodule_search_locations[0]
-        source, target = Path(found, "static/mathjax"), Path(app.outdir, "_static/mathjax")
-        fonts = "output/chtml/fonts/woff-v2"
-        shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
-        shutil.copy(source / "tex-chtml.js", target)
+def draw_inline(self, node):
+    self.body.append(f'<span class="math">{mathml(node.astext())}</span>')
+    raise nodes.SkipNode
+
+
+def draw_block(self, node):
+    self.body.append(f'<div class="math">{mathml(node.astext(), "block")}</div>')
+    raise nodes.SkipNode
+
+
+def describe(app, page, template, context, doctree):
+    """What search engines and links show of a page."""
+    about = escape(description(app, page, doctree))
+    title = escape(re.sub(r"<[^>]+>", "", context.get("title", project)))
+    said = {"og:type": "website", "og:site_name": project, "og:title": title}
+    said |= {"og:description": about}
+    if html_baseurl:
+        said |= {"og:url": html_baseurl + app.builder.get_target_uri(page)}
+        if ours:
+            said |= {"og:image": f"{html_baseurl}card.png", "og:image:alt": "A mistake, named"}
+    tags = [f'<meta name="description" content="{about}">']
+    tags += [f'<meta property="{name}" content="{value}">' for name, value in said.items()]
+    tags.append('<meta name="twitter:card" content="summary_large_image">')
+    if ours:
+        feed = context["pathto"]("changes.atom", 1)
+        tags.append(f'<link rel="alternate" type="application/atom+xml" href="{feed}">')
+    context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+
+
+def description(app, page, doctree) -> str:
+    """A page's own description, else its first sentences."""
+    if said := app.env.metadata.get(page, {}).get("description"):
+        return said
+    for paragraph in doctree.findall(nodes.paragraph) if doctree else ():
+        text = " ".join(paragraph.astext().split())
+        if len(text) > 60 and not any(map(list, map(paragraph.findall, (nodes.math, nodes.raw)))):
+            if len(text) <= LONGEST:
+                return text
+            return text[: text.rfind(" ", 0, LONGEST)].rstrip(",;:") + " …"
+    return f"{project}: {current().title}"
+
+
+def list_pages(app, error):
+    """A sitemap, if the address of the site is known."""
+    if error is None and app.builder.format == "html" and html_baseurl:
+        pages = [app.builder.get_target_uri(name) for name in app.env.found_docs]
+        Path(app.outdir, "sitemap.xml").write_text(web.sitemap(html_baseurl, pages), "utf-8")
 
 
 def add_extra(app):
-    """Sphinx's paths are relative to this file; the pages, and what lies beside them, are not."""
+    """Sphinx's paths are relative to this file; the pages, and the files next to them, are not."""
     app.config.html_extra_path = [str(Path(app.srcdir).with_name("extra"))]
 
 
 def give_captions_a_level(app, page, template, context, doctree):
-    """The theme's headings in the list of pages lack what a screen reader sorts headings by."""
+    """The theme's headings in the list of pages lack the levels that screen readers need."""
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(
         'role="heading"', 'role="heading" aria-level="2"'
@@ -63,7 +118,7 @@ def give_captions_a_level(app, page, template, context, doctree):
 
 
 def keep_absolute_values(app, what, name, obj, options, lines):
-    """|x| in a docstring is no reference to a substitution."""
+    """|x| in a docstring is not a reference to a substitution."""
     lines[:] = [re.sub(r"\|(?=\S)([^|`]+?)(?<=\S)\|", r"\\|\1\\|", line) for line in lines]
 
 
@@ -71,4 +126,6 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_absolute_values)
     app.connect("html-page-context", give_captions_a_level, priority=900)
     app.connect("builder-inited", add_extra)
-    app.connect("build-finished", bundle_mathjax)
+    app.connect("html-page-context", describe)
+    app.connect("build-finished", list_pages)
+    app.add_html_math_renderer("mathml", (draw_inline, None), (draw_block, None))

@@ -1,8 +1,10 @@
-"""Write the pages of the site as MyST Markdown, from the notebooks and texts that are there.
+"""Write the pages of a course's site as MyST Markdown, from the notebooks and texts that are there.
 
 A lesson's page is the students' notebook with the outputs of its executed solution, the hints
-folded; the solutions stand on a page of their own. Nothing is executed. Links between files of
-the repository become links between pages, or lead to the repository where a file is no page.
+folded; the solutions are on a separate page. Nothing is executed. Links between files of the
+repository become links between pages, or lead to the repository if a file has no page.
+
+An instructor's own course has its own lessons; the guides and the reference are rlcourse's.
 """
 
 import base64
@@ -10,23 +12,36 @@ import hashlib
 import os
 import re
 import shutil
+import struct
 import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import web
+from figures import build as figures
 from nbformat import NotebookNode
 
 from rlcourse import exercises, published
+from rlcourse.courses import current, shipped
+from rlcourse.errors import UserError
+from rlcourse.reports import render_report
 
-ROOT = Path(__file__).resolve().parents[2]
+COURSE = current()
+OURS = COURSE is shipped()
+ROOT = COURSE.directory.parent  # of the repository, where its README is
 RENAMED = {"README.md": "index.md", "course/README.md": "course/instructors.md"}
-# One page of the reference each: what a reader of the lessons or an instructor calls.
+# One page of the reference each: what students and instructors call.
 REFERENCE = (
     *("algorithms", "tasks", "policy", "training", "evaluation", "planning", "reports"),
     *("student", "checks", "plots", "pictures"),
 )
+# What the page "Train one" starts with when a lesson links to it.
+TRAINED = {
+    **{"02": "reinforce", "03": "rloo", "04": "grpo", "05": "grpo", "06": "grpo", "07": "dr_grpo"},
+}
+LESSON = re.compile(r"notebooks/[^/]+/[^/]+\.ipynb")
 PROGRESS = re.compile(r"\s*(progress|hint)\(")  # cells whose output is about the reader
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 
@@ -51,14 +66,14 @@ class Lesson:
 
 
 def write_pages(target: Path, extra: Path) -> None:
-    """Write every page below `target`, and what is no page but belongs beside them to `extra`.
+    """Write every page below `target`, and files that are not pages but belong to them to `extra`.
 
     Both are emptied first.
     """
     for folder in (target, extra):
         shutil.rmtree(folder, ignore_errors=True)
-    lessons = [read_lesson(path.stem) for path in sorted((ROOT / "solutions").glob("*.ipynb"))]
-    texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md")]
+    lessons = [read_lesson(lesson.name) for lesson in COURSE.lessons]
+    texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md")] if OURS else []
     pages = {str(path.relative_to(ROOT)) for path in texts}
     pages |= {f"notebooks/{lesson.name}/{lesson.name}.ipynb" for lesson in lessons}
     for lesson in lessons:
@@ -66,17 +81,45 @@ def write_pages(target: Path, extra: Path) -> None:
         page = linked(lesson_page(lesson, extra), source, pages)
         write(target / f"lessons/{lesson.name}.md", page)
         write(target / f"solutions/{lesson.name}.md", solutions_page(lesson))
-        write(extra / source, (ROOT / source).read_text("utf-8"))
+        write(extra / source, COURSE.notebook(lesson.name).read_text("utf-8"))
         write(extra / f"lessons/{lesson.name}.md", plain_text(lesson))
     for path in texts:
         name = str(path.relative_to(ROOT))
-        text = linked(path.read_text("utf-8"), name, pages)
         if name == "README.md":
-            text = home_page(text, lessons, sorted(pages))
-        write(target / RENAMED.get(name, name), text)
+            continue  # the site has a first page of its own
+        write(target / RENAMED.get(name, name), linked(path.read_text("utf-8"), name, pages))
+    if OURS:
+        write_ours(target, extra, lessons, sorted(pages))
+    else:
+        write(target / "index.md", own_home_page(lessons))
+    figures.write_files(extra / "figures")
+    write(extra / "llms.txt", llms_txt(lessons))
+    write(extra / "robots.txt", web.robots(site()))
+    write(extra / "404.html", web.not_found(COURSE.name, site()))
+
+
+def write_ours(target: Path, extra: Path, lessons: list[Lesson], pages: list[str]) -> None:
+    """The parts that only rlcourse's own site has."""
+    import family  # in a clone only, as what they read: no wheel holds it
+    import run
+    from live import build as live
+    from recorded import build as recorded
+
+    write(target / "recorded-run.md", recorded.page())
+    write(target / "index.md", home_page(lessons, pages, extra))
+    map_page = target / "course/map.md"
+    write(map_page, family.with_poster(map_page.read_text("utf-8")))
+    write(extra / "map.svg", family.poster("lessons/"))
+    write(extra / "run.html", render_report(run.recorded()))
+    for name in ("home.css", "card.png"):
+        shutil.copyfile(Path(__file__).with_name(name), extra / name)
+    found = web.changes(ROOT / "CHANGELOG.md")
+    write(extra / "changes.atom", web.feed(COURSE.name, site(), found, "CHANGELOG.html"))
+    write(target / "train-one.md", live.page())
+    if missing := live.write_files(extra / "live"):
+        print(missing, file=sys.stderr)
     for part in REFERENCE:
         write(target / f"reference/{part}.md", reference_page(part))
-    write(extra / "llms.txt", llms_txt(lessons))
 
 
 def write(path: Path, text: str) -> None:
@@ -85,12 +128,18 @@ def write(path: Path, text: str) -> None:
 
 
 def repository() -> str:
-    """Where the course is published: what a workflow says, else the package; "" if nowhere."""
-    return (os.environ.get("RLCOURSE_REPOSITORY") or published.REPOSITORY).rstrip("/")
+    """Where the course is published, from the workflow or else the package; "" if nowhere."""
+    ours = published.REPOSITORY if OURS else ""
+    return (os.environ.get("RLCOURSE_REPOSITORY") or ours).rstrip("/")
+
+
+def site() -> str:
+    """The address of the site, with a slash at its end; "" if nowhere."""
+    return published.site(repository())
 
 
 def colab(lesson: str) -> str:
-    """Address that opens a lesson's notebook on Colab; "" as long as it is not published."""
+    """Address that opens a lesson's notebook on Colab; "" until it is published."""
     return published.launch_links(lesson, repository()).get("Colab", "")
 
 
@@ -98,36 +147,53 @@ def colab(lesson: str) -> str:
 
 
 def read_lesson(name: str) -> Lesson:
-    released = nbformat.read(ROOT / f"notebooks/{name}/{name}.ipynb", as_version=4)
+    paths = COURSE.notebook(name), COURSE.solutions / f"{name}.ipynb"
+    for path in paths:
+        if not path.is_file():
+            raise UserError(f"there is no {path}: run `rlcourse build {name} --execute` first")
+    released, solved = (nbformat.read(path, as_version=4) for path in paths)
     released.cells = [c for c in released.cells if "setup" not in c.metadata.get("tags", [])]
-    return Lesson(name, released, nbformat.read(ROOT / f"solutions/{name}.ipynb", as_version=4))
+    return Lesson(name, released, solved)
 
 
 def lesson_page(lesson: Lesson, extra: Path) -> str:
     solved = {cell.id: cell for cell in lesson.solved.cells}
     declared = {exercise.name: exercise for exercise in exercises.all()}
-    parts = []
+    parts: list[str] = []
+    figure: str | None = None  # to be shown by the next cell with an output
+    drawn = False
     for i, cell in enumerate(lesson.released.cells):
         if cell.cell_type == "markdown":
-            title, _, rest = cell.source.partition("\n")
-            parts += [title, links_of(lesson), rest] if i == 0 else [cell.source]
+            text, named = figures.taken_out(cell.source)
+            figure = named or figure
+            title, _, rest = text.partition("\n")
+            parts += [title, links_of(lesson), rest] if i == 0 else [text]
         else:
             parts.append(fenced(cell.source, "python"))
         if cell.id in declared:
             parts.append(folded_hints(declared[cell.id].hints, lesson.name, cell.id))
         elif cell.id in solved and not cell.id.startswith("check_"):
             outputs = [] if PROGRESS.match(cell.source) else solved[cell.id].get("outputs", [])
-            parts += [shown(output, extra) for output in outputs]
+            texts = [shown(output, extra) for output in outputs]
+            if figure and texts:
+                texts, figure, drawn = figures.around(figure, texts), None, True
+            parts += texts
+    parts += [figures.loaded()] if drawn else []
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def links_of(lesson: Lesson) -> str:
-    """Below the title: where to work on it, and its solutions."""
+    """The links below the title: where to work on the lesson, and its solutions."""
     opened = "" if "colab.research" in lesson.released.cells[0].source else colab(lesson.name)
     links = [f"[Open in Colab]({opened})"] if opened else []
     notebook = f"../notebooks/{lesson.name}/{lesson.name}.ipynb"
     links.append(f'<a href="{notebook}" download>Notebook</a>')
     links.append(f"[Solutions](../solutions/{lesson.name}.md)")
+    if OURS and (algorithm := TRAINED.get(lesson.name[:2])):
+        here = f"../train-one.html?algorithm={algorithm}"
+        links.append(f'<a href="{here}">Train one in your browser</a>')
+        if algorithm == "grpo":
+            links.append("[Scrub through a recorded run](../recorded-run.md)")
     return " · ".join(links)
 
 
@@ -149,15 +215,19 @@ def shown(output: NotebookNode, extra: Path) -> str:
         return fenced(data["text/plain"], "text", "output") if "text/plain" in data else ""
 
     def file_of(match: re.Match) -> str:
-        content = base64.b64decode(match[1])
-        name = f"pictures/{hashlib.sha256(content).hexdigest()[:16]}.png"
-        path = extra / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        return f'src="../{name}" loading="lazy"'
+        return f'src="../{keep(base64.b64decode(match[1]), extra)}" loading="lazy"'
 
     drawn = PICTURE.sub(file_of, data["text/html"])
     return fenced(f'<div class="shown">{drawn}</div>', "{raw} html")
+
+
+def keep(picture: bytes, extra: Path) -> str:
+    """The file of a picture, below `extra`."""
+    name = f"pictures/{hashlib.sha256(picture).hexdigest()[:16]}.png"
+    path = extra / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(picture)
+    return name
 
 
 def solutions_page(lesson: Lesson) -> str:
@@ -179,7 +249,7 @@ def solutions_page(lesson: Lesson) -> str:
 
 
 def plain_text(lesson: Lesson) -> str:
-    """The lesson for those who read text: Markdown and code, no outputs."""
+    """The lesson as plain text: Markdown and code, no outputs."""
     cells = lesson.released.cells
     return "\n\n".join(
         cell.source if cell.cell_type == "markdown" else fenced(cell.source, "python")
@@ -198,22 +268,48 @@ def fenced(text: str, language: str, role: str = "") -> str:
 # other pages
 
 
-def home_page(text: str, lessons: list[Lesson], pages: list[str]) -> str:
-    """The README, its table of lessons linked, and the tree of all pages."""
-    for lesson in lessons:
-        row = rf"^\| {lesson.name[:2]} \| ([^|]+?) \|"
-        text = re.sub(
-            row, rf"| {lesson.name[:2]} | [\1](lessons/{lesson.name}.md) |", text, flags=re.M
-        )
+def home_page(lessons: list[Lesson], pages: list[str], extra: Path) -> str:
+    """The front page, and the tree of all pages."""
+    import home  # in a clone only, as all that it shows: no wheel holds it
+
+    pictures = {lesson.name: found for lesson in lessons if (found := first_picture(lesson, extra))}
     guides = [RENAMED.get(p, p) for p in pages if p.startswith("course/")]
     about = [p for p in pages if p.endswith(".md") and "/" not in p and p not in RENAMED]
     trees = {
+        "Try it": ["train-one", "recorded-run"],
         "Lessons": [f"lessons/{lesson.name}" for lesson in lessons],
         "Guides": sorted(guides),
         "Reference": [f"reference/{part}" for part in REFERENCE],
         "Solutions": [f"solutions/{lesson.name}" for lesson in lessons],
         "The project": about,
     }
+    return home.page(pictures, colab(lessons[0].name), repository()) + contents(trees)
+
+
+def first_picture(lesson: Lesson, extra: Path) -> dict | None:
+    """File, width and height of the first picture that a lesson draws."""
+    for cell in lesson.solved.cells:
+        for output in cell.get("outputs", []):
+            if found := PICTURE.search(output.get("data", {}).get("text/html", "")):
+                content = base64.b64decode(found[1])
+                width, height = struct.unpack(">II", content[16:24])  # of a PNG
+                return {"file": keep(content, extra), "width": width, "height": height}
+    return None
+
+
+def own_home_page(lessons: list[Lesson]) -> str:
+    """The first page of an instructor's own course: its title and its lessons."""
+    rows = [f"- [{lesson.title}](lessons/{lesson.name}.md): {lesson.about}" for lesson in lessons]
+    trees = {
+        "Lessons": [f"lessons/{lesson.name}" for lesson in lessons],
+        "Solutions": [f"solutions/{lesson.name}" for lesson in lessons],
+    }
+    return "\n".join([f"# {COURSE.title}", "", *rows, ""]) + contents(trees)
+
+
+def contents(trees: dict[str, list[str]]) -> str:
+    """The tree of all pages, by captions."""
+    text = ""
     for caption, entries in trees.items():
         text += (
             f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(entries) + "\n```\n"
@@ -222,7 +318,7 @@ def home_page(text: str, lessons: list[Lesson], pages: list[str]) -> str:
 
 
 def reference_page(part: str) -> str:
-    """A page of a part of the package: what each of its modules says of itself and of its names."""
+    """A page of a part of the package: the docstrings of its modules and of their names."""
     package = ROOT / "rlcourse" / part
     modules = [f"rlcourse.{part}"]
     for path in sorted(package.glob("*.py")) if package.is_dir() else []:
@@ -239,13 +335,20 @@ def reference_page(part: str) -> str:
 
 def llms_txt(lessons: list[Lesson]) -> str:
     """The site for language models, in the form that llmstxt.org proposes."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    lines = [f"# {project['name']}", "", f"> {project['description']}", "", "## Lessons", ""]
-    lines += [f"- [{lesson.title}](lessons/{lesson.name}.md): {lesson.about}" for lesson in lessons]
-    lines += ["", "## Solutions", ""]
-    lines += [f"- [{lesson.title}](solutions/{lesson.name}.html)" for lesson in lessons]
-    lines += ["", "## Reference", ""]
-    lines += [f"- [rlcourse.{part}](reference/{part}.html)" for part in REFERENCE]
+    name, about = COURSE.name, COURSE.title
+    if OURS:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        name, about = project["name"], project["description"]
+    sections = {
+        "Lessons": [(x.title, f"lessons/{x.name}.md", f": {x.about}") for x in lessons],
+        "Solutions": [(x.title, f"solutions/{x.name}.html", "") for x in lessons],
+    }
+    if OURS:
+        sections["Reference"] = [(f"rlcourse.{x}", f"reference/{x}.html", "") for x in REFERENCE]
+    lines = [f"# {name}", "", f"> {about}"]
+    for heading, links in sections.items():
+        lines += ["", f"## {heading}", ""]
+        lines += [f"- [{title}]({site()}{page}){said}" for title, page, said in links]
     return "\n".join(lines) + "\n"
 
 
@@ -256,25 +359,32 @@ def linked(text: str, source: str, pages: set[str]) -> str:
     def moved(match: re.Match) -> str:
         path, mark, anchor = match[1].partition("#")
         file = os.path.normpath(os.path.join(os.path.dirname(source), path))
-        if not path or "://" in path or path.startswith("mailto:") or not (ROOT / file).exists():
-            return match[0]
         if file in pages:
             return (
                 f"]({os.path.relpath(page_of(file), os.path.dirname(place) or '.')}{mark}{anchor})"
             )
+        if not path or "://" in path or path.startswith("mailto:"):
+            return match[0]
+        if LESSON.fullmatch(file) and not (ROOT / file).exists():
+            return "]{.file}"  # a lesson that this course does not have
+        if not (ROOT / file).exists():
+            return match[0]
         address = repository()
         return f"]({address}/blob/{published.BRANCH}/{file})" if address else "]{.file}"
 
     text = re.sub(r"\]\(([^)\s]+)\)", moved, text)
-    return re.sub(r"\[([^\]]*)\]\{\.file\}", r"\1", text)  # a file that is nowhere to be seen
+    return re.sub(r"\[([^\]]*)\]\{\.file\}", r"\1", text)  # a file that is on no page
 
 
 def page_of(file: str) -> str:
-    """The page of a file of the repository: README.md → index.md."""
+    """The page of a file of the repository: a notebook's is its lesson, the README's the first."""
     if file.endswith(".ipynb"):
         return f"lessons/{Path(file).stem}.md"
     return RENAMED.get(file, file)
 
 
 if __name__ == "__main__":
-    write_pages(*map(Path, sys.argv[1:]))
+    try:
+        write_pages(*map(Path, sys.argv[1:]))
+    except UserError as error:
+        sys.exit(f"rlcourse: {error}")

@@ -1,1 +1,1 @@
-"""Where students work: a copy of the lessons of their own, and JupyterLab opened on it."""
+"""Where students work: their own copy of the lessons, and JupyterLab opened on it."""

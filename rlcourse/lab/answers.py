@@ -1,4 +1,4 @@
-"""Whether a notebook holds answers, by the checksums that its release left in its cells."""
+"""Whether a notebook holds answers, from the checksums that its release left in its cells."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def answered_cells(path: Path) -> list[str]:
-    """Names of the answer cells whose text is no longer the released one; a file that is no
+    """Names of the answer cells whose text is no longer the released one; a file that is not a
     notebook has none.
 
     The checksum is nbgrader's, computed here so that nbgrader need not be imported, or installed.
@@ -26,7 +26,7 @@ def _answered(cell: dict) -> str | None:
 
 
 def released_checksum(cell: dict) -> str:
-    """nbgrader's checksum of a cell as it stands: of its text and of what it is worth."""
+    """nbgrader's checksum of a cell as it is now: of its text and its points."""
     facts, source = cell["metadata"]["nbgrader"], cell["source"]
     parts = [
         source if isinstance(source, str) else "".join(source),

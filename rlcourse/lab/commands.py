@@ -5,39 +5,43 @@ from typing import Annotated
 
 import typer
 
+from rlcourse.courses import current
 from rlcourse.lab.jupyter import open_lab
-from rlcourse.lab.lessons import chosen_lesson, copy_lessons, default_directory
+from rlcourse.lab.lessons import copy_lessons, default_directory
 
 
 def lab(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson to open.")] = "",
     directory: Annotated[
         Path | None,
-        typer.Option("--dir", help="Your copy [default: my-lessons, or ./rlcourse-lessons]."),
+        typer.Option(
+            "--dir", help="Folder of your copy [default: my-lessons, or ./COURSE-lessons]."
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
     port: Annotated[
-        int, typer.Option(help="Port to listen on; the next free one is taken.")
+        int, typer.Option(help="Port to listen on; if it is taken, the next free one.")
     ] = 8888,
 ) -> None:
     """Open JupyterLab on your copy of the lessons.
 
-    The copy is made where there is none; what you changed in it is never written over.
+    The copy is made if there is none; your changes are never overwritten.
     """
-    chosen = chosen_lesson(lesson)
+    course = current()
+    chosen = course.lesson(lesson).name if lesson else course.lessons[0].name
     copied = copy_lessons(directory or default_directory())
-    print(f"{copied}\nJupyterLab opens on them; Ctrl-C ends it.", flush=True)
+    print(f"{copied}\nJupyterLab is opening them; press Ctrl-C here to end it.", flush=True)
     raise typer.Exit(open_lab(copied.directory, chosen, browser, port))
 
 
 def lessons(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="By default my-lessons, or ./rlcourse-lessons."),
+        typer.Argument(metavar="[DIR]", help="By default my-lessons, or ./COURSE-lessons."),
     ] = None,
     newer: Annotated[
-        bool, typer.Option("--newer", help="Put newer versions beside lessons that you changed.")
+        bool, typer.Option("--newer", help="Save newer versions next to lessons that you changed.")
     ] = False,
 ) -> None:
-    """Copy the lessons to a folder; what you changed there is never written over."""
+    """Copy the lessons to a folder; your changes there are never overwritten."""
     print(copy_lessons(directory or default_directory(), newer))

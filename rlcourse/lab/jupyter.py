@@ -9,23 +9,26 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from rlcourse.courses import current
+from rlcourse.courses.finding import VARIABLE
 from rlcourse.errors import UserError
+from rlcourse.installed import install_command
 from rlcourse.lab.lessons import place
 
-# What is switched off for students stands here; `jupyter lab` alone does not read this directory.
+# Settings that switch things off for students; `jupyter lab` alone does not read this directory.
 CONFIG = Path(__file__).parent / "jupyter_config"
 GRACE = 10.0  # seconds for JupyterLab to end its kernels
 
 
 def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]:
-    """What starts JupyterLab on the lessons in `directory`, with `lesson` open."""
+    """The command that starts JupyterLab on the lessons in `directory`, with `lesson` open."""
     path = place(directory, lesson).relative_to(directory).as_posix()
     words = [sys.executable, "-m", "jupyterlab", f"--port={port}"]
     words += [
         f"--ServerApp.root_dir={directory}",
-        f"--LabApp.default_url=/lab/tree/{path}",  # also in the address that is printed
+        f"--LabApp.default_url=/lesson/{path}",  # of `opening`; also in the address that is printed
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it at once
-        "--log-level=ERROR",  # the address is printed all the same
+        "--log-level=ERROR",  # the address is still printed
     ]
     if not browser:
         words.append("--no-browser")
@@ -35,17 +38,19 @@ def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]
 
 
 def environment() -> dict[str, str]:
-    """This process's, with the students' settings before all others."""
+    """This process's environment, with the students' settings before all others, and the current
+    course for every notebook, wherever its folder is."""
     path = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(path)}
+    chosen = {"JUPYTER_CONFIG_PATH": os.pathsep.join(path), VARIABLE: str(current().directory)}
+    return {**os.environ, **chosen}
 
 
 def open_lab(directory: Path, lesson: str, browser: bool = True, port: int = 8888) -> int:
-    """Run JupyterLab until it ends; its exit status. Ctrl-C and SIGTERM end it, too."""
+    """Run JupyterLab until it ends and return its exit status. Ctrl-C and SIGTERM end it, too."""
     if importlib.util.find_spec("jupyterlab") is None:
         raise UserError(
-            'JupyterLab is not installed: pip install "rlcourse[lab]" brings it, and every other '
-            f"program that opens notebooks will do; the lessons are in {directory}"
+            f"JupyterLab is not installed: {install_command('lab')}; any other program that opens "
+            f"notebooks will do as well, and the lessons are in {directory}"
         )
     with _raised_as_interrupts():
         server = subprocess.Popen(command(directory, lesson, browser, port), env=environment())
@@ -57,7 +62,7 @@ def open_lab(directory: Path, lesson: str, browser: bool = True, port: int = 888
 
 @contextlib.contextmanager
 def _raised_as_interrupts() -> Iterator[None]:
-    """Within it SIGTERM, and the end of the terminal, are what Ctrl-C is."""
+    """Within this context, SIGTERM and the end of the terminal act like Ctrl-C."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
@@ -74,8 +79,8 @@ def _raised_as_interrupts() -> Iterator[None]:
 
 
 def _end(server: subprocess.Popen) -> int:
-    """Ask, then insist. A terminal's Ctrl-C has reached it already, and asking again does no harm;
-    a second one here ends it without its consent."""
+    """Ask JupyterLab to end, then kill it. A terminal's Ctrl-C has reached it already, and asking
+    again does no harm; a second one here kills it at once."""
     try:
         if os.name == "posix":
             server.terminate()

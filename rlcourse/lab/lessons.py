@@ -1,11 +1,10 @@
-"""The student's copy of the lessons: filled from the course's, and never written over.
+"""The student's copy of the lessons: filled from the course's, and never overwritten.
 
 A small file in the copy, ``MANIFEST``, holds checksums of what was copied out. A lesson whose cells
-still have theirs is unchanged, and is renewed when the course's changes; any other is the
-student's.
+still match is unchanged, and is updated when the course's version changes; any other belongs to the
+student.
 """
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -14,18 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import rlcourse
+from rlcourse.courses import current
+from rlcourse.courses.finding import clone_root, shipped_directory
 from rlcourse.errors import UserError
-from rlcourse.files import TEMPORARY
+from rlcourse.files import replace_bytes
 from rlcourse.lab.answers import answered_cells
 
 MANIFEST = ".rlcourse-lessons.json"
-IN_A_CLONE, ELSEWHERE = "my-lessons", "rlcourse-lessons"
+IN_A_CLONE = "my-lessons"
 
 
 @dataclass(frozen=True)
 class Copied:
-    """What ``copy_lessons`` did in `directory`, by names of lessons or of files."""
+    """What ``copy_lessons`` did in `directory`, as names of lessons or of files."""
 
     directory: Path
     new: tuple[str, ...] = ()
@@ -34,18 +34,18 @@ class Copied:
     outdated: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line for each kind of thing that was done; where nothing was, that it is so."""
+        """One line for each kind of action; if there was none, a line that says so."""
         lines = []
         if self.new:
             lines.append(f"{_count(self.new)} copied to {self.directory}")
         if self.renewed:
-            lines.append(f"{_listing(self.renewed)}: renewed, as you had not changed it")
+            lines.append(f"{_listing(self.renewed)}: updated, as you had not changed it")
         if self.beside:
-            lines.append(f"{_listing(self.beside)}: the course's newer version, beside yours")
+            lines.append(f"{_listing(self.beside)}: the course's newer version, next to yours")
         if self.outdated:
             lines.append(
                 f"{_listing(self.outdated)}: yours was left as it is, but the course has a newer "
-                f'version; `rlcourse lessons "{self.directory}" --newer` puts it beside yours'
+                f'version; `rlcourse lessons "{self.directory}" --newer` saves it next to yours'
             )
         return "\n".join(lines) or f"the lessons in {self.directory} are up to date"
 
@@ -58,49 +58,30 @@ def _listing(names: tuple[str, ...]) -> str:
     return ", ".join(names)
 
 
-def clone_root() -> Path | None:
-    """The clone of the course that this package runs from; None where it is installed."""
-    root = Path(rlcourse.__file__).resolve().parents[1]
-    return root if (root / "course" / "lessons").is_dir() else None
-
-
-def course_directory() -> Path:
-    """Where the course's own notebooks lie: in the clone, or in the installed package."""
-    root = clone_root()
-    return root / "notebooks" if root else Path(rlcourse.__file__).resolve().parent / "notebooks"
-
-
 def course_lessons() -> dict[str, Path]:
     """The course's notebooks by name, ``02_policy_gradient`` and so on, in order."""
-    found = sorted(course_directory().glob("[0-9][0-9]_*/*.ipynb"))
+    course = current()
+    found = {lesson.name: course.notebook(lesson.name) for lesson in course.lessons}
+    found = {name: path for name, path in found.items() if path.is_file()}
     if not found:
         raise UserError(
-            f"there are no lessons in {course_directory()}: install the course again, or run "
-            "`rlcourse build` in a clone of it"
+            f"there are no lessons in {course.notebooks}: install the course again, or run "
+            "`rlcourse build` in its source directory"
         )
-    return {path.stem: path for path in found}
-
-
-def chosen_lesson(wanted: str) -> str:
-    """The lesson of that number, topic or name; of the first letters of a name, the first."""
-    names = list(course_lessons())
-    for name in names:
-        if name.startswith(wanted) or wanted == name.partition("_")[2]:
-            return name
-    raise UserError(f"there is no lesson {wanted!r}; the lessons are {', '.join(names)}")
+    return found
 
 
 def default_directory() -> Path:
-    """The folder of lessons one stands in; else ``my-lessons`` of the clone, or one made here."""
-    here = Path.cwd()
+    """The folder of lessons that you are in; else ``my-lessons`` of the clone, or one made here."""
+    here, course = Path.cwd(), current()
     if (here / MANIFEST).is_file():
         return here
-    root = clone_root()
-    return root / IN_A_CLONE if root else here / ELSEWHERE
+    root = clone_root() if course.directory == shipped_directory() else None
+    return root / IN_A_CLONE if root else here / f"{course.name}-lessons"
 
 
 def place(directory: Path, name: str) -> Path:
-    """Where a lesson lies in a copy."""
+    """Where a lesson is in a copy."""
     return directory / name / f"{name}.ipynb"
 
 
@@ -136,7 +117,7 @@ def copy_lessons(directory: Path, newer: bool = False) -> Copied:
 
 class Checksums(NamedTuple):
     """Of a notebook's bytes, which tell the course's versions apart, and of its cells' texts and
-    outputs: JupyterLab saves a notebook that was only looked at with other metadata."""
+    outputs, because JupyterLab saves other metadata in a notebook that was only looked at."""
 
     version: str
     cells: str
@@ -156,7 +137,7 @@ class Checksums(NamedTuple):
         try:
             return cls.of(path.read_bytes())
         except OSError:
-            return None  # a directory, a broken link: the student's, whatever it is
+            return None  # a directory or a broken link: it belongs to the student
 
 
 def _parts(cell: dict) -> tuple:
@@ -164,7 +145,7 @@ def _parts(cell: dict) -> tuple:
 
 
 def _text(value) -> str:
-    """A source, which a notebook may hold as one text or as lines, as one text."""
+    """A source as one text; a notebook may hold it as one text or as lines."""
     lines = isinstance(value, list) and all(isinstance(line, str) for line in value)
     return "".join(value) if lines else value if isinstance(value, str) else json.dumps(value)
 
@@ -180,14 +161,16 @@ def _state(path: Path, copied_out: Checksums | None, course: Checksums) -> str:
     if found and copied_out is None and found.cells == course.cells:
         return "current"
     unchanged = found and copied_out and found.cells == copied_out.cells
-    # In a clone somebody's answers may have stood in the course's own notebook when it was copied.
+    # In a clone, the course's own notebook may have held somebody's answers when it was copied.
     return "unchanged" if unchanged and not answered_cells(path) else "outdated"
 
 
 def _refuse_course_directories(directory: Path) -> None:
-    root = clone_root()
-    own = [root / name for name in ("notebooks", "course", "solutions", "rlcourse")] if root else []
-    own.append(course_directory())
+    course, root = current(), clone_root()
+    own = [course.directory, course.notebooks, course.solutions]
+    own += (
+        [root / name for name in ("notebooks", "course", "solutions", "rlcourse")] if root else []
+    )
     if any(directory == folder or folder in directory.parents for folder in own):
         raise UserError(
             f"{directory} belongs to the course itself: choose another folder to work in"
@@ -204,7 +187,7 @@ def _free_name(path: Path, manifest: dict[str, Checksums], directory: Path) -> P
         found, copied_out = Checksums.of_file(beside), manifest.get(_key(beside, directory))
         if found and copied_out and found.cells == copied_out.cells:
             return beside
-    raise AssertionError("numbers do not end")
+    raise AssertionError("unreachable: there is always another number")
 
 
 def _key(path: Path, directory: Path) -> str:
@@ -212,7 +195,7 @@ def _key(path: Path, directory: Path) -> str:
 
 
 def _read_manifest(directory: Path) -> dict[str, Checksums]:
-    """What was copied out; an unreadable one counts as empty, and every lesson as changed."""
+    """What was copied out; an unreadable file counts as empty, and every lesson as changed."""
     try:
         found = json.loads((directory / MANIFEST).read_text("utf-8"))
         return {str(key): Checksums(*map(str, values)) for key, values in found.items()}
@@ -221,14 +204,9 @@ def _read_manifest(directory: Path) -> dict[str, Checksums]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All or nothing, and byte for byte: line ends must not change what the checksum is of."""
-    temporary = path.with_name(TEMPORARY + path.name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        replace_bytes(path, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         reason = error.strerror or error
         raise UserError(f"{path} could not be written ({reason}): choose another folder") from error

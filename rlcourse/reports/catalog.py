@@ -1,4 +1,4 @@
-"""The metrics that are drawn, under the questions that they answer, and how to read each."""
+"""The metrics that are drawn, under the questions that they answer, with notes on reading them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,8 +19,10 @@ class Chart:
     metrics: dict[str, str]
     share: bool = False  # the axis is 0–1
     sparse: bool = False  # measured now and then: every value is a dot
-    exact: bool = False  # without noise, so without a running mean
-    only_if_any: bool = False  # all zero says nothing
+    exact: bool = False  # no noise, so no running mean
+    only_if_any: bool = False  # not drawn if all values are zero
+    settled: float | None = None  # the value from which it may differ by rounding alone
+    reason: str = ""  # what to say if it never differs by more
 
     @property
     def look(self) -> str:
@@ -28,7 +30,7 @@ class Chart:
         return "dots" if self.sparse else "plain" if self.exact else "raw"
 
     def keys_in(self, found: set[str]) -> list[str]:
-        """Those of its metrics that were recorded."""
+        """The metrics of the chart that were recorded."""
         return [key for key in self.metrics if key in found]
 
 
@@ -111,7 +113,14 @@ CATALOG = [
                 CLIPPED,
                 only_if_any=True,
             ),
-            one("ratio/max", "Largest ratio", "of a token's probabilities, new to old"),
+            one(
+                "ratio/max",
+                "Largest ratio",
+                "of a token's probabilities, new to old",
+                settled=1,
+                reason="by construction: with one update for each batch the policy that learns is "
+                "still the one that sampled.",
+            ),
             one(
                 "kl_max",
                 "Largest KL of a token",
@@ -122,14 +131,28 @@ CATALOG = [
     ),
     Section(
         "Do sampler, trainer and loss agree?",
-        "What a healthy run keeps at 0, 1 and 0 from the first step to the last.",
+        "In a healthy run these stay at 0, 1 and 0 from the first step to the last.",
         [
-            Chart("Sampler against trainer", "|difference| of log-probs, nats per token", GAP),
-            one("loss_tokens", "Tokens in the loss", "with a gradient, per token written"),
+            Chart(
+                "Sampler against trainer",
+                "|difference| of log-probs, nats per token",
+                GAP,
+                settled=0,
+                reason="at every step, but for rounding.",
+            ),
+            one(
+                "loss_tokens",
+                "Tokens in the loss",
+                "with a gradient, per token written",
+                settled=1,
+                reason="at every step.",
+            ),
             one(
                 "advantages/equal_rewards",
                 "Advantages without a reason",
                 "mean size in groups whose rewards are equal",
+                settled=0,
+                reason="at every step.",
             ),
         ],
     ),
@@ -142,7 +165,7 @@ CATALOG = [
                 "share whose completions all earned the same: their advantages are 0; expected "
                 "is pᴳ + (1 − p)ᴳ at the mean p, a lower bound",
                 SILENT,
-                **SHARE,
+                share=True,
             ),
             one("reward/std", "Spread of the reward", "standard deviation within a group, mean"),
             one("groups_drawn", "Questions asked", "until enough groups held right and wrong"),
@@ -150,11 +173,17 @@ CATALOG = [
             one("grad_norm", "Gradient norm", "before it is shortened to max_grad_norm"),
             one("weights_changed", "Weights that moved", "share, of a sample of them", **SHARE),
             one("lr", "Learning rate", "after warmup and schedule", exact=True),
-            one("loss", "Loss", "in policy gradients only its gradient means something"),
+            one(
+                "loss",
+                "Loss",
+                "in policy gradients only its gradient means something",
+                settled=0,
+                reason="by construction: the advantages of a group sum to 0, and every ratio is 1.",
+            ),
             one(
                 "explained_variance",
                 "Explained by the critic",
-                "share of the variance of the returns that it foresaw; below 0 it does harm",
+                "share of the variance of the returns that it predicts; below 0 it does harm",
             ),
             one("value_loss", "Critic's loss", "half its squared error, per token"),
         ],
@@ -164,7 +193,7 @@ CATALOG = [
         "",
         [
             one("tokens_per_second", "Speed", "tokens a second, sampling and training together"),
-            Chart("Seconds a step", "in all, and of these in sampling and scoring", SECONDS),
+            Chart("Seconds a step", "in total, and those spent on sampling and scoring", SECONDS),
         ],
     ),
 ]
@@ -173,7 +202,7 @@ CATALOG = [
 def sections(metrics: Iterable[dict]) -> list[Section]:
     """The catalog's sections with the charts that these steps' metrics can fill.
 
-    Each reward function has its line, and a metric that no chart knows is drawn under "Others".
+    Each reward function has its own line, and a metric that is in no chart is drawn under "Others".
     """
     values: dict[str, bool] = {}  # key → whether it was ever anything but 0
     for step in metrics:
@@ -201,7 +230,7 @@ def sections(metrics: Iterable[dict]) -> list[Section]:
 
 
 def _reward_parts(found: set[str]) -> list[Chart]:
-    """One chart of all reward functions; none where correctness is the only one."""
+    """One chart of all reward functions; none if correctness is the only one."""
     parts = {key: key.split("/")[1] for key in sorted(found) if _is_part(key)}
     if set(parts.values()) <= {"correctness"}:
         return []

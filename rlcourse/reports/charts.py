@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
@@ -11,6 +12,8 @@ from rlcourse.reports.record import is_finite
 WIDTH, HEIGHT, WIDE = 380, 210, 440
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 10, 32  # margins around the plotting area
 LETTER, LABEL_GAP = 8, 12  # a label's width a letter, and the least distance between two
+ROUNDING = 1e-4  # more than float32's error of a ratio or of a sum over a completion's tokens
+UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 POINTS = 300  # longer lines are averaged down to this many points
 
 Point = tuple[float, float]
@@ -27,9 +30,17 @@ class Line:
     look: str = "raw"  # "raw": values faintly, running mean on top; "dots": every value; "plain"
 
     def finite(self) -> "Line":
-        """What of it can be drawn."""
+        """The points that can be drawn."""
         points = [point for point in self.points if all(map(is_finite, point))]
         return replace(self, points=points, band=[b for b in self.band if all(map(is_finite, b))])
+
+    def is_at(self, value: float) -> bool:
+        """Whether no point differs from `value` by more than rounding."""
+        return all(abs(y - value) < ROUNDING for _, y in self.finite().points)
+
+    def flat(self, value: float) -> "Line":
+        """The same line with `value` everywhere."""
+        return replace(self, points=[(x, value) for x, _ in self.points], band=())
 
 
 def plot(
@@ -38,16 +49,22 @@ def plot(
     share: bool = False,
     x_labels: dict[float, str] | None = None,
     width: int = WIDTH,
+    settled: float | None = None,
+    until: float | None = None,
 ) -> Markup:
-    """The lines in one frame; nothing where none has a finite value.
+    """The lines in one frame; nothing if none has a finite value.
 
     `share` says that the vertical axis is 0–1; `x_labels` replace the ticks {x: text}.
+    Lines that differ from `settled` by rounding alone are drawn flat: the noise says nothing.
+    The horizontal axis extends to `until`, for lines that will grow to there.
     """
     lines = [line for line in map(Line.finite, lines) if line.points]
     if not lines:
         return Markup("")
+    if settled is not None and all(line.is_at(settled) for line in lines):
+        lines = [line.flat(settled) for line in lines]
     lines = [replace(line, points=thinned(line.points)) for line in lines]
-    xs = [x for line in lines for x, _ in line.points]
+    xs = [x for line in lines for x, _ in line.points] + [until] * (until is not None)
     ys = [y for line in lines for _, y in line.points]
     ys += [y for line in lines for _, low, high in line.band for y in (low, high)]
     margin = RIGHT + LETTER * max(len(line.label) for line in lines)
@@ -94,12 +111,15 @@ class _Frame:
         self.y_low, self.y_high = min(self.y_ticks[0], min(ys)), max(self.y_ticks[-1], max(ys))
         if x_labels is None:
             ticks = _ticks(self.x_low, self.x_high, 5, whole=True)
-            x_labels = {x: short(x) for x in ticks if self.x_low <= x <= self.x_high}
+            ticks = [x for x in ticks if self.x_low <= x <= self.x_high]
+            x_labels = dict(zip(ticks, tick_texts(ticks), strict=True))
         self.x_ticks = x_labels
+        self.y_texts = tick_texts(self.y_ticks)
+        self.left = max(LEFT, 12 + LETTER * max(map(len, self.y_texts)))
 
     def x(self, value: float) -> float:
         share = (value - self.x_low) / (self.x_high - self.x_low)
-        return round(LEFT + share * (self.right - LEFT), 1)
+        return round(self.left + share * (self.right - self.left), 1)
 
     def y(self, value: float) -> float:
         share = (value - self.y_low) / (self.y_high - self.y_low)
@@ -119,7 +139,7 @@ class _Frame:
         return f'<circle class="dot {kind}" {place}><title>{escape(title)}</title></circle>'
 
     def labels(self, texts: Sequence[str], kinds: Sequence[str], ends: Sequence[Point]):
-        """Each text beside the end of its line, moved apart where two would overlap."""
+        """Each text next to the end of its line, moved apart if two would overlap."""
         parts = []
         order = [i for i, text in enumerate(texts) if text]
         order.sort(key=lambda i: self.y(ends[i][1]))
@@ -136,14 +156,16 @@ class _Frame:
     def axes(self, x_name: str) -> str:
         bottom = HEIGHT - BOTTOM
         parts = []
-        for tick in self.y_ticks:
+        for tick, text in zip(self.y_ticks, self.y_texts, strict=True):
             y = self.y(tick)
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{self.right}" y1="{y}" y2="{y}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4}">{short(tick)}</text>')
+            parts.append(
+                f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y}" y2="{y}"/>'
+            )
+            parts.append(f'<text class="tick" x="{self.left - 6}" y="{y + 4}">{text}</text>')
         for value, label in self.x_ticks.items():
             place = f'x="{self.x(value)}" y="{bottom + 15}"'
             parts.append(f'<text class="tick x" {place}>{escape(label)}</text>')
-        place = f'x="{(LEFT + self.right) / 2}" y="{HEIGHT - 3}"'
+        place = f'x="{(self.left + self.right) / 2}" y="{HEIGHT - 3}"'
         parts.append(f'<text class="tick x" {place}>{escape(x_name)}</text>')
         return "".join(parts)
 
@@ -156,7 +178,7 @@ class _Frame:
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """Ascending heights, moved as little as it takes to keep a label's distance and the frame."""
+    """Ascending heights, moved as little as possible to keep labels apart and inside the frame."""
     floor, ceiling = float(TOP), float(HEIGHT - BOTTOM)
     for n, height in enumerate(heights):
         heights[n] = max(height, floor)
@@ -169,7 +191,7 @@ def _apart(heights: list[float]) -> list[float]:
 
 def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[float]:
     """About `count` round numbers that span low…high."""
-    if high - low < 1e-12 * max(1.0, abs(high)):
+    if high - low <= 1e-8 * max(abs(low), abs(high)):  # less than float32 can hold
         margin = abs(high) / 2 or 1.0
         low, high = low - margin, high + margin
     raw = (high - low) / count
@@ -181,12 +203,30 @@ def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[flo
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
+def tick_texts(ticks: Sequence[float]) -> list[str]:
+    """The ticks of one axis, all in one unit and with the decimals that their step needs."""
+    largest = max(map(abs, ticks), default=0.0)
+    unit, letter = 1.0, ""
+    if 0 < largest < 1e-3 or largest >= 1e12:
+        power = math.floor(math.log10(largest) + 1e-9)
+        unit, letter = 10.0**power, f"e{power}"
+    elif largest >= 1e4:
+        unit, letter = next((power, name) for power, name in UNITS if largest >= power)
+    steps = [(after - before) / unit for before, after in pairwise(ticks)]
+    decimals = next(d for d in range(9) if d == 8 or all(_is_round(step, d) for step in steps))
+    return [f"{tick / unit:.{decimals}f}{letter}" if tick else "0" for tick in ticks]
+
+
+def _is_round(value: float, decimals: int) -> bool:
+    return abs(round(value, decimals) - value) < 1e-6 * abs(value)
+
+
 def short(value: float) -> str:
     """A number in about four characters: 0.25, 3.2e-5, 12k, 1.5M."""
     size = abs(value)
     if value == 0 or 1e-3 <= size < 1e4:
         return f"{value:.4g}"
-    for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for power, letter in UNITS:
         if power <= size < 1e12:
             return f"{value / power:.4g}{letter}"
     if size >= 1e12:

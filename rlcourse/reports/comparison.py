@@ -1,4 +1,4 @@
-"""Several runs on one page: what differs, what each reached and cost, curves over one another."""
+"""Several runs on one page: what differs, what each reached and cost, and their curves together."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +21,12 @@ from rlcourse.reports.report import (
     paired,
     pass_at_k_chart,
     problems_of,
+    settled_note,
     transcripts,
 )
 from rlcourse.reports.series import AXES, Series, as_series, spread
 
-COLUMNS = 4  # of transcripts beside each other
+COLUMNS = 4  # of transcripts side by side
 ABSENT = "–"
 
 
@@ -35,7 +36,7 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
     Runs whose recipes differ in the seed only are drawn together. Unfinished runs are marked.
 
     Raises:
-        UserError: fewer than two runs, or more different recipes than can be told apart.
+        UserError: fewer than two runs, or more recipes than colors can distinguish.
     """
     if len(records) < 2:
         raise UserError("a comparison needs at least two runs")
@@ -68,7 +69,7 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
 
 
 def differing_settings(series: Sequence[Series]) -> dict[str, list[str]]:
-    """{setting: its value in each series}, those only in which any two runs differ."""
+    """{setting: its value in each series}, only for settings in which any two runs differ."""
     recipes = [[flat(record.recipe) for record in one.records] for one in series]
     everything = list(chain.from_iterable(recipes))
     found = {}
@@ -83,7 +84,7 @@ def differing_settings(series: Sequence[Series]) -> dict[str, list[str]]:
 
 
 def accuracy_pictures(series: Sequence[Series]) -> dict[str, list[dict]]:
-    """{accuracy: a row for each run, and before those of several seeds one of their mean}."""
+    """{accuracy: a row for each run, and a row with the mean before runs of several seeds}."""
     measured = [
         (one, [(run, {row["name"]: row for row in headline(run)}) for run in one.records])
         for one in series
@@ -133,7 +134,7 @@ def gains(series: Sequence[Series]) -> dict[str, object]:
 
 
 def warnings(records: Sequence[RunRecord]) -> list[str]:
-    """What makes the accuracies hard to compare, a sentence each."""
+    """What makes the accuracies hard to compare, one sentence each."""
     evaluations = [record.after for record in records if record.after]
     found = []
     if len({tuple(problems_of(e)) for e in evaluations}) > 1:
@@ -143,14 +144,14 @@ def warnings(records: Sequence[RunRecord]) -> list[str]:
         )
     if len({(e.samples, e.temperature) for e in evaluations}) > 1:
         found.append(
-            "Samples were not drawn alike (number or temperature): only greedy accuracy is "
-            "measured in the same way."
+            "Samples differ in number or temperature, so only greedy accuracy is measured in the "
+            "same way."
         )
     return found
 
 
 def equal_and_not(records: Sequence[RunRecord]) -> dict[bool, list[str]]:
-    """What all runs have alike (True) and what they have not (False), each with its numbers."""
+    """What is equal in all runs (True) and what is not (False), each with its numbers."""
     amounts: dict[str, tuple[list, Callable[[float], str]]] = {
         "training steps": ([r.steps for r in records], "{:,.0f}".format),
         "completions sampled in the steps": (
@@ -173,15 +174,16 @@ def equal_and_not(records: Sequence[RunRecord]) -> dict[bool, list[str]]:
 
 
 def curves(series: Sequence[Series]) -> list[tuple]:
-    """(section, [(title, chart, {axis: picture})]): metrics that at least two of the lines have."""
+    """(section, [(title, chart, {axis: picture}, note)]): metrics that two of the lines have."""
     metrics = [m for one in series for record in one.records for m in record.metrics]
     found = []
     for section in sections(metrics):
         drawn = [
-            (title, chart, pictures)
+            (title, chart, pictures, note)
             for chart in section.charts
             for title, key in _pictures_of(chart)
-            if (pictures := _against_each_axis(key, chart, series))
+            for pictures, note in [_against_each_axis(key, chart, series)]
+            if pictures
         ]
         if drawn:
             found.append((section, drawn))
@@ -196,14 +198,18 @@ def _pictures_of(chart: Chart) -> Iterator[tuple[str, str]]:
         yield (f"{chart.title}: {label}" if len(chart.metrics) > 1 else chart.title), key
 
 
-def _against_each_axis(key: str, chart: Chart, series: Sequence[Series]) -> dict[str, Markup]:
+def _against_each_axis(
+    key: str, chart: Chart, series: Sequence[Series]
+) -> tuple[dict[str, Markup], str]:
+    """{axis: picture}, and the text below them."""
     several = [one.lines(key, chart.look) for one in series]
-    pictures = {}
+    pictures, note = {}, ""
     for axis in AXES:
         lines = [lines[axis] for lines in several if axis in lines]
         if len(lines) >= min(2, len(series)):
-            pictures[axis] = plot(lines, axis, chart.share)
-    return pictures
+            pictures[axis] = plot(lines, axis, chart.share, settled=chart.settled)
+            note = settled_note(chart, lines)
+    return pictures, note
 
 
 def costs(series: Sequence[Series]) -> dict[str, list]:
@@ -221,7 +227,7 @@ def costs(series: Sequence[Series]) -> dict[str, list]:
 
 
 def cost_of(record: RunRecord) -> dict[str, object]:
-    """What a run's training took, and on what; None where it is not known."""
+    """What a run's training took, and on which machine; None for unknown values."""
     hardware = record.result.get("hardware", {})
     sampling = math.fsum(record.series("seconds/sampling").values())
     return {
@@ -237,7 +243,7 @@ def cost_of(record: RunRecord) -> dict[str, object]:
 
 
 def shown_transcripts(series: Sequence[Series]) -> dict[str, RunRecord]:
-    """{column's name: run} whose completions stand beside each other: of each series the first."""
+    """{column's name: run} whose completions are shown side by side: the first of each series."""
     found: dict[str, RunRecord] = {}
     for one in series:
         record = next((r for r in one.records if r.after), None)

@@ -1,17 +1,21 @@
 """What a run's signals point to, and what they exclude: ``rlcourse diagnose RUN``.
 
-Each check reads metrics whose right value is known without knowing the answer. Where one is out of
-its range the check says what makes it so; where it is not, that cause is excluded; and where a run
-did not record it, nothing is said but that.
+Each check reads metrics whose right value is known without knowing the answer. If one is out of its
+range, the check says what causes that; if it is in range, the cause is excluded; and if a run did
+not record it, the report says only that.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from rlcourse.reports.record import RunRecord
 
-ROUNDING = {"float32": 1e-3, "bfloat16": 5e-2}  # of gap/mean, in nats, that no fault is needed for
+ROUNDING = {  # gap/mean in nats that is possible without a fault
+    "float32": 1e-3,
+    "bfloat16": 5e-2,
+    "float16": 1e-2,
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Reading:
         return max(self.values(name))
 
     def setting(self, name: str, default=None):
-        """Of the recipe, which an earlier version may have written without it."""
+        """A setting of the recipe, which an earlier version may have written without it."""
         value = self.record.recipe.get(name)
         return default if value is None else value
 
@@ -62,7 +66,7 @@ def _mask(run: Reading) -> str | None:
     if share > 1.001:
         return (
             f"loss_tokens is {share:.3g}: the loss has a gradient for more tokens than were "
-            "written, so padding is in it. Look at the mask after the EOS."
+            "written, so padding is counted. Look at the mask after the EOS."
         )
     if share < 0.999:
         return (
@@ -76,16 +80,19 @@ def _gap(run: Reading) -> str | None:
     rounding = ROUNDING[run.setting("dtype", "float32")]
     first, late = run.first("gap/mean"), run.late("gap/mean")
     if run.values("loss_tokens") and run.mean("loss_tokens") > 1.001:
-        return None  # padding that nobody sampled makes one of its own
+        return None  # padding, which was never sampled, makes a gap of its own
     if first > 1:
         return (
             f"gap/mean is {first:.2g} nats before anything is learned: the trainer scores other "
             "tokens than were sampled. Look for a shift by one, and at positions and prompts."
         )
     if first > rounding:
-        heat = run.setting("temperature", 1.0)
+        heat, ratios = run.setting("temperature", 1.0), run.values("ratio/max")
+        far = bool(ratios) and median(ratios) > 2  # no temperature near 1 moves a token so far
         suspect = (
-            "" if heat == 1 else f"the temperature, {heat:g}, that is missing in one of them; "
+            ""
+            if heat == 1 or far
+            else f"the temperature, {heat:g}, that is missing in one of them; "
         )
         return (
             f"gap/mean is {first:.2g} nats before anything is learned: sampler and trainer are not "
@@ -127,7 +134,7 @@ def _clipping(run: Reading) -> str | None:
     return (
         f"clip_ratio is 0 while {outside:.1%} of the tokens have left the band (ratio/max "
         f"{run.largest('ratio/max'):.2g}): the loss sees a ratio of 1. Look at whether old "
-        "log-probs are computed anew for every update."
+        "log-probs are recomputed for every update."
     )
 
 
@@ -148,8 +155,8 @@ def _unearned(run: Reading) -> str | None:
     when = "from the first step on" if abs(first) > 0.1 else "more and more"
     return (
         f"the reward is {run.late('reward/mean'):.2f} at the end and accuracy "
-        f"{run.late('accuracy'):.2f}, and they part {when}: the reward pays something else. "
-        "Read the completions that it likes, and what it does where nothing can be read."
+        f"{run.late('accuracy'):.2f}, and they diverge {when}: the reward pays for something else. "
+        "Read the completions that it pays for, and what it pays if no answer can be read."
     )
 
 
@@ -174,7 +181,7 @@ def _spread(run: Reading) -> str | None:
         f"{run.setting('group_size', '?')}: take larger ones"
         if as_expected
         else "more than groups of this size explain: some questions are always right and others "
-        "never, or what is sampled has too little variety"
+        "never, or the samples have too little variety"
     )
     return f"{share:.0%} of the groups have no two different rewards, {why}."
 
@@ -217,11 +224,11 @@ CHECKS = (
 
 
 def diagnosis(record: RunRecord) -> str:
-    """What the signals of a run point to, exclude, and leave open, for people to read."""
+    """What the signals of a run point to, exclude and leave open, as text for people."""
     run = Reading(record)
     if not run.values("reward/mean"):
         why = "no step yet" if not record.metrics else "no rewards: it samples nothing"
-        return f"{record.name}: there is nothing to diagnose, as the run has {why}."
+        return f"{record.name}: there is nothing to diagnose, because the run has {why}."
     found, excluded, missing, unknown = [], [], [], []
     for check in CHECKS:
         if not check.applies(run):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rlcourse.reports.answers import with_answer_marked
+from rlcourse.evaluation.answers import with_answer_marked
 
 
 def render(template: str, **values) -> str:
-    """The page that the template makes of the values."""
+    """The page that the template makes from the values."""
     return environment().get_template(template).render(**values)
 
 
@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 
 def flat(settings: dict) -> dict[str, object]:
-    """Settings with those that hold settings spelled out: ``{"rewards.format": 0.2}``."""
+    """Settings, with nested ones spelled out: ``{"rewards.format": 0.2}``."""
     values: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, dict) and value:

@@ -1,7 +1,7 @@
-"""A run as its directory tells it, read without the weights: what every page is made from.
+"""A run as recorded in its directory, read without the weights: the source of every page.
 
 The trainer makes the same record of a run in memory, so a page drawn at the end of training and one
-drawn later from the directory are the same page. A run that is still going has a record, too.
+drawn later from the directory are the same. A run that is still going has a record, too.
 """
 
 import json
@@ -29,15 +29,16 @@ class RunRecord:
     result: dict = field(default_factory=dict)  # result.json; empty until the run is finished
     directory: Path | None = None
     token_page: TokenPage | None = None
+    kept_groups: list[dict] = field(default_factory=list)  # of some steps
 
     @property
     def finished(self) -> bool:
-        """Whether the run is through: training, and the evaluation after it."""
+        """Whether the run is finished: training, and the evaluation after it."""
         return bool(self.result)
 
     @property
     def name(self) -> str:
-        """The directory's name, or the algorithm's where nothing was kept."""
+        """The directory's name, or the algorithm's if nothing was saved."""
         return self.directory.resolve().name if self.directory else self.recipe["algorithm"]
 
     @property
@@ -56,11 +57,11 @@ class RunRecord:
         return training_tokens(self.metrics)
 
     def series(self, key: str) -> dict[int, float]:
-        """{step: value} of a metric, where it is a finite number."""
+        """{step: value} of a metric, if it is a finite number."""
         return {m["step"]: m[key] for m in self.metrics if key in m and is_finite(m[key])}
 
     def state(self) -> str | None:
-        """What is not there yet, in a sentence; None for a finished run."""
+        """What is still missing, in a sentence; None for a finished run."""
         if self.finished:
             return None
         planned = self.recipe["steps"]
@@ -69,7 +70,7 @@ class RunRecord:
             return f"This run is not finished: its warm start is not done, see {first}."
         if self.steps < planned:
             return f"This run is not finished: it is at step {self.steps} of {planned}."
-        return "This run is not finished: its steps are done, what follows them is not."
+        return "This run is not finished: its steps are done, but not the evaluation after them."
 
 
 def training_seconds(metrics: Sequence[dict]) -> float:
@@ -89,7 +90,7 @@ def is_finite(value) -> bool:
 
 
 def read_run(directory: str | Path) -> RunRecord:
-    """The record of the run in `directory`, finished or not; its weights are not looked at.
+    """The record of the run in `directory`, finished or not; its weights are not read.
 
     Raises:
         UserError: there is no run, or one of its files cannot be read.
@@ -97,7 +98,7 @@ def read_run(directory: str | Path) -> RunRecord:
     directory = Path(directory).expanduser()
     if not (directory / "recipe.yaml").is_file():
         raise UserError(
-            f"{directory} holds no run: name a directory that rlcourse train --out has written"
+            f"{directory} holds no run: name a directory that `rlcourse train --out` has written"
         )
     result = _read_json(directory / "result.json") or {}
     pairs = result.get("pair_accuracy")
@@ -110,11 +111,12 @@ def read_run(directory: str | Path) -> RunRecord:
         result,
         directory,
         _read_tokens(directory / "tokens.json"),
+        read_metrics(directory / "groups.jsonl"),
     )
 
 
 def read_metrics(path: Path) -> list[dict]:
-    """The steps of a ``metrics.jsonl``; a last line that a kill cut short is left out.
+    """The steps in a metrics.jsonl or groups.jsonl, without a last line that a kill cut short.
 
     Raises:
         UserError: another line cannot be read.
@@ -128,7 +130,7 @@ def read_metrics(path: Path) -> list[dict]:
             steps.append(json.loads(line))
         except json.JSONDecodeError:
             if number < len(lines):
-                raise UserError(f"{path}, line {number}, is not JSON: mend or delete it") from None
+                raise UserError(f"{path}, line {number}, is not JSON: fix or delete it") from None
     return steps
 
 
@@ -149,7 +151,7 @@ def _read_json(path: Path):
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read ({error}): mend or delete it") from None
+        raise UserError(f"{path} cannot be read ({error}): fix or delete it") from None
 
 
 def _read_tokens(path: Path) -> TokenPage | None:
@@ -157,7 +159,7 @@ def _read_tokens(path: Path) -> TokenPage | None:
     try:
         return values and TokenPage.from_dict(values)
     except (TypeError, KeyError, AttributeError) as error:
-        raise UserError(f"{path} cannot be read ({error}): mend or delete it") from None
+        raise UserError(f"{path} cannot be read ({error}): fix or delete it") from None
 
 
 def _read_evaluation(path: Path) -> Evaluation | None:

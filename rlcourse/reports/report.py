@@ -1,6 +1,7 @@
 """A run as one HTML file that needs nothing else: numbers, curves, transcripts, settings."""
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
 from statistics import fmean
 
@@ -13,6 +14,7 @@ from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import WIDE, Line, plot
 from rlcourse.reports.pages import flat, render, written
 from rlcourse.reports.record import RunRecord
+from rlcourse.reports.scrubbing import scrubber
 from rlcourse.reports.series import completions_of
 
 TRANSCRIPTS = 10
@@ -44,6 +46,7 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
             (section, [(chart, drawn(chart, record)) for chart in section.charts])
             for section in sections(record.metrics)
         ],
+        scrubber=Markup(scrubber(record)),
         transcripts=transcripts(evaluations),
         samples_shown=SAMPLES,
         tokens=Markup(record.token_page.html()) if record.token_page else None,
@@ -55,7 +58,7 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
 
 
 def measures(evaluation: Evaluation) -> dict[str, Interval]:
-    """Every accuracy that an evaluation holds, by the name that a reader knows it by."""
+    """Every accuracy in an evaluation, by the name that readers know."""
     k = max(evaluation.pass_at)
     found = {
         "Greedy accuracy": evaluation.accuracy,
@@ -81,7 +84,7 @@ def headline(record: RunRecord) -> list[dict]:
 
 
 def paired(a: Evaluation | None, b: Evaluation | None) -> dict[str, Difference]:
-    """{accuracy: b − a over the problems that both have solved}; empty where they are others."""
+    """{accuracy: b − a over the problems that both were given}; empty if these differ."""
     if not (a and b and a.transcripts) or problems_of(a) != problems_of(b):
         return {}
     scores_a, scores_b = scores(a.transcripts), scores(b.transcripts)
@@ -90,7 +93,7 @@ def paired(a: Evaluation | None, b: Evaluation | None) -> dict[str, Difference]:
 
 
 def problems_of(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """The questions and references on which it was made, in their order."""
+    """The questions and references of an evaluation, in their order."""
     return [(t.question, t.answer) for t in evaluation.transcripts]
 
 
@@ -117,8 +120,8 @@ def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interva
 def pass_at_k_chart(evaluations: dict[str, tuple[str, list[Evaluation]]], votes=True) -> Markup:
     """pass@k against k (doubling) for {label: (style, evaluations)}, up to three with bands.
 
-    Of several evaluations under one label (seeds) the mean is drawn, and as band their range in
-    place of the interval. With `votes`, the majority vote's accuracy beside it, dashed.
+    Several evaluations under one label (seeds) are drawn as their mean, with their range as the
+    band in place of the interval. With `votes`, the majority vote's accuracy is added, dashed.
     """
     ks = sorted({k for _, several in evaluations.values() for e in several for k in e.pass_at})
     if len(ks) < 2:
@@ -137,7 +140,7 @@ def pass_at_k_chart(evaluations: dict[str, tuple[str, list[Evaluation]]], votes=
 def _over_k(
     several: list[dict[int, Interval]], ks: list[int]
 ) -> list[tuple[int, float, float, float]]:
-    """(place of k, value, low, high) at each k that all have: of one its interval, else range."""
+    """(place of k, value, low, high) at each k that all have: one's interval, or their range."""
     found = []
     for place, k in enumerate(ks):
         if all(k in at for at in several):
@@ -149,7 +152,7 @@ def _over_k(
 
 
 def drawn(chart: Chart, record: RunRecord) -> dict:
-    """The chart's picture for one run, and how many values could not be drawn."""
+    """The chart's picture for one run, its caption, and how many values could not be drawn."""
     lines, lost = [], 0
     keys = chart.keys_in({key for metrics in record.metrics for key in metrics})
     for i, key in enumerate(keys):
@@ -164,11 +167,19 @@ def drawn(chart: Chart, record: RunRecord) -> dict:
             points = [(0, start.value), *points]
             band = [(0, start.low, start.high), *band]
         lines.append(Line(points, style, label, band, chart.look))
-    return {"svg": plot(lines, share=chart.share), "lost": lost}
+    picture = plot(lines, share=chart.share, settled=chart.settled)
+    return {"svg": picture, "note": settled_note(chart, lines), "lost": lost}
+
+
+def settled_note(chart: Chart, lines: Iterable[Line]) -> str:
+    """The text below a flat line: its value, and why it has no other."""
+    if chart.settled is None or not all(line.is_at(chart.settled) for line in lines):
+        return ""
+    return f"{chart.settled:g} {chart.reason}"
 
 
 def _at_the_start(key: str, record: RunRecord) -> Interval | None:
-    """Held-out accuracy at step 0, where the same problems were measured before training."""
+    """Held-out accuracy at step 0, if the same problems were measured before training."""
     return record.before.accuracy if key == "eval/accuracy" and record.before else None
 
 
@@ -191,7 +202,7 @@ def transcripts(evaluations: dict[str, Evaluation], count: int = TRANSCRIPTS) ->
 
 
 def settings(recipe: dict, defaults: dict | None) -> list[dict]:
-    """Every setting with its value, and its default where that is another."""
+    """Every setting with its value, and its default if that is different."""
     usual = flat(defaults or {})
     return [
         {
@@ -205,7 +216,7 @@ def settings(recipe: dict, defaults: dict | None) -> list[dict]:
 
 
 def cost(record: RunRecord) -> dict[str, float | str]:
-    """What training took: {what: number}, those that are known."""
+    """What training took: {what: number}, as far as it is known."""
     found: dict[str, float | str] = {
         "steps": record.steps,
         "seconds": record.seconds,

@@ -1,4 +1,4 @@
-"""Runs to compare, those of one recipe and several seeds taken together as one series."""
+"""Runs to compare; those of one recipe with several seeds form one series."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from rlcourse.errors import UserError
 from rlcourse.reports.charts import Line, running_mean
 from rlcourse.reports.record import RunRecord
 
-MOST = 12  # series that colors and dashes can tell apart
+MOST = 12  # series that colors and dashes can distinguish
 POINTS = 120  # of each line
 AXES = ("steps", "completions", "tokens")
 
@@ -41,7 +41,7 @@ class Series:
 
     @property
     def name(self) -> str:
-        """What the legend says."""
+        """The text in the legend."""
         if len(self.records) == 1:
             return self.label
         counted = "seeds" if len(set(self.seeds)) == len(self.seeds) else "runs"
@@ -55,8 +55,8 @@ class Series:
     def lines(self, key: str, look: str) -> dict[str, Line]:
         """{axis: line} of a metric against the steps, or what was sampled up to then.
 
-        Of several runs: the mean at each step that all have made, their range as the band. Axes on
-        which a run has no place, or all of them where it has no value, are absent.
+        Several runs give their mean at each step that all have made, and their range as the band.
+        Axes on which a run has no place are absent, and all of them if it has no value.
         """
         curves = [_curve(record, key, smooth=look == "raw") for record in self.records]
         shared = [step for step in curves[0] if all(step in curve for curve in curves)]
@@ -78,7 +78,7 @@ class Series:
 
 
 def as_series(records: Sequence[RunRecord]) -> list[Series]:
-    """The records grouped, in the order in which they were given.
+    """The records in groups, in the given order.
 
     Raises:
         UserError: more groups than colors.
@@ -91,7 +91,7 @@ def as_series(records: Sequence[RunRecord]) -> list[Series]:
         )
     if len(groups) > MOST:
         raise UserError(
-            f"these runs have {len(groups)} different recipes, and one page can tell {MOST} apart: "
+            f"these runs have {len(groups)} different recipes, but a page shows at most {MOST}: "
             "name fewer runs"
         )
     names = [[name for name, _ in runs] for runs in groups.values()]
@@ -122,7 +122,7 @@ def run_names(records: Sequence[RunRecord]) -> list[str]:
 
 
 def _stem(names: list[str]) -> str:
-    """What names such as grpo-seed0, grpo-seed1 have in common; of one name, the name."""
+    """What names such as grpo-seed0, grpo-seed1 have in common; for one name, the name."""
     if len(names) == 1:
         return names[0]
     stems = {re.sub(r"[-_. ]*(?:seed|s)?[-_. =]*\d+$", "", name) for name in names}
@@ -138,7 +138,7 @@ def _curve(record: RunRecord, key: str, smooth: bool) -> dict[int, float]:
 
 
 def sampled_until(record: RunRecord, axis: str) -> dict[int, float]:
-    """{step: where it stands on the axis}; completions and tokens are counted from the start."""
+    """{step: its place on the axis}; completions and tokens are counted from the start."""
     steps = [metrics["step"] for metrics in record.metrics]
     if axis == "steps":
         return {step: step for step in [0, *steps]}
@@ -156,7 +156,7 @@ def completions_of(record: RunRecord) -> dict[int, int]:
 
 
 def spread(values: Iterable[float], write: Callable[[float], str]) -> str:
-    """One number where all are equal, else from … to."""
+    """One number if all are equal, else from … to."""
     values = sorted(values)
     low, high = write(values[0]), write(values[-1])
     return low if low == high else f"{low} to {high}"

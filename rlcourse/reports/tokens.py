@@ -1,7 +1,7 @@
-"""Completions token by token, coloured by what the model and the trainer think of each.
+"""Completions token by token, colored by what the model and the trainer think of each.
 
 One fragment of HTML without a script: the switch between measures is a group of radio buttons, and
-style sheets do the rest. It stands in a run's report and in a notebook's output. A notebook that
+style sheets do the rest. It is used in a run's report and in a notebook's output. A notebook that
 the reader has not yet trusted shows no style sheets; there the tokens keep the colors of the first
 measure, and their numbers.
 """
@@ -11,15 +11,15 @@ from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from math import exp
 
-from rlcourse.evaluation.transcripts import escape
+from rlcourse.evaluation.answers import escape
 
 BLUE, VERMILION, VIOLET = "0, 114, 178", "213, 94, 0", "120, 80, 200"
-BUDGET = 1600  # tokens of a page: with their numbers some 120 characters each
+BUDGET = 1600  # tokens of a page: with their numbers, about 120 characters each
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number a token: its name, its scale, and what it says."""
+    """One number per token: its name, its scale, and its meaning."""
 
     name: str
     key: str  # one letter: the class of a token is "l3" in the fourth step of the log-prob's scale
@@ -33,7 +33,7 @@ class Measure:
         return bisect_right(self.edges, value)
 
     def color(self, step: int) -> str:
-        """Of a step, as it lies over any background; "" in the middle, where nothing happens."""
+        """A step's color over any background; "" in the middle, where nothing happens."""
         if not self.diverging:
             strength = (step if self.key == "k" else len(self.edges) - step) / len(self.edges)
             return f"rgba({VIOLET}, {0.6 * strength:.2f})" if strength else ""
@@ -50,7 +50,7 @@ MEASURES = {
         (-3.0, -1.5, -0.7, -0.3, -0.05),
         ("below −3 (5 %)", "−3", "−1.5 (22 %)", "−0.7 (50 %)", "−0.3 (74 %)", "above −0.05 (95 %)"),
         False,
-        "Nats, under the policy that wrote the token: the darker, the less likely it was.",
+        "Nats, under the policy that wrote the token: the stronger the color, the less likely.",
     ),
     "ratio": Measure(
         "ratio",
@@ -66,7 +66,7 @@ MEASURES = {
         (-1.5, -0.5, -0.05, 0.05, 0.5, 1.5),
         ("below −1.5", "−1.5", "−0.5", "about 0", "0.05", "0.5", "above 1.5"),
         True,
-        "How much better than expected the trainer takes the token to be.",
+        "How much better than expected the trainer considers the token.",
     ),
     "kl": Measure(
         "KL",
@@ -81,7 +81,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Tokens:
-    """One completion. `values` holds a number a token for each measure that is known."""
+    """One completion. `values` holds a number per token for each known measure."""
 
     texts: list[str]
     values: dict[str, list[float]]
@@ -98,7 +98,7 @@ class TokenGroup:
 
 @dataclass(frozen=True)
 class TokenPage:
-    """What ``inspect_rollouts`` found; it shows itself in a notebook."""
+    """What ``inspect_rollouts`` found; a notebook displays it."""
 
     groups: list[TokenGroup]
 
@@ -121,7 +121,7 @@ class TokenPage:
 
     @property
     def measures(self) -> list[str]:
-        """Those that any of the tokens has, in the order of the switch."""
+        """The measures that any of the tokens has, in the order of the switch."""
         known = {name for _, one in self._completions() for name in one.values}
         return [name for name in MEASURES if name in known]
 
@@ -142,10 +142,10 @@ class TokenPage:
         return self.html(inline=True)
 
     def html(self, inline: bool = False, budget: int = BUDGET) -> str:
-        """The fragment; with `inline` the first measure's colors stand at the tokens, too.
+        """The fragment; with `inline` the tokens also carry the first measure's colors.
 
         Groups are left out at the end, and long completions cut, when there are more than `budget`
-        tokens; what is left out is said.
+        tokens; the fragment says what is left out.
         """
         groups, longest, left_out = self._within(budget)
         bare = {name: MEASURES[name] for name in self.measures}
@@ -176,7 +176,7 @@ def _reward(tokens: Tokens) -> str:
 
 
 def _switch(measures: dict[str, Measure], name: str) -> str:
-    """Radio buttons: one tab stop, arrow keys between them. Hidden where no style sheet is."""
+    """Radio buttons: one tab stop, arrow keys between them. Hidden without style sheets."""
     buttons = "".join(
         f'<label><input type="radio" name="{name}" value="{key}"{" checked" * (i == 0)}> '
         f"{measure.name}</label>"
@@ -186,7 +186,7 @@ def _switch(measures: dict[str, Measure], name: str) -> str:
 
 
 def _scales(measures: dict[str, Measure]) -> str:
-    """The scale of each measure; all but the chosen one are hidden, and all where no style is."""
+    """The scale of each measure; only the chosen one is shown, and none without style sheets."""
     parts = []
     for key, measure in measures.items():
         steps = "".join(
@@ -232,7 +232,7 @@ def _token(text: str, values: dict[str, float], measures, inline: bool) -> str:
 
 
 def _written(name: str, value: float) -> str:
-    """The number with a minus sign of its own, and none before a zero."""
+    """The number with a true minus sign, and none before a zero."""
     if name == "kl":
         return f"{round(value, 4) + 0.0:.4f}"
     value = round(value, 2) + 0.0

@@ -20,12 +20,12 @@ def write_report(
     """Write the page of one run, or the page that compares several, and return its path.
 
     Args:
-        directories: of runs, finished or not; one that is named twice counts once.
-        out: by default ``report.html`` in the run's directory, of several ``comparison.html`` here.
+        directories: of runs, finished or not; one that is given twice counts once.
+        out: by default ``report.html`` in the run's directory, or ``comparison.html`` here.
         defaults: a recipe's default values, see ``render_report``.
 
     Raises:
-        UserError: a directory holds no run, or `out` is a file that is no page of ours.
+        UserError: a directory holds no run, or `out` is a file that rlcourse did not write.
     """
     different = {Path(d).expanduser().resolve(): Path(d).expanduser() for d in directories}
     records = [read_run(directory) for directory in different.values()]
@@ -37,9 +37,9 @@ def write_report(
         page = render_comparison(records)
     path = path.expanduser()
     if path.suffix != ".html":
-        raise UserError(f"the page cannot be called {path}: choose an --out that ends in .html")
+        raise UserError(f"the page cannot be named {path}: choose an --out that ends in .html")
     inside_the_run = out is None and len(records) == 1
-    if path.exists() and not inside_the_run and not _is_ours(path):
+    if path.exists() and not inside_the_run and not is_ours(path):
         raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
     with write_errors_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,8 @@ def write_report(
     return path
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
+    """Whether a file is a page that one of our commands has made."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return OURS in file.read(2000)

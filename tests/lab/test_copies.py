@@ -1,13 +1,16 @@
-"""The student's copy of the lessons: what is renewed, and what is never written over."""
+"""The student's copy of the lessons: what is updated, and what is never overwritten."""
 
 import errno
 import json
+import os
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbgrader.utils import compute_checksum
+from small_courses import write_course
 
+from rlcourse.courses.finding import clone_root
 from rlcourse.errors import UserError
 from rlcourse.lab import lessons
 from rlcourse.lab.answers import answered_cells, released_checksum
@@ -32,11 +35,12 @@ def notebook(text: str, answer: str = "raise NotImplementedError") -> str:
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """The course's own two lessons, of version 1."""
-    directory = tmp_path / "course"
+    course = write_course(tmp_path / "course", dict.fromkeys((FIRST, SECOND), "# A lesson"))
+    directory = tmp_path / "notebooks"
     for name in (FIRST, SECOND):
         (directory / name).mkdir(parents=True)
         (directory / name / f"{name}.ipynb").write_text(notebook("version 1"))
-    monkeypatch.setattr(lessons, "course_directory", lambda: directory)
+    monkeypatch.setenv("RLCOURSE_COURSE", str(course))
     return directory
 
 
@@ -155,7 +159,7 @@ def test_a_link_or_a_folder_in_a_lesson_s_place_is_left_alone(course, copy):
 def test_the_course_s_own_folders_are_refused():
     for name in ("notebooks", "course/mine", "solutions"):
         with pytest.raises(UserError, match="belongs to the course itself"):
-            copy_lessons(lessons.clone_root() / name)
+            copy_lessons(clone_root() / name)
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(course, tmp_path):
@@ -165,13 +169,12 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(course, tmp_path):
 
 
 def test_a_write_that_fails_leaves_the_old_lesson_and_nothing_half(course, copy, monkeypatch):
-    def full(self, content):
-        Path.open(self, "wb").close()
+    def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     write(course, notebook("version 2"))
     with monkeypatch.context() as patch, pytest.raises(UserError, match="No space left"):
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(os, "fsync", full)
         copy_lessons(copy)
     assert "version 1" in text_of(copy)
     assert [path.name for path in (copy / FIRST).iterdir()] == [f"{FIRST}.ipynb"]
@@ -182,17 +185,11 @@ def test_the_copy_one_stands_in_is_used_and_not_a_copy_in_the_copy(copy, tmp_pat
     monkeypatch.chdir(copy)
     assert lessons.default_directory() == copy
     monkeypatch.chdir(tmp_path)
-    assert lessons.default_directory() == lessons.clone_root() / "my-lessons"
+    assert lessons.default_directory() == tmp_path / "course-lessons"
+    monkeypatch.setenv("RLCOURSE_COURSE", "rlcourse")
+    assert lessons.default_directory() == clone_root() / "my-lessons"
     monkeypatch.setattr(lessons, "clone_root", lambda: None)
     assert lessons.default_directory() == tmp_path / "rlcourse-lessons"
-
-
-def test_lessons_are_chosen_by_number_topic_or_name():
-    for wanted in ("02", "policy_gradient", "02_policy_gradient"):
-        assert lessons.chosen_lesson(wanted) == "02_policy_gradient"
-    assert lessons.chosen_lesson("").startswith("00")
-    with pytest.raises(UserError, match="no lesson '99'; the lessons are 00_"):
-        lessons.chosen_lesson("99")
 
 
 def test_the_checksum_of_a_cell_is_nbgrader_s_own():

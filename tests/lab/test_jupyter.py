@@ -1,4 +1,4 @@
-"""``rlcourse lab`` opens JupyterLab for whoever asks, quiet, and takes it along when it ends."""
+"""``rlcourse lab`` opens JupyterLab for any user, quietly, and ends it when it ends itself."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def test_root_may_open_the_lessons_and_nobody_else_is_treated_as_root(monkeypatc
     monkeypatch.setattr(os, "geteuid", lambda: user, raising=False)
     words = jupyter.command(Path("mine"), NAME, browser=False, port=8888)
     assert ("--allow-root" in words) == allowed
-    assert any(word.endswith(f"/lab/tree/{NAME}/{NAME}.ipynb") for word in words)
+    assert any(word.endswith(f"/lesson/{NAME}/{NAME}.ipynb") for word in words)
 
 
 def test_students_settings_come_before_all_others(monkeypatch):
@@ -35,9 +35,10 @@ def test_students_settings_come_before_all_others(monkeypatch):
 
 def answer(address: str, process: subprocess.Popen) -> str:
     """The page at an address that is printed a moment before anybody listens there."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     while process.poll() is None:
         try:
-            with urllib.request.urlopen(address, timeout=60) as page:
+            with browser.open(address, timeout=60) as page:
                 return page.read().decode()
         except urllib.error.URLError as error:
             assert isinstance(error.reason, ConnectionRefusedError), error
@@ -65,7 +66,7 @@ def test_the_printed_address_is_the_lesson_s_and_jupyterlab_ends_with_the_comman
     try:
         said = iter(process.stdout.readline, "")
         address = next(filter(None, (re.search(r"http://\S+token=\w+", line) for line in said)))
-        assert f"/lab/tree/{NAME}/{NAME}.ipynb?token=" in address[0]
+        assert f"/lesson/{NAME}/{NAME}.ipynb?token=" in address[0]
         text = answer(address[0], process)
         assert '"@jupyter/nbgrader' in text.partition('"disabledExtensions"')[2][:400]
         process.send_signal(number)

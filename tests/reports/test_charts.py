@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from rlcourse.evaluation import Evaluation
-from rlcourse.reports.charts import LABEL_GAP, Line, plot, short
+from rlcourse.reports.charts import LABEL_GAP, Line, plot, short, tick_texts
 from rlcourse.reports.report import pass_at_k_chart
 
 
@@ -99,6 +99,50 @@ def test_a_label_stands_at_the_end_of_its_own_line():
 )
 def test_numbers_are_short(value, text):
     assert short(value) == text
+
+
+@pytest.mark.parametrize(
+    "ticks, texts",
+    [
+        ([0, 0.25, 0.5, 0.75, 1], "0 0.25 0.50 0.75 1.00"),
+        ([1, 1.00001, 1.00002], "1.00000 1.00001 1.00002"),
+        ([0.98, 1, 1.02], "0.98 1.00 1.02"),
+        ([0, 2e-7, 4e-7], "0 2e-7 4e-7"),
+        ([-5e-6, 0, 5e-6, 1e-5], "-0.5e-5 0 0.5e-5 1.0e-5"),
+        ([9500, 10000, 10500], "9.5k 10.0k 10.5k"),
+        ([0, 20, 40], "0 20 40"),
+        ([0, 5e5, 1e6], "0 0.5M 1.0M"),
+        ([1e15, 2e15], "1e15 2e15"),
+        ([7], "7"),
+    ],
+)
+def test_the_ticks_of_an_axis_are_written_alike_and_differ(ticks, texts):
+    assert tick_texts(ticks) == texts.split()
+
+
+def values_of_ticks(svg):
+    """What stands at the vertical axis, as numbers."""
+    units = {"k": "e3", "M": "e6", "G": "e9"}
+    texts = re.findall(r'class="tick" [^>]*>([^<]*)<', svg)
+    return [float("".join(units.get(letter, letter) for letter in text)) for text in texts]
+
+
+@pytest.mark.parametrize("low", [0.0, 1.0, -3.7, 123.4, 5e6])
+@pytest.mark.parametrize("span", [1e-5, 3e-3, 0.7, 42.0, 9e5])
+def test_no_two_ticks_of_any_axis_read_the_same(low, span):
+    ticks = values_of_ticks(curve([(step, low + span * step / 7) for step in range(8)]))
+    assert len(ticks) >= 3 and ticks == sorted(set(ticks))
+    gaps = [b - a for a, b in pairwise(ticks)]
+    assert max(gaps) == pytest.approx(min(gaps), rel=1e-4)
+
+
+def test_rounding_noise_about_a_settled_value_is_drawn_as_a_flat_line():
+    noise = [(step, 1 + 2e-5 * (step % 3)) for step in range(1, 30)]
+    svg = plot([Line(noise)], settled=1)
+    assert len({y for _, y in points(svg, "after")}) == 1
+    assert 0.5 in values_of_ticks(svg) and 1.5 in values_of_ticks(svg)
+    for moved in (plot([Line(noise)]), plot([Line([*noise, (30, 1.001)])], settled=1)):
+        assert len({y for _, y in points(moved, "raw after")}) > 1
 
 
 def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):

@@ -6,16 +6,17 @@ import sys
 
 import pytest
 
-from rlcourse.exercises.debugging.diagnose import HIDDEN
+from rlcourse.courses import shipped
 from rlcourse.reports import RunRecord
 from rlcourse.reports.diagnosis import diagnosis
 from rlcourse.tasks.recorded import SHOWN
 
+HIDDEN = shipped().lesson("10").directory / "hidden_runs.json"
 RUNS = [run for path in (SHOWN, HIDDEN) for run in json.loads(path.read_text("utf-8"))]
 # A word of the sentence that names the cause.
 SAYS = {
     "healthy": "✓ It looks healthy",
-    "padding_counted": "padding is in it",
+    "padding_counted": "padding is counted",
     "masked_eos": "the EOS is masked out",
     "all_truncated": "are cut off",
     "wrong_grouping": "compared with those of other questions",
@@ -26,7 +27,7 @@ SAYS = {
     "bfloat16_weights": "updates are rounded away",
     "kl_sign": "Look at the penalty's sign",
     "unreadable_gold": "from the first step on",
-    "empty_answer": "pays something else",
+    "empty_answer": "pays for something else",
 }
 
 

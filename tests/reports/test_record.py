@@ -1,4 +1,4 @@
-"""A run's record is read from its directory without its weights; what is no run is refused."""
+"""A run's record is read from its directory without its weights; other directories are refused."""
 
 import json
 import os

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from rlcourse.reports import read_run, render_report
-from rlcourse.training import Recipe, train
+from rlcourse.training import default_settings, train
 
-DEFAULTS = Recipe().to_dict()
+DEFAULTS = default_settings()
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_settings_that_are_not_the_default_are_marked_with_the_default(record):
     row = r'<tr class="changed"><td>{}</td><td>{} <span class="was">\({}\)</span></td>'
     assert re.search(row.format("steps", 30, DEFAULTS["steps"]), html)
     assert re.search(row.format("algorithm", "sft", "grpo"), html)
-    assert "<tr><td>temperature</td><td>1.0</td>" in html
+    assert "<tr><td>eval_temperature</td><td>1.0</td>" in html
     assert 'class="changed"' not in render_report(record)
 
 
@@ -143,7 +143,7 @@ def test_an_unfinished_run_shows_what_there_is_and_says_so(record, tmp_path):
     (tmp_path / "metrics.jsonl").write_text("".join(lines[:12]) + lines[12][:20])
     html = render_report(read_run(tmp_path))
     assert "it is at step 12 of 30" in html
-    assert "Loss" in html and "Written down when the run is finished" in html
+    assert "Loss" in html and "Recorded when the run finishes" in html
     (tmp_path / "metrics.jsonl").write_text("".join(lines))
     assert "its steps are done" in render_report(read_run(tmp_path))
     assert "not finished" not in render_report(record)

@@ -11,8 +11,8 @@ from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.reports.tokens import MEASURES, TokenGroup, TokenPage, Tokens
 from rlcourse.training import inspect_rollouts
-from rlcourse.training.inspecting import Watched, sampled_groups
-from rlcourse.training.recipe import load_recipe
+from rlcourse.training.measuring.inspecting import Watched, sampled_groups
+from rlcourse.training.recipes.recipe import load_recipe
 
 LIMIT = 300_000  # bytes of 64 completions
 SCRIPT = re.compile(r"<script|\son\w+=|javascript:|<link|https?://|<img|url\(", re.IGNORECASE)

@@ -4,8 +4,5 @@ function reachable() {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
 }
-addEventListener("load", () => {
-  reachable();
-  window.MathJax?.startup?.promise.then(reachable);
-});
+addEventListener("load", reachable);
 addEventListener("resize", reachable);

@@ -1,0 +1,240 @@
+"""A named mistake, and the accuracy that rises once it is fixed: what everyone sees first.
+
+Both are real. The check is run on the function with one word changed; the curve is read from the
+recorded run. `python course/site/front.py` writes them to `front.svg` and in words to the README,
+which shows it, and to `card.png`, which links to the site show (this needs Chromium).
+"""
+
+import hashlib
+import linecache
+import re
+import shutil
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+
+import run
+from PIL import Image, PngImagePlugin
+
+from rlcourse import exercises
+from rlcourse.authoring.stubs import solution
+from rlcourse.checks.calling import call_all, describe
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.result import Result
+from rlcourse.checks.shrinking import with_smaller_example
+from rlcourse.errors import UserError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PICTURE, CARD, README = HERE / "front.svg", HERE / "card.png", ROOT / "README.md"
+EXERCISE, WRONG, RIGHT = "ppo_clip_loss", "torch.maximum", "torch.minimum"
+SEED = 0  # of the check's cases
+CARD_SIZE = (1200, 630)
+
+STYLE = """
+text { font: 16px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  fill: #1c2230; white-space: pre }
+.sans, .tick { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
+.tick, .soft { fill: #5d6778 } .tick { font-size: 14px } .bold { font-weight: 700 }
+.title { font-size: 42px; font-weight: 700; letter-spacing: -.02em } .lead { font-size: 22px }
+.wrong { fill: #b3324a } .right { fill: #0b7a55 }
+.paper { fill: #fff } .frame { fill: #fff; stroke: #d8dde5 } .grid { stroke: #e2e6ec }
+.edge { fill: #d1553b } .edge.good { fill: #2a9d5c }
+.line { fill: none; stroke: #0a6cab; stroke-width: 3 } .band { fill: #0a6cab; opacity: .16 }
+.dot { fill: #0a6cab } .number { font-size: 20px; font-weight: 700; fill: #0a6cab }
+"""
+DARK = """
+@media (prefers-color-scheme: dark) {
+text { fill: #e6eaf1 } .tick, .soft { fill: #9fabbd } .wrong { fill: #f2798c }
+.right { fill: #4cc79a } .paper { fill: #10141b } .frame { fill: #181e28; stroke: #2b3442 }
+.grid { stroke: #2b3442 } .line { stroke: #5cb6f2 } .band, .dot, .number { fill: #5cb6f2 }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One function, wrong and then right, and what its check says about each."""
+
+    wrong_line: str
+    right_line: str
+    wrong: Result
+    right: Result
+
+
+@cache
+def named_mistake() -> Shown:
+    """The check, run on the function with one word changed and on the function itself."""
+    exercise = exercises.get(EXERCISE)
+    text = solution(exercise.reference, marks=False)
+    if text.count(RIGHT) != 1:
+        raise UserError(f"{EXERCISE} does not have the one {RIGHT} that front.py changes.")
+    line = next(line.strip() for line in text.splitlines() if RIGHT in line)
+    wrong = text.replace(RIGHT, WRONG)
+    return Shown(line.replace(RIGHT, WRONG), line, _checked(wrong), _checked(text))
+
+
+def _checked(text: str) -> Result:
+    """What the exercise's check says about this text, without recording an attempt."""
+    exercise = exercises.get(EXERCISE)
+    file = f"<{EXERCISE}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    names = dict(exercise.reference.__globals__)
+    exec(compile(text, file, "exec"), names)
+    exam = Exam(exercise, SEED)
+    result = exam.judge(describe(names[EXERCISE]), call_all(names[EXERCISE], exam.cases))
+    return with_smaller_example(result, exercise, names[EXERCISE])
+
+
+def plain(sentence: str) -> str:
+    """A sentence of a check without the marks of emphasis."""
+    return re.sub(r"[*`]", "", sentence)
+
+
+def share(value: float) -> str:
+    """.145"""
+    return f"{value:.3f}".removeprefix("0")
+
+
+# the drawing
+
+
+def texts(lines: list[tuple[str, str]], x: float, y: float, step: float = 25) -> str:
+    """Lines of text below one another: (class, text) each."""
+    return "".join(
+        f'<text class="{kind}" x="{x:g}" y="{y + i * step:g}">{escape(text)}</text>'
+        for i, (kind, text) in enumerate(lines)
+    )
+
+
+def check_box(x: float, y: float, width: float, letters: int) -> tuple[str, float]:
+    """The code and what its check says, wrong and right; and where the box ends."""
+    shown = named_mistake()
+    first, *others = shown.wrong.sentences
+    lines = [("soft", "# you write"), ("", shown.wrong_line), ("", "")]
+    lines += [("wrong bold", shown.wrong.headline)]
+    lines += [("bold", part) for part in textwrap.wrap(plain(first), letters)]
+    lines += [("", part) for other in others for part in textwrap.wrap(plain(other), letters)]
+    said = len(lines)
+    lines += [("", ""), ("soft", "# you change one word"), ("", shown.right_line), ("", "")]
+    lines += [("right bold", shown.right.headline)]
+    height = 25 * len(lines) + 34
+    box = f'<rect class="frame" x="{x}" y="{y}" width="{width}" height="{height}" rx="12"/>'
+    for kind, top, bottom in (("", 3, said), ("good", len(lines) - 1, len(lines))):
+        place = f'x="{x + 20}" y="{y + 17 + 25 * top + 2}" height="{25 * (bottom - top)}"'
+        box += f'<rect class="edge {kind}" {place} width="4" rx="2"/>'
+    return box + texts(lines, x + 36, y + 38), y + height
+
+
+def curve(x: float, y: float, width: float, height: float) -> str:
+    """Accuracy on held-out problems against step, with its interval; the ends in numbers."""
+    measured = run.held_out(run.recorded())
+    last = measured[-1][0]
+
+    def at(step: float, value: float) -> str:
+        return f"{x + width * step / last:.1f},{y + height * (1 - value):.1f}"
+
+    parts = []
+    for value in (0, 0.5, 1):
+        level = y + height * (1 - value)
+        parts.append(f'<path class="grid" d="M{x} {level}H{x + width}"/>')
+        parts.append(f'<text class="tick" x="{x - 32}" y="{level + 5}">{value:g}</text>')
+    for step in (0, last // 2, last):
+        place = f'x="{x + width * step / last}" y="{y + height + 24}" text-anchor="middle"'
+        parts.append(f'<text class="tick" {place}>{"step " if not step else ""}{step}</text>')
+    band = [at(step, low) for step, _, low, _ in measured]
+    band += [at(step, high) for step, *_, high in reversed(measured)]
+    points = [at(step, value) for step, value, *_ in measured]
+    parts.append(f'<polygon class="band" points="{" ".join(band)}"/>')
+    parts.append(f'<polyline class="line" pathLength="1" points="{" ".join(points)}"/>')
+    for point, value, dx, dy in (
+        (points[0], measured[0][1], 12, 6),
+        (points[-1], measured[-1][1], -52, 34),
+    ):
+        left, top = map(float, point.split(","))
+        parts.append(f'<circle class="dot" cx="{left}" cy="{top}" r="5"/>')
+        place = f'x="{left + dx:g}" y="{top + dy:g}"'
+        parts.append(f'<text class="number sans" {place}>{share(value)}</text>')
+    return "".join(parts)
+
+
+def svg(width: float, height: float, parts: str, style: str, label: str) -> str:
+    """A picture as a file of its own."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(label)}">'
+        f"<style>{style}</style>{parts}</svg>\n"
+    )
+
+
+def described() -> str:
+    """The picture in words."""
+    shown, measured = named_mistake(), run.held_out(run.recorded())
+    headline = " ".join(shown.wrong.headline.split())
+    said = " ".join([f"{headline}.", *map(plain, shown.wrong.sentences)])
+    return (
+        f"A check names the mistake: {said} Beside it, accuracy on held-out "
+        f"problems rises from {share(measured[0][1])} to {share(measured[-1][1])} "
+        f"in {measured[-1][0]} training steps."
+    )
+
+
+def picture() -> str:
+    """The README's picture."""
+    box, end = check_box(0.5, 0.5, 580, 54)
+    chart = texts([("sans bold", "Then your functions train the model")], 624, 38)
+    chart += texts([("sans soft", "GRPO: held-out problems answered right")], 624, 64)
+    chart += curve(658, 96, 322, end - 96 - 44)
+    ground = f'<rect class="paper" width="1000" height="{end + 0.5}" rx="12"/>'  # of any page
+    return svg(1000, end + 0.5, ground + box + chart, STYLE + DARK, described())
+
+
+def card() -> str:
+    """The picture that links to the site show, to be rendered."""
+    width, height = CARD_SIZE
+    parts = f'<rect class="paper" width="{width}" height="{height}"/>'
+    title = [("sans title", "Write the functions that train the model.")]
+    parts += texts(title, 60, 88)
+    lead = "rlcourse: reinforcement learning for language models, in notebooks"
+    parts += texts([("sans lead soft", lead)], 60, 130)
+    box, end = check_box(60, 166, 600, 54)
+    parts += box + texts([("sans soft", "GRPO: held-out problems answered right")], 712, 186)
+    parts += curve(744, 214, 390, end - 214 - 34)
+    return svg(width, height, parts, STYLE, described())
+
+
+def fingerprint(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_card(text: str, target: Path) -> None:
+    """Draw the card; the file says which text it was drawn from."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), "")
+    if not chromium:
+        raise UserError("the card is drawn by Chromium: install it, then run this again.")
+    width, height = CARD_SIZE
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.set_content(f'<body style="margin: 0">{text}')
+        page.screenshot(path=str(target))
+        browser.close()
+    drawn = Image.open(target).convert("P", palette=Image.Palette.ADAPTIVE, colors=64)
+    about = PngImagePlugin.PngInfo()
+    about.add_text("source", fingerprint(text))
+    drawn.save(target, optimize=True, pnginfo=about)
+
+
+def with_description(readme: str) -> str:
+    """The README with the words for readers who do not see its picture."""
+    return re.sub(r"!\[[^\]]*\]\((\S+front\.svg)\)", rf"![{described()}](\1)", readme)
+
+
+if __name__ == "__main__":
+    README.write_text(with_description(README.read_text("utf-8")), encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")
+    write_card(card(), CARD)

@@ -1,0 +1,122 @@
+"""The site's home page: what people who have never heard of the course see first."""
+
+import re
+from html import escape
+from pathlib import Path
+
+import front
+import run
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from rlcourse import exercises
+from rlcourse.authoring.filling import about_lesson
+from rlcourse.courses import current
+
+HERE = Path(__file__).parent
+TITLE = "Write the functions that train the model"
+DESCRIPTION = (
+    "A free course on reinforcement learning for language models: you write PPO, GRPO and DPO, "
+    "your functions run the training, and a wrong one is named."
+)
+CHART = 480, 250  # of the curve, in units of its picture
+
+
+def page(pictures: dict[str, dict], colab: str, repository: str) -> str:
+    """The page as Markdown.
+
+    Args:
+        pictures: {lesson: file, width and height of the first picture that it draws}.
+        colab, repository: where the first lesson opens, and where the source is; "" if nowhere.
+    """
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    html = made.get_template("home.html").render(
+        **facts(), **mistake(), **trained(), **lessons(pictures), colab=colab, repository=repository
+    )
+    about = f"---\nhide-toc: true\ndescription: {DESCRIPTION!r}\n---\n"
+    return f"{about}# {TITLE}\n\n```{{raw}} html\n{html}\n```\n"
+
+
+def facts() -> dict:
+    known = list(exercises.all())
+    mistakes = sum(len(exercise.mistakes) for exercise in known)
+    return {
+        "facts": [
+            (len(current().lessons), "lessons"),
+            (len(known), "exercises"),
+            (f"{mistakes:,}", "mistakes with a name"),
+        ],
+        "bibtex": bibtex(front.ROOT / "CITATION.cff"),
+    }
+
+
+def mistake() -> dict:
+    """The check that goes wrong, is named, and goes right."""
+    shown = front.named_mistake()
+    emphasized = (
+        re.sub(r"\*(\w[^*]*)\*", r"<em>\1</em>", escape(s)) for s in shown.wrong.sentences
+    )
+    return {
+        "shown": shown,
+        "wrong_line": escape(shown.wrong_line),
+        "right_line": escape(shown.right_line),
+        "sentences": list(emphasized),
+    }
+
+
+def trained() -> dict:
+    """The card of the recorded run: its curve, and a problem that it learned to solve."""
+    record = run.recorded()
+    measured = run.held_out(record)
+    width, height = CHART
+    pairs = zip(record.before.transcripts, record.after.transcripts, strict=True)
+    before, after = next(p for p in pairs if p[1].correct and not p[0].correct)
+    label = f"Accuracy rises from {front.share(measured[0][1])} to {front.share(measured[-1][1])}."
+    return {
+        "before": front.share(measured[0][1]),
+        "after": front.share(measured[-1][1]),
+        "problems": record.before.problems,
+        "steps": record.steps,
+        "command": run.COMMAND,
+        "chart": f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
+        f"{front.curve(36, 10, width - 56, height - 44)}</svg>",
+        "example": {
+            "question": before.question,
+            "before": before.completion.strip(),
+            "after": after.completion.strip(),
+        },
+    }
+
+
+def lessons(pictures: dict[str, dict]) -> dict:
+    """The lessons as cards, each with the first picture that it draws."""
+    cards = [
+        {
+            **about_lesson(lesson),
+            "lesson": lesson.name,
+            "number": lesson.number,
+            "picture": pictures.get(lesson.name),
+        }
+        for lesson in current().lessons
+    ]
+    return {"cards": cards, "first": current().lessons[0]}
+
+
+def bibtex(file: Path) -> str:
+    """How to cite the course, from its CITATION.cff."""
+    about = yaml.safe_load(file.read_text("utf-8"))
+    authors = " and ".join(f"{{{author['name']}}}" for author in about["authors"])
+    lines = {
+        "title": f"{{{about['title']}}}",
+        "author": authors,
+        "version": about["version"],
+        "url": about.get("repository-code", ""),
+    }
+    fields = [f"  {key} = {{{value}}}" for key, value in lines.items() if value]
+    return "@software{rlcourse,\n" + ",\n".join(fields) + "\n}"

@@ -1,0 +1,96 @@
+// What can be set on the page, what is said of it, and the same run as a line for a shell.
+
+export const STEPS = 40, EVERY = 5; // steps of a run; steps between two measurements
+export const ROWS = 32; // completions of a step
+
+export const DEFAULTS = {
+  algorithm: "grpo", group_size: 8, lr: 3e-4, num_iterations: 1, clip: 0.2, beta: 0, seed: 0, fault: "",
+};
+
+const lesson = (page) => `<a href="lessons/${page}.html">Lesson ${page.slice(0, 2)}</a>`;
+export const ALGORITHMS = {
+  reinforce: `Each completion is weighted by its reward. ${lesson("02_policy_gradient")}`,
+  rloo: `The reward minus the mean of the question's other completions. ${lesson("03_baselines")}`,
+  grpo: `Rewards normalized within a question, ratios clipped, tokens averaged. ${lesson("06_grpo")}`,
+  dr_grpo: `GRPO without its two divisors, length and spread. ${lesson("07_beyond_grpo")}`,
+};
+
+/** Which settings a loss has a place for; the others are greyed. */
+export const USES = {
+  reinforce: [], rloo: [], grpo: ["clip", "beta"], dr_grpo: ["clip"],
+};
+
+/** Whether a fault has a place in an algorithm. */
+export const fits = (algorithm, fault) =>
+  (fault !== "max_for_min" || USES[algorithm].includes("clip")) &&
+  (fault !== "no_baseline" || algorithm !== "reinforce");
+
+export const FAULTS = {
+  "": ["Nothing", "The functions as the lessons have them."],
+  no_baseline: [
+    "No baseline",
+    `The reward itself is the advantage. It still learns: on rewards of 0 and 1 the right answers
+    alone are pushed. What a baseline buys, and what it does not: ${lesson("03_baselines")}`,
+  ],
+  sign_turned: [
+    "The sign flipped",
+    `Down the objective, not up: the reward falls, and after twenty steps hardly an answer is right.
+    ${lesson("02_policy_gradient")}`,
+  ],
+  max_for_min: [
+    "max for min",
+    `In the clipped objective, with four updates a batch: tokens that went too far are pushed on, and those
+    that fell behind are not brought back. After 18 steps in Python fewer answers were right than with min,
+    on each of three seeds. ${lesson("05_ppo")}`,
+  ],
+  padding_counted: [
+    "Padding counted",
+    `Whatever follows the end is learned, too. You see nothing: accuracy rises as it should. That is why
+    a test has to look for it. ${lesson("01_policies")}`,
+  ],
+  stale_sampler: [
+    "A stale sampler",
+    `Completions come from the weights of the start: the reward stays where it was, whatever is learned,
+    and less is learned. ${lesson("12_three_policies")}`,
+  ],
+  form_alone: [
+    "A reward for form alone",
+    `1 for any number after ####: the reward climbs above .8 at once, and accuracy stays where it was.
+    ${lesson("08_reward_models")}`,
+  ],
+};
+const IN_PYTHON = ["padding_counted", "stale_sampler"]; // rlcourse train knows these, too
+
+/** The settings that a link holds, and the page's own where it holds none or nonsense. */
+export function fromLink(query) {
+  const asked = new URLSearchParams(query);
+  const read = ([name, own]) => {
+    const said = asked.get(name);
+    const value = typeof own === "number" ? Number(said) : said;
+    const known = { algorithm: value in ALGORITHMS, fault: value in FAULTS };
+    const sensible = known[name] ?? (Number.isFinite(value) && value >= 0);
+    return [name, said !== null && sensible ? value : own];
+  };
+  const found = Object.fromEntries(Object.entries(DEFAULTS).map(read));
+  return fits(found.algorithm, found.fault) ? found : { ...found, fault: "" };
+}
+
+const changed = (settings) =>
+  Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
+
+export const toLink = (settings) => `?${new URLSearchParams(changed(settings))}`;
+
+/** [the line, what it lacks]. */
+export function inPython({ algorithm, fault, group_size, ...others }) {
+  if (fault === "max_for_min") others.num_iterations = 4;
+  const used = ([name]) => !["clip", "beta"].includes(name) || USES[algorithm].includes(name);
+  const words = [
+    `rlcourse train ${algorithm} steps=${STEPS} prompts_per_step=${ROWS / group_size}`,
+    `group_size=${group_size} max_tokens=32`,
+    ...changed(others).filter(used).map(([name, value]) => `${name}=${value}`),
+  ];
+  const known = IN_PYTHON.includes(fault);
+  if (known) words.push(`fault=${fault}`);
+  const lacks = "The command trains without the fault: write the fault into the lesson's function.";
+  return [words.join(" "), fault && !known ? lacks : ""];
+}
