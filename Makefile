@@ -1,25 +1,29 @@
 # make lab    set up .venv and open JupyterLab at the first lesson
 # make demo   train the embedded model and check a sample submission, without a browser
-# make test   set up .venv and run every test
+# make test   set up .venv and run the quick tests, in five minutes; with ARGS, exactly what it names
+# make test-all   run every test
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
+# make publish-as ADDRESS=https://github.com/OWNER/NAME   fill in the repository's address everywhere
 # make attacks   what each attack on the grader deserves and gets; ARGS=--plain: and from plain nbgrader
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
 # how many processes test (0 for this one alone), ARGS goes to pytest, PERTURBATIONS are the seeds.
+# tests/tiers.py says which tests are quick, and holds them to it. A file's tests stay in one process,
+# which sets up once what they share.
 
 PYTHON   ?= python3
 VENV     ?= .venv
 PIP_ARGS ?=
 WORKERS  ?= 2
-PYTEST   := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
+PYTEST   := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PERTURBATIONS ?= 1 2 3 4 5
 TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy training trl_engine)
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test test-perturbed lint build bench attacks site clean
+.PHONY: lab demo test test-all test-perturbed lint build bench attacks site publish-as clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -28,7 +32,10 @@ demo: $(VENV)/.course
 	@$(BIN)/rlcourse demo
 
 test: $(VENV)/.test
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(or $(ARGS),-m "not slow" --hold-tiers)
+
+test-all: $(VENV)/.test
+	@$(PYTEST) -rs --hold-tiers $(ARGS)
 
 test-perturbed: $(VENV)/.test
 	@failed=; for seed in $(PERTURBATIONS); do \
@@ -43,6 +50,10 @@ lint: $(VENV)/.test
 
 build: $(VENV)/.course
 	@$(BIN)/rlcourse build --execute
+
+publish-as: $(VENV)/.course
+	@test -n "$(ADDRESS)" || { echo "say where: make publish-as ADDRESS=https://github.com/OWNER/NAME" >&2; exit 2; }
+	@$(BIN)/rlcourse publish-as "$(ADDRESS)"
 
 site: $(VENV)/.site
 	@rm -rf build/site

@@ -7,12 +7,12 @@
 import warnings
 from importlib import import_module
 
-# In a notebook without ipywidgets, what transformers imports asks for them, in red, on behalf of
-# bars that the course does not show.
+# In a notebook without ipywidgets, transformers' imports warn in red that it is missing, for bars
+# that the course does not show.
 warnings.filterwarnings("ignore", message="IProgress not found")
 
 __version__ = "0.1.0"
-__all__ = ["check", "hint", "progress", "ready"]
+__all__ = ["borrow", "check", "hint", "progress", "ready"]
 
 
 def __getattr__(name: str):

@@ -1,12 +1,14 @@
 """How the commands of ``rlcourse`` are listed, and how a Ctrl-C ends one."""
 
+from itertools import groupby
+
 from typer.core import TyperGroup
 
 from rlcourse.errors import UserError
 
 
 class Stopped(UserError):
-    """A Ctrl-C that nothing below has turned into an orderly end, such as the second of two."""
+    """A Ctrl-C that no code below has turned into an orderly end, such as the second of two."""
 
     exit_code = 130
 
@@ -16,7 +18,9 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise Stopped("interrupted at once; what was written before that is kept") from None
+            raise Stopped(
+                "interrupted immediately; everything written before that is kept"
+            ) from None
 
     def get_command(self, ctx, cmd_name):
         """The command, with a short description that is not cut to the width of a line."""
@@ -24,3 +28,10 @@ class Commands(TyperGroup):
         if command is not None and command.help:
             command.short_help = command.help.partition("\n\n")[0]
         return command
+
+    def format_commands(self, ctx, formatter):
+        """One section for each group; Typer itself does so only with rich."""
+        listed = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        for group, commands in groupby(listed, lambda item: item[1].rich_help_panel):
+            with formatter.section(group or "Commands"):
+                formatter.write_dl([(name, command.short_help) for name, command in commands])

@@ -15,6 +15,7 @@ import typer
 from packaging.requirements import Requirement
 
 from rlcourse.errors import UserError
+from rlcourse.installed import install_command
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Everything there is to say, needed things first. Nothing is changed."""
+    """All findings, required things first. Nothing is changed."""
     return [*_python(), *_packages(), *_machine(), *_isolation()]
 
 
@@ -59,7 +60,7 @@ def _packages() -> Iterator[Finding]:
             continue
         found = f"{version}, but rlcourse needs {requirement.specifier}" if version else "absent"
         if extra:
-            advice = f'optional: pip install "rlcourse[{extra}]"'
+            advice = f"optional: {install_command(extra)}"
             yield Finding("packages", requirement.name, "absent", found, advice)
         else:
             advice = f'pip install "{requirement.name}{requirement.specifier}"'
@@ -67,7 +68,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _extra_of(requirement: Requirement) -> str | None:
-    """The extra that brings a requirement; None for what is always needed, or for tests only."""
+    """The extra that includes a requirement; None if it is always needed, or for tests only."""
     marker = requirement.marker
     if marker is None or marker.evaluate({"extra": ""}):
         return None
@@ -79,6 +80,8 @@ def _extra_of(requirement: Requirement) -> str | None:
 def _machine() -> Iterator[Finding]:
     import torch
 
+    from rlcourse.machine import nvidia_gpus, unusable_gpu
+
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Finding("machine", "CPU", "ok", f"{cores} cores, torch uses {torch.get_num_threads()}")
     if torch.cuda.is_available():
@@ -88,13 +91,15 @@ def _machine() -> Iterator[Finding]:
             yield Finding("machine", f"GPU {index}", "ok", name)
     elif torch.backends.mps.is_available():
         yield Finding("machine", "GPU", "ok", "Apple (mps)")
+    elif why := unusable_gpu():
+        yield Finding("machine", "GPU", "absent", nvidia_gpus()[0], why)
     else:
         yield Finding(
             "machine", "GPU", "absent", "none", "not needed: every lesson runs on the CPU"
         )
     if memory := _memory_bytes():
         enough = memory >= 4 * 2**30
-        advice = "" if enough else "close other programs: lessons want about 4 GiB"
+        advice = "" if enough else "close other programs: lessons need about 4 GiB"
         state = "ok" if enough else "absent"
         yield Finding("machine", "memory", state, f"{memory / 2**30:.1f} GiB", advice)
     free = shutil.disk_usage(Path.cwd()).free
@@ -111,17 +116,18 @@ def _memory_bytes() -> int | None:
 
 
 def _isolation() -> Iterator[Finding]:
-    """The layers around student code, each of them tried; only instructors need them."""
+    """The layers around student code, each of them tested; only instructors need them."""
     try:
-        from rlcourse.grading.isolation import ADVICE, LAYERS, probe
-    except ImportError:  # Windows has neither users nor limits as they are meant there
+        from rlcourse.grading.confinement.isolation import ADVICE, LAYERS, meaning
+        from rlcourse.grading.confinement.probing import probe
+    except ImportError:  # Windows has no such users and limits
         reason = f"not on {platform.system()}"
         yield Finding("isolation", "grading", "absent", reason, "grade on Linux")
         return
     found = probe()
-    for name, meaning in LAYERS.items():
+    for name in LAYERS:
         if name in found.standing:
-            yield Finding("isolation", name, "ok", f"student code {meaning}")
+            yield Finding("isolation", name, "ok", f"student code {meaning(name, found.lent)}")
         else:
             reason = found.missing.get(name, "not tried")
             yield Finding("isolation", name, "absent", reason, f"for grading: {ADVICE[name]}")

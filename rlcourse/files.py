@@ -1,9 +1,10 @@
-"""Writing that leaves either the old file or the new one, and says what to do when it cannot."""
+"""Writing that leaves either the old file or the new one, and says what to do when it fails."""
 
 import contextlib
 import errno
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,14 +13,14 @@ from filelock import FileLock, Timeout
 
 from rlcourse.errors import UserError
 
-TEMPORARY = ".partial-"  # whatever begins so was left by a kill and means nothing
+TEMPORARY = ".partial-"  # files that begin so were left by a kill and can be deleted
 
 
 @contextlib.contextmanager
 def write_errors_explained(path: Path) -> Iterator[None]:
     """Turn a failure to write `path` into a ``UserError`` that says what to do.
 
-    Besides ``OSError``: safetensors and torch report a full disk in exceptions of their own.
+    Not only an ``OSError``: safetensors and torch report a full disk by their own exceptions.
     """
     try:
         yield
@@ -39,10 +40,10 @@ def write_errors_explained(path: Path) -> Iterator[None]:
 
 
 def _failure_to_write(error: BaseException | None) -> BaseException | None:
-    """What the operating system said, wherever a library has put it; None if it said nothing.
+    """The operating system's error, wherever a library has put it; None if there was none.
 
     torch.save ends with a RuntimeError about positions in the file, raised while the OSError was
-    handled; safetensors wraps it in an exception of its own.
+    handled; safetensors wraps it in its own exception.
     """
     while error is not None:
         if isinstance(error, OSError) or type(error).__name__ == "SafetensorError":
@@ -53,7 +54,7 @@ def _failure_to_write(error: BaseException | None) -> BaseException | None:
 
 @contextlib.contextmanager
 def in_use(directory: Path | None) -> Iterator[None]:
-    """`hold` the directory, if there is one, for as long as something is written to it."""
+    """`hold` the directory, if there is one, while something is written to it."""
     lock = None if directory is None else hold(directory)
     try:
         yield
@@ -63,7 +64,7 @@ def in_use(directory: Path | None) -> Iterator[None]:
 
 
 def hold(directory: Path) -> FileLock:
-    """A lock on `directory` that keeps other processes out until it is released or forgotten.
+    """A lock on `directory` that keeps other processes out until it is released or collected.
 
     Raises:
         UserError: another process holds it.
@@ -74,11 +75,11 @@ def hold(directory: Path) -> FileLock:
 
 
 def lock(path: Path, busy: str, seconds: float = 0.0) -> FileLock:
-    """Take the lock `path`; the system lets go of it when this process ends, however it ends.
+    """Take the lock `path`; the system releases it when this process ends, however it ends.
 
     Raises:
-        UserError: another one holds it for so many seconds; `busy` is what it says.
-        OSError: it cannot be written, or the file system has no locks.
+        UserError: another process holds it for that many seconds; `busy` is the message.
+        OSError: it cannot be written, or the file system does not support locks.
     """
     try:
         taken = FileLock(path, timeout=seconds)
@@ -88,19 +89,37 @@ def lock(path: Path, busy: str, seconds: float = 0.0) -> FileLock:
     return taken
 
 
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Make `content` the whole of file `path`, byte for byte: the one atomic write of the course.
+
+    A reader, a kill or a power cut sees the old file or the new one, never half of it. Of several
+    processes that write at once, one wins. What was written before a kill stays next to `path`,
+    under a name that begins with ``TEMPORARY``.
+
+    Raises:
+        OSError: it cannot be written; the old file is unchanged, and nothing is left next to it.
+    """
+    temporary = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file so that a reader or a kill sees the old text or the new, never half."""
-    temporary = path.with_name(TEMPORARY + path.name)
+    """`replace_bytes` with `text` in UTF-8; line endings stay as they are.
+
+    Raises:
+        UserError: it cannot be written.
+    """
     with write_errors_explained(path):
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        replace_bytes(path, text.encode())
 
 
 def write_json(path: Path, value, indent: int | None = 2) -> None:
@@ -129,9 +148,9 @@ def write_directory(path: Path, fill: Callable[[Path], None]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have what was written to `path` on the disk."""
+    """Make sure that what was written to `path` is on the disk."""
     if os.name == "nt" and path.is_dir():
-        return  # Windows opens no directories
+        return  # Windows cannot open directories
     handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,10 +1,10 @@
-"""How a figure becomes an output of a notebook: described in words, legible on light and on dark.
+"""How a figure becomes a notebook output: described in words, legible on light and on dark.
 
 JupyterLab's own pictures are white in its dark theme, and their ``alt`` is empty. An output made
 here is HTML: an ``<img>`` for each column of panels, side by side where there is room and below one
-another on a phone, with a description that is read off the axes. On a dark page a filter turns
+another on a phone, with a description generated from the axes. On a dark page a filter turns
 the light picture dark and keeps its hues, so that a text may speak of "the blue line" on both.
-Where HTML is sanitized the filter is lost, and what remains is a dark-on-white picture.
+If HTML is sanitized, the filter is lost, and a dark-on-white picture remains.
 """
 
 import base64
@@ -30,10 +30,10 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 INLINE = ("inline", "module://matplotlib_inline.backend_inline")
-SHARPNESS = 2  # pixels of the file for one on the page
-SHADES = 64  # of the file; a third of its size without
-SMALLEST = 0.5  # of its size, for a panel; those that would be smaller go below one another
-READ_OUT = 12  # bars and dots; of more than that, how many there are
+SHARPNESS = 2  # pixels in the file for each one on the page
+SHADES = 64  # in the file, which is then a third as large
+SMALLEST = 0.5  # of a panel's size; panels that would be smaller go below one another
+READ_OUT = 12  # bars and dots that are read out; if there are more, their number is
 
 # JupyterLab and nbconvert, VS Code, Colab, and pages of Sphinx, in the order of the selectors.
 DARK = """\
@@ -45,7 +45,7 @@ html[theme="dark"] .rlcourse-picture, [data-theme="dark"] .rlcourse-picture
 def show_described() -> None:
     """In a notebook, show every figure as `as_html` gives it; elsewhere, do nothing.
 
-    Looks for IPython and does not import it: where it is not loaded, there is no notebook.
+    Looks for IPython and does not import it: if it is not loaded, there is no notebook.
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
@@ -53,7 +53,7 @@ def show_described() -> None:
         return
     from matplotlib_inline.backend_inline import set_matplotlib_formats  # registers its own first
 
-    set_matplotlib_formats()  # no picture beside this one
+    set_matplotlib_formats()  # no other picture next to this one
     shell.display_formatter.formatters["text/html"].for_type(Figure, as_html)
 
 
@@ -98,7 +98,7 @@ def panels(figure: Figure) -> list[tuple[bytes, int, str]]:
 
 
 def describe(ax: Axes) -> str:
-    """What the axes show, in words: title, labels, and where each curve, bar or dot stands."""
+    """What the axes show, in words: title, labels, and the place of each curve, bar or dot."""
     across, up = (axis.get_label_text() for axis in (ax.xaxis, ax.yaxis))
     what = " against ".join(filter(None, [up, across]))
     parts = [*_curves(ax), *_bars(ax), *_intervals(ax)]
@@ -148,7 +148,7 @@ def _bars(ax: Axes) -> list[str]:
     for bars in (c for c in ax.containers if isinstance(c, BarContainer)):
         label = (
             f"{_name(bars) or _name(bars[0])} ".lstrip()
-        )  # a histogram's stands on its first bar
+        )  # a histogram has its label on its first bar
         heights = [bar.get_height() for bar in bars]
         middles = [bar.get_x() + bar.get_width() / 2 for bar in bars]
         near = [min(names, key=lambda p: abs(p - m), default=m) for m in middles]
@@ -187,7 +187,7 @@ def _ticks(axis: Axis) -> list[tuple[float, Text]]:
 
 
 def _columns(figure: Figure) -> list[list[Axes]]:
-    """Axes by the column of the grid they stand in; all in one where no grid tells."""
+    """Axes by their column in the grid; all in one if there is no grid."""
     columns: dict[int, list[Axes]] = {}
     for ax in figure.axes:
         place = ax.get_subplotspec()

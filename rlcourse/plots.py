@@ -16,10 +16,10 @@ from rlcourse import pictures
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = COLORS
 
-# Inches of a panel by how many stand side by side: each can be read alone, across a phone.
+# Inches of a panel by how many are side by side: each can be read alone, across a phone.
 WIDTHS = {1: 5.8, 2: 4.4, 3: 3.5, 4: 3.5}
 HEIGHT = 3.5
-SHADE = 0.7  # of a curve's color, for the words beside it
+SHADE = 0.7  # of a curve's color, for the words next to it
 
 
 def use_style() -> None:
@@ -85,7 +85,7 @@ def held_out(ax, runs, label: str, color: str | None = None, per_step: int = 1):
 
     `runs` is a run or several (their mean, in a band from lowest to highest), trained with
     ``eval_every`` and ``eval_problems``; the set is the same before training and at every point.
-    A step counts as `per_step` on the x axis, such as the completions that it samples.
+    On the x axis a step counts as `per_step`, such as the number of completions that it samples.
     """
     runs = runs if isinstance(runs, Sequence) else [runs]
     places, series = [], []
@@ -129,7 +129,7 @@ def label_curves(ax) -> None:
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """The places, moved as little as it takes for no two to be nearer than `gap`."""
+    """The places, moved as little as possible so that no two are nearer than `gap`."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = [places[i] for i in order]
     for _ in range(200):

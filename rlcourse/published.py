@@ -1,24 +1,50 @@
-"""Where the course stands on the web, and the addresses that follow from it.
+"""Where the course is published on the web, and the addresses that follow from that.
 
-``REPOSITORY`` is the only place that holds it. Whoever publishes the course, or a fork of it, fills
-it in and runs ``rlcourse build``: every notebook then installs the course from there where it is
-missing, and has links that open it on Colab, on Kaggle and in a codespace.
+``REPOSITORY`` is the only place that holds the address. To publish the course, or a fork of it, run
+``make publish-as ADDRESS=https://github.com/OWNER/NAME``, which fills it in and rebuilds everything
+that depends on it: every notebook then installs the course from there if it is missing, and has
+links that open it on Colab, on Kaggle and in a codespace; CITATION.cff and the package's metadata
+name it.
 """
 
-REPOSITORY = ""  # such as "https://github.com/OWNER/NAME"; "" as long as it is not published
+import re
+
+REPOSITORY = ""  # such as "https://github.com/OWNER/NAME"; "" until it is published
 BRANCH = "main"
 
 
 def requirement(repository: str | None = None) -> str:
-    """What pip installs the course from, ``git+https://…``; "" where it is not published."""
+    """What pip installs the course from, ``git+https://…``; "" if it is not published."""
     address = REPOSITORY if repository is None else repository
     return f"git+{address}@{BRANCH}" if address else ""
+
+
+def site(repository: str | None = None) -> str:
+    """Where GitHub Pages shows the course's site, with a slash at its end; "" if unknown."""
+    address = (REPOSITORY if repository is None else repository).rstrip("/")
+    found = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+)", address)
+    if not found:
+        return ""
+    owner, name = found[1].lower(), found[2]
+    home = f"https://{owner}.github.io/"
+    return home if name.lower() == f"{owner}.github.io" else f"{home}{name}/"
+
+
+def project_urls() -> dict[str, str]:
+    """{label: address} for the package's metadata; empty if the course is not published."""
+    if not REPOSITORY:
+        return {}
+    return {
+        "Repository": REPOSITORY,
+        "Changelog": f"{REPOSITORY}/blob/{BRANCH}/CHANGELOG.md",
+        "Issues": f"{REPOSITORY}/issues",
+    }
 
 
 def launch_links(lesson: str, repository: str | None = None) -> dict[str, str]:
     """{what it is called: address} of everything that opens a lesson's notebook in a browser.
 
-    Empty where the course is not published. They know repositories on GitHub.
+    Empty if the course is not published. All of them require a repository on GitHub.
     """
     address = (REPOSITORY if repository is None else repository).rstrip("/")
     if not address:

@@ -10,7 +10,10 @@ import sys
 
 import pytest
 
+pytest_plugins = ["tiers"]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is first imported
+# Optional to jsonschema, which nbformat imports: it builds a grammar, a second of every process.
+sys.modules.setdefault("rfc3987_syntax", None)
 # A shell starts what runs in the background deaf to Ctrl-C, which tests press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -28,11 +31,6 @@ def pytest_addoption(parser):
     parser.addoption(
         "--seeds", type=int, default=1, metavar="N", help="prove every exercise on N seeds"
     )
-    parser.addoption(
-        "--lessons-on-a-gpu",
-        action="store_true",
-        help="run lessons with their policy on the pretended GPU, as CI does, see tests/gpu",
-    )
 
 
 def pytest_configure(config):
@@ -47,6 +45,21 @@ def pytest_configure(config):
 def seeds(request):
     """What the proof of the checks draws its cases with: one seed, or as many as --seeds says."""
     return range(request.config.getoption("--seeds"))
+
+
+@pytest.fixture(scope="session")
+def warm_start(tmp_path_factory):
+    """The embedded model after the imitation that every recipe starts from, trained once."""
+    from shared import made_once
+
+    from rlcourse.policy import Policy
+    from rlcourse.training import load_recipe, train
+
+    def make(folder):
+        recipe = load_recipe("sft", device="cpu", eval_problems=0)
+        train(recipe, progress=False).policy.save(folder)
+
+    return Policy.load(made_once(tmp_path_factory, "warm-start", make), device="cpu")
 
 
 @pytest.fixture

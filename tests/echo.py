@@ -8,6 +8,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from rlcourse.policy import Policy
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.training import Recipe, train
+from rlcourse.training.recipes.settings import class_of
 
 SYMBOLS = ["<pad>", "<eos>", "<unk>", *"0123456789# ?", "\n"]
 
@@ -47,7 +48,13 @@ def echo_recipe(algorithm: str = "grpo", **changes) -> Recipe:
     """A recipe of a few milliseconds a step."""
     values = {"steps": 4, "prompts_per_step": 5, "group_size": 4, "max_tokens": 8, "lr": 3e-3}
     values |= {"eval_problems": 10, "eval_samples": 4, "checkpoint_every": 2, "device": "cpu"}
-    return Recipe(algorithm=algorithm, **(values | changes))
+    values = having(algorithm, **values)
+    return Recipe.of({"algorithm": algorithm} | values | changes)
+
+
+def having(algorithm: str, **settings) -> dict:
+    """Those of the settings that the algorithm has."""
+    return {k: v for k, v in settings.items() if k in class_of(algorithm).settings()}
 
 
 def by_length(completions) -> torch.Tensor:

@@ -5,15 +5,16 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from rlcourse.cli import app
-from rlcourse.training import Recipe, shipped_recipes
-from rlcourse.training.listing import about
+import rlcourse
+from rlcourse.cli import GROUPS, app
+from rlcourse.errors import UserError
+from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.recipes.listing import about
 
 
 def said(*words: str) -> str:
@@ -23,10 +24,37 @@ def said(*words: str) -> str:
 
 
 def test_no_description_of_a_command_is_cut():
-    listing = said("--help").partition("Commands:")[2]
+    listing = said("--help").partition("  --help ")[2]
     assert "..." not in listing
-    commands = re.findall(r"^  ([a-z]+)  +[A-Z]", listing, re.MULTILINE)
-    assert {"lab", "lessons", "train", "recipes", "doctor"} <= set(commands)
+    commands = re.findall(r"^  ([a-z-]+)  +[A-Z]", listing, re.MULTILINE)
+    assert {"lab", "lessons", "train", "recipes", "doctor", "gpu-check"} <= set(commands)
+    assert len(commands) == len(set(commands)) == len(app.registered_commands)
+
+
+def test_commands_are_listed_for_whom_they_are():
+    listing = said("--help")
+    groups = re.split(r"^(For .*):$", listing, flags=re.MULTILINE)[1:]
+    listed = dict(zip(groups[::2], groups[1::2], strict=True))
+    assert list(listed) == list(GROUPS)
+    assert "  lab " in listed["For students"]
+    assert "  grade " in listed["For instructors (grading)"]
+    assert "  prove " in listed["For authors and contributors"]
+
+
+def test_version_is_the_package_s():
+    assert said("--version") == f"rlcourse {rlcourse.__version__}\n"
+
+
+@pytest.mark.parametrize("wrong, right", [("larb", "lab"), ("trian", "train"), ("grad", "grade")])
+def test_a_wrong_command_suggests_the_nearest_right_one(wrong, right):
+    result = CliRunner().invoke(app, [wrong])
+    assert result.exit_code == 2 and f"Did you mean {right!r}" in result.output
+
+
+def test_an_error_is_not_preceded_by_half_a_progress_bar(tmp_path):
+    pytest.importorskip("nbgrader")
+    result = CliRunner().invoke(app, ["grade", "77", "--course", str(tmp_path)])
+    assert isinstance(result.exception, UserError) and result.output == ""
 
 
 def test_every_recipe_is_listed_with_a_sentence():
@@ -38,8 +66,11 @@ def test_every_recipe_is_listed_with_a_sentence():
 
 def test_every_setting_of_a_recipe_is_listed_with_its_value():
     text = said("recipes", "grpo")
-    for field in fields(Recipe):
-        assert re.search(rf"^{field.name} .*{re.escape(field.metadata['help'])}$", text, re.M)
+    for name, field in load_recipe("grpo").settings().items():
+        assert re.search(
+            rf"^{name} .*{re.escape(field.description)}( \(not with --engine trl\))?$", text, re.M
+        )
+    assert not re.search(r"^(gamma|clip_high|keep_reward|pairs) ", text, re.M), "of other methods"
     assert re.search(r"^steps +100 ", text, re.MULTILINE)
 
 
@@ -80,27 +111,18 @@ def test_one_is_singular(tmp_path, monkeypatch):
     ]
     assert any(exercise.points == 1 for exercise in exercises.all())
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
-    text = said("progress")
+    text = said("progress", "--all")
     assert "not begun, 1 point\n" in text and not re.search(r"\b1 (points|attempts)", text)
 
 
-def test_what_needs_an_extra_names_it(monkeypatch):
-    """Without nbgrader, as where only the lessons are installed, and without JupyterLab."""
-    from rlcourse.errors import UserError, needing
+def test_without_jupyterlab_a_sentence_says_how_to_get_it(monkeypatch):
+    from rlcourse.installed import install_command
     from rlcourse.lab import jupyter
 
-    advice = r'pip install "rlcourse\[grade\]"'
-    for module in ("nbgrader", "nbgrader.api"):
-        with (
-            pytest.raises(UserError, match=f"grading needs nbgrader.*{advice}"),
-            needing("grade", "grading"),
-        ):
-            raise ModuleNotFoundError(name=module)
-    with pytest.raises(ModuleNotFoundError), needing("grade", "grading"):
-        raise ModuleNotFoundError(name="rlcourse.nothing")  # a mistake of ours
     monkeypatch.setattr(jupyter.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"rlcourse\[lab\].*the lessons are in mine"):
+    with pytest.raises(UserError, match=r"the lessons are in mine") as raised:
         jupyter.open_lab(Path("mine"), "02_policy_gradient")
+    assert install_command("lab") in str(raised.value)
 
 
 WITHOUT = """

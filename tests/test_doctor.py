@@ -1,11 +1,14 @@
 """The doctor's advice can be followed: it names extras and packages that there are."""
 
 import importlib.metadata
+import os
 import re
 import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+import torch
 from packaging.requirements import Requirement
 
 from rlcourse import doctor
@@ -43,7 +46,7 @@ def test_only_extras_that_exist_and_bring_the_package_are_advised(monkeypatch):
     assert {Requirement(line).name for line in extras} == set(optional)
     assert {"jupyterlab", "nbgrader", "peft", "trl"} < set(optional)
     for name, advice in optional.items():
-        (extra,) = re.findall(r"rlcourse\[(\w+)\]", advice)
+        (extra,) = re.findall(r"\[(\w+)\]", advice)
         assert name in {Requirement(line).name for line in EXTRAS[extra]}, advice
     needed = {Requirement(line).name for line in PROJECT["dependencies"]}
     assert {name for name, f in findings.items() if f.state == "missing"} == needed
@@ -60,17 +63,55 @@ def test_a_version_outside_of_the_range_is_missing(monkeypatch):
 def test_where_grading_cannot_run_the_doctor_says_so_in_one_line(monkeypatch):
     """As on Windows, which lacks the modules that confining student code needs."""
     monkeypatch.setitem(sys.modules, "pwd", None)
-    monkeypatch.delitem(sys.modules, "rlcourse.grading.isolation", raising=False)
+    monkeypatch.delitem(sys.modules, "rlcourse.grading.confinement.isolation", raising=False)
     (finding,) = doctor._isolation()
     assert finding.state == "absent" and finding.advice == "grade on Linux"
 
 
 def test_every_extra_that_a_text_or_a_message_advises_exists():
-    places = [ROOT / "README.md", *(ROOT / "rlcourse").rglob("*.py"), *ROOT.glob("course/**/*.md")]
-    advised = {
-        extra.strip()
-        for path in places
-        for names in re.findall(r"rlcourse\[([\w, ]+)\]", path.read_text("utf-8"))
-        for extra in names.split(",")
-    }
-    assert advised and advised <= set(EXTRAS)
+    texts = [ROOT / "README.md", *ROOT.glob("course/**/*.md")]
+    written = [
+        names
+        for path in texts
+        for names in re.findall(r"(?:rlcourse|\.)\[([\w, ]+)\]", path.read_text("utf-8"))
+    ]
+    called = [
+        names
+        for path in (ROOT / "rlcourse").rglob("*.py")
+        for names in re.findall(r"(?:needing|install_command)\([\"'](\w+)", path.read_text("utf-8"))
+    ]
+    assert written and called
+    assert {extra.strip() for names in written + called for extra in names.split(",")} <= set(
+        EXTRAS
+    )
+
+
+@pytest.fixture
+def a_card(tmp_path, monkeypatch):
+    """A machine whose driver knows a GPU that PyTorch cannot use."""
+    command = tmp_path / "nvidia-smi"
+    command.write_text("#!/bin/sh\necho Tesla T4\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the pretended nvidia-smi is a shell script")
+@pytest.mark.parametrize(
+    ("cuda", "reason"),
+    [("13.0", "does not work with CUDA 13.0: update the driver"), (None, "built without CUDA")],
+)
+def test_a_gpu_that_lies_idle_is_said(a_card, monkeypatch, cuda, reason):
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    found = {finding.name: finding for finding in doctor._machine()}["GPU"]
+    assert (found.state, found.found) == ("absent", "Tesla T4")
+    assert "PyTorch cannot use the Tesla T4 of this machine" in found.advice
+    assert reason in found.advice
+
+
+def test_a_machine_without_a_gpu_needs_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    found = {finding.name: finding for finding in doctor._machine()}["GPU"]
+    assert found.advice == "not needed: every lesson runs on the CPU"

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
-from rlcourse.training.methods import METHODS
+from rlcourse.courses import shipped
+from rlcourse.training.recipes.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "course" / "map.md").read_text()
@@ -84,7 +85,7 @@ def test_every_method_has_its_place_and_every_lesson_named_exists():
     for method in METHODS:
         assert re.search(rf"\b{method}\b", family), method
         assert f"| `{method}` |" in notation or method == "reward_model", method
-    lessons = {path.name[:2] for path in (ROOT / "course" / "lessons").glob("[0-9]*.md")}
+    lessons = {lesson.number for lesson in shipped().lessons}
     named = {
         n for row in re.findall(r"\|([^|\n]*)\|$", MAP, re.M) for n in re.findall(r"\d\d", row)
     }

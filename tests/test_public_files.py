@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 import rlcourse
-from rlcourse.training.recipe import RENAMED
+from rlcourse.training.recipes.refusing import RENAMED
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PYTHON = ROOT / ".github" / "actions" / "python" / "action.yml"  # a step that several jobs share
 FORMS = [
     p for p in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")) if p.stem != "config"
 ]
@@ -36,14 +37,58 @@ def test_yaml_files_can_be_read(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_use_actions_by_version_and_end(path):
+def test_workflows_may_only_read_and_end(path):
     workflow = read(path)
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         assert job["runs-on"] in SYSTEMS and job["timeout-minutes"] > 0, name
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step)
-            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/x@v1"))
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, PYTHON], ids=lambda path: path.stem)
+def test_actions_are_pinned_to_a_commit_and_say_its_version(path):
+    """A tag can be moved to other code, a commit cannot; by the version, dependabot updates it."""
+    uses = re.findall(r"\buses: (.*)", path.read_text("utf-8"))
+    assert uses
+    for action in uses:
+        pinned = re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+        assert pinned or (ROOT / action / "action.yml").is_file(), action
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_make_installs_on_linux_finds_a_torch_without_cuda(path):
+    for job in read(path)["jobs"].values():
+        runs = " ".join(step.get("run", "") for step in job["steps"])
+        if "make " in runs:
+            uses = [step["uses"] for step in job["steps"] if "uses" in step]
+            assert "./.github/actions/python" in uses
+    assert "--torch-backend=cpu" in PYTHON.read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_make_what_there_is_to_make(path):
+    made = re.findall(r"\bmake ([a-z-]+)", path.read_text("utf-8"))
+    targets = re.findall(r"^([a-z-]+):", text("Makefile"), re.MULTILINE)
+    assert set(made) <= set(targets)
+
+
+def test_a_release_is_published_only_where_its_owner_asked_for_it():
+    """The archives are those of the build, which has compared the tag with the version."""
+    jobs = read(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
+    build, publish = jobs["build"], jobs["publish"]
+    assert any("rlcourse.__version__" in step.get("run", "") for step in build["steps"])
+    assert publish["needs"] == "build" and publish["if"] == "vars.PUBLISH == 'true'"
+    assert publish["permissions"]["id-token"] == "write" and "permissions" not in build
+    assert not re.search(r"secrets\.|password|token:", json.dumps(publish))
+
+
+def test_the_site_is_built_for_pull_requests_and_published_from_main_only():
+    workflow = read(ROOT / ".github" / "workflows" / "site.yml")
+    triggers = workflow[True]  # YAML's word "on"
+    assert "pull_request" in triggers and triggers["push"] == {"branches": ["main"]}
+    assert workflow["jobs"]["publish"]["if"] == "github.event_name != 'pull_request'"
+    assert "if" not in workflow["jobs"]["build"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -93,7 +138,7 @@ def test_changelog_knows_this_version_and_every_renamed_recipe_key():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 def test_security_promises_the_layers_that_there_are():
-    from rlcourse.grading.isolation import LAYERS
+    from rlcourse.grading.confinement.isolation import LAYERS
 
     row = re.search(r"^\| Linux 5\.13.*\| \*(.*)\* \|$", text("SECURITY.md"), re.MULTILINE)
     assert row[1].split(", ") == list(LAYERS)

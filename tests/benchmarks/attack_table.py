@@ -7,7 +7,7 @@
 Ours are graded in one batch. Plain nbgrader runs student code as the instructor, so there each
 attack gets a throw-away system: mount, PID and network namespaces, and an overlay in memory over
 the root directory. Attacks that would use up the machine are not run by it. Ends with 1 if ours
-gives anything but what is deserved, or lets anything be seen.
+gives anything but what is deserved, lets anything be seen, or says another status than is due.
 """
 
 import argparse
@@ -20,19 +20,24 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "grading"))
 
+import attacks_by_archive  # noqa: F401
+import attacks_by_clock  # noqa: F401
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
+import attacks_by_name  # noqa: F401
 import attacks_on_answers  # noqa: F401
 import attacks_on_files  # noqa: F401
 import attacks_on_parts  # noqa: F401
 import classroom as room
 import nbformat
 from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Attack, Field
+from small_courses import write_course
 
 from rlcourse.authoring import build
-from rlcourse.exercises import all as all_exercises
+from rlcourse.courses import shipped
 from rlcourse.grading import Options, grade
 
 BY_PLAIN = (
@@ -69,12 +74,12 @@ def prepare(root: Path) -> Field:
     """A course with nbgrader's own settings, the lesson entered, a secret to be found."""
     course = room.make_course(root / "repository")
     (course / ".grading-secret").write_bytes(SECRET)
-    lesson = course / "lessons" / f"{room.LESSON}.md"
-    text = lesson.read_text()  # without what costs every kernel seconds: the trainer, the demos
+    # Without what costs every kernel seconds: the trainer, the demos.
+    text = shipped().lesson(room.LESSON).text.read_text()
     text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)
-    lesson.write_text(re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL))
-    exercises = [e for e in all_exercises() if e.lesson == room.LESSON]
-    build(root=root / "repository", registry=exercises, progress=False)
+    text = re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL)
+    write_course(course, {room.LESSON: text})
+    build(root=root / "repository", progress=False)
     (course / "nbgrader_config.py").write_text(
         "c = get_config()\nc.CourseDirectory.course_id = 'rlcourse'\n"
         "c.ClearSolutions.code_stub = {'python': 'raise NotImplementedError'}\n"
@@ -92,24 +97,32 @@ def prepare(root: Path) -> Field:
     return Field(course, room.released(course), room.solved(course), outside, secret, 9)
 
 
-def attack_ours(field: Field, attacks: list[Attack]) -> list[tuple[float, str]]:
+def attack_ours(
+    field: Field, attacks: list[Attack], jobs: int | None = None
+) -> list[tuple[float, str]]:
     """(automatic points that `rlcourse grade` gives, what else is said) of each."""
     for number, attack in enumerate(attacks):
         attack.write(field, f"attack{number:03}")
-    options = Options(limits=LIMITS, memory=MEMORY)
+    options = Options(limits=LIMITS, memory=MEMORY, jobs=jobs)
     report = grade("02", course=field.course, options=options)
     found = {row.student: row for row in report.rows}
     rows = [found[f"attack{number:03}"] for number in range(len(attacks))]
+    own = {row.student for row in rows} | {"a-neighbor"}
+    others = [row.score for row in report.rows if row.student not in own]
+    print(f"{len(others)} directories of other names, with {sum(others):g} points")
     folders = [field.course / "autograded" / row.student for row in rows]
     told = [
         ", ".join(["leaked"] * _leaked(f) + [r.status]) for f, r in zip(folders, rows, strict=True)
     ]
-    return [(row.score, said) for row, said in zip(rows, told, strict=True)]
+    return [
+        (row.score, said + f", not {a.status}" * (a.status not in (None, row.status)))
+        for a, row, said in zip(attacks, rows, told, strict=True)
+    ]
 
 
 def _leaked(root: Path) -> bool:
     shown = [str(cell.get("outputs")) for cell in _cells(root)]
-    return any(word in output for output in shown for word in ("HIDDEN-TREASURE", "LEAK"))
+    return any(word in output for output in shown for word in room.words_of_a_leak())
 
 
 def attack_plain(field: Field, attack: Attack) -> tuple[float | None, str]:
@@ -153,20 +166,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kinds", nargs="*", help="kinds of attacks [default: all]")
     parser.add_argument("--plain", action="store_true", help="by plain nbgrader, too")
+    parser.add_argument("--jobs", type=int, help="submissions at a time [default: one per core]")
     args = parser.parse_args()
     attacks = [a for a in ATTACKS if not args.kinds or a.kind in args.kinds]
     with tempfile.TemporaryDirectory(prefix="attacks-") as root:
         for name in ("", "ours", "plain"):
             Path(root, name).mkdir(exist_ok=True)
             Path(root, name).chmod(0o755)
-        ours = attack_ours(prepare(Path(root, "ours")), attacks)
+        ours = attack_ours(prepare(Path(root, "ours")), attacks, args.jobs)
         field = prepare(Path(root, "plain")) if args.plain else None
         print(
             f"{'kind':10} {'attack':60} {'due':>5} {'ours':>5} {'plain':>6}   of {TOTAL:g} points"
         )
         wrong, by_plain = 0, []
         for attack, (points, remarks) in zip(attacks, ours, strict=True):
-            wrong += abs(points - attack.deserved) > 1e-6 or remarks.startswith("leaked")
+            told_wrong = remarks.startswith("leaked") or ", not " in remarks
+            wrong += told_wrong or abs(points - attack.deserved) > 1e-6
             shown = "-"
             if field and attack.kind in BY_PLAIN and attack.name not in ENDLESS:
                 given, more = attack_plain(field, attack)

@@ -15,12 +15,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["RLCOURSE_HOME"] = tempfile.mkdtemp()  # no record of the reader's own
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for who runs this without pytest
+
+from shared import as_written
 
 from rlcourse import check, exercises
 
@@ -30,7 +35,7 @@ ANSWERS = ("right", "wrong", "raising")
 
 
 def spoiled(value: Any) -> Any:
-    """Something of the same kind that is no mistake anybody has thought of."""
+    """Something of the same kind that is not a declared mistake."""
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         return value * 1.0371 + 0.0123 * value.detach().cos()
     if isinstance(value, torch.Tensor):
@@ -44,12 +49,13 @@ def spoiled(value: Any) -> Any:
 
 def answer(reference: Callable, kind: str) -> Callable:
     """A function to check, with the reference's name and parameters."""
+    right = as_written(reference)
 
-    @wraps(reference)
+    @wraps(right)
     def answered(*args, **kwargs):
         if kind == "raising":
             raise IndexError("index 7 is out of range")
-        value = reference(*args, **kwargs)
+        value = right(*args, **kwargs)
         return spoiled(value) if kind == "wrong" else value
 
     return answered

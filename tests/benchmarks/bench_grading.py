@@ -124,7 +124,7 @@ class Memory(threading.Thread):
     def _processes():
         for entry in Path("/proc").iterdir():
             try:
-                if entry.name.isdigit() and b"grading.server" in (entry / "cmdline").read_bytes():
+                if entry.name.isdigit() and b"untrusted.server" in (entry / "cmdline").read_bytes():
                     yield entry
             except OSError:
                 continue

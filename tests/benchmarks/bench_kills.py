@@ -27,6 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import classroom as room
 
+from rlcourse.files import TEMPORARY
 from rlcourse.grading import grade
 
 STUDENTS = 30
@@ -80,7 +81,7 @@ def verify_complete(course: Path, written: dict[str, int]) -> None:
         earned = sum(room.POINTS[name] for name in room.NAMES[: number % 6])
         in_gradebook = sum(score or 0 for score in room.grades(course, row.student).values())
         assert (row.score, in_gradebook) == (earned, earned), row
-    assert not list(course.rglob("*.part")), "half-written files are left"
+    assert not list(course.rglob(f"{TEMPORARY}*")), "half-written files are left"
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ from rlcourse.planning.gpu_check import HALF_BILLION
 from rlcourse.policy import Policy
 from rlcourse.tasks import correctness_reward, load_task
 from rlcourse.training import load_recipe, train
-from rlcourse.training.loop import training_steps
-from rlcourse.training.methods import METHODS
+from rlcourse.training.online.loop import training_steps
+from rlcourse.training.recipes.methods import METHODS
 
 
 def starting_policy(shape: str, device: str) -> Policy:

@@ -16,7 +16,6 @@ import copy
 import inspect
 import json
 import os
-import shutil
 import sys
 import tempfile
 import textwrap
@@ -27,15 +26,20 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import nbformat
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from small_courses import write_course
 from tqdm import tqdm
 
 from rlcourse.authoring import build, stubs
 from rlcourse.checks.sketch import Edit
+from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import Options, grade
 
 REPOSITORY = Path(__file__).parents[2]
-LESSONS = sorted(path.stem for path in (REPOSITORY / "course" / "lessons").glob("*.md"))
+LESSONS = [lesson.name for lesson in shipped().lessons]
 TERM = 300
 
 
@@ -43,10 +47,7 @@ def make_term(root: Path, students: int) -> Path:
     """The course with all lessons built, and what everybody hands in; what stands is left."""
     course = root / "course"
     if not course.exists():
-        (course / "lessons").mkdir(parents=True)
-        for lesson in LESSONS:
-            shutil.copy(REPOSITORY / "course" / "lessons" / f"{lesson}.md", course / "lessons")
-        shutil.copy(REPOSITORY / "course" / "nbgrader_config.py", course)
+        write_course(course, dict.fromkeys(LESSONS))
         build(root=root, progress=False)
     for lesson in LESSONS:
         kinds = kinds_of(root / "notebooks" / lesson / f"{lesson}.ipynb", lesson)

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rlcourse.courses import shipped
+
 ROOT = Path(__file__).parents[2]
 SOURCES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md")
 SOURCES += ("CITATION.cff", "requirements.lock", "rlcourse", "notebooks", "course", "solutions")
-LESSONS = sorted(path.stem for path in (ROOT / "course" / "lessons").glob("*.md"))
+LESSONS = [lesson.name for lesson in shipped().lessons]
 
 
 def run(*words, cwd: Path, **environment: str) -> str:

@@ -5,12 +5,17 @@ import tarfile
 
 import pytest
 from building import ROOT, SOURCES, built
+from shared import made_once
 
 
 @pytest.fixture(scope="session")
 def archives(tmp_path_factory):
     """(sdist, wheel); the wheel is built from what the sdist holds."""
-    root = tmp_path_factory.mktemp("build")
+    root = made_once(tmp_path_factory, "archives", build)
+    return tuple(next(root.glob(kind)) for kind in ("*.tar.gz", "*.whl"))
+
+
+def build(root):
     for name in SOURCES:
         source, ignored = ROOT / name, shutil.ignore_patterns("__pycache__", "submitted", "source")
         if source.is_dir():
@@ -22,4 +27,4 @@ def archives(tmp_path_factory):
     with tarfile.open(sdist) as archive:
         archive.extractall(root / "unpacked", filter="data")
     (unpacked,) = (root / "unpacked").iterdir()
-    return sdist, built("wheel", unpacked, root)
+    built("wheel", unpacked, root)

@@ -12,6 +12,7 @@ import pytest
 from building import ROOT, environment, run
 from nbclient import NotebookClient
 
+import rlcourse
 from rlcourse import published
 from rlcourse.authoring import hosted
 from rlcourse.lab.lessons import course_lessons
@@ -30,15 +31,15 @@ def hosted_python(tmp_path):
 
 @pytest.mark.slow
 def test_a_notebook_installs_the_course_and_runs_as_on_colab(archives, hosted_python, tmp_path):
-    """Opened by itself in an empty folder; the first cell gets the wheel's name, as a person with
-    an unpublished course types it."""
+    """Opened by itself in an empty folder; the first cell gets the wheel's name in place of the
+    address that a published course has there."""
     place = tmp_path / "content"
     place.mkdir()
     wheel = shutil.copy(archives[1], place)
     node = nbformat.read(course_lessons()["00_start_here"], as_version=4)
     code = [cell for cell in node.cells if cell.cell_type == "code"]
     assert hosted.is_setup(code[0])
-    code[0].source = re.sub('COURSE = "[^"]*"', f'COURSE = "{Path(wheel).name}"', code[0].source)
+    code[0].source = re.sub(r'set_up\("[^"]*"', f'set_up("{Path(wheel).name}"', code[0].source)
     stub = next(cell for cell in code if cell.id == "mean_reward")
     stub.source = stub.source.replace("raise NotImplementedError", "return rewards.mean()")
     node.cells.append(nbformat.v4.new_code_cell("from rlcourse.policy import Policy"))
@@ -96,11 +97,55 @@ def test_every_lesson_opens_with_the_set_up_cell_and_imports_no_widgets(name):
         assert "ipywidgets" not in text and "nbgrader" not in text
 
 
-def test_the_set_up_cell_does_nothing_where_the_course_is_installed():
-    """It has no output, and pip is not started: without it the assertion about its name fails."""
-    code = hosted.setup_cell().source.replace("%pip", "raise SystemError  #")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def said_by_the_cell(python, code: str, place: Path) -> tuple[bool, str]:
+    """Whether the cells below it run, and what it says, as IPython shows it."""
+    cells = [code, "print('the next cell')"]
+    program = (
+        "import sys\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        f"shell = InteractiveShell()\nfor cell in {cells!r}:\n"
+        "    if not shell.run_cell(cell).success: break\n"
+    )
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "RLCOURSE"))}
+    quick = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "0"}
+    done = subprocess.run(
+        [python, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=place,
+        env={**kept, **quick, "IPYTHONDIR": str(place / "ipython")},
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    lines = done.stdout.strip().splitlines()
+    goes_on = lines[-1:] == ["the next cell"]
+    return goes_on, "\n".join(lines[: len(lines) - goes_on])
+
+
+def test_the_set_up_cell_does_nothing_where_the_course_is_installed(tmp_path):
+    assert said_by_the_cell(sys.executable, hosted.setup_cell().source, tmp_path) == (True, "")
+
+
+@pytest.mark.parametrize("address", ["", "https://localhost:1/some-one/a-course"])
+def test_where_nothing_can_be_installed_one_sentence_says_so_and_it_stops(
+    address, hosted_python, tmp_path, monkeypatch
+):
+    """No traceback and no list of what pip tried; nothing that it says is in the folded cell."""
+    monkeypatch.setattr(published, "REPOSITORY", address)
+    goes_on, said = said_by_the_cell(hosted_python, hosted.setup_cell().source, tmp_path)
+    assert not goes_on
+    assert "Traceback" not in said and "torch" not in said and len(said.splitlines()) <= 2
+    if address:
+        assert f"could not be installed from git+{address}@main: check" in said
+        assert "pip said: " in said
+    else:
+        assert said == hosted.NOWHERE
+
+
+def test_an_older_course_than_the_notebook_s_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(rlcourse, "__version__", "99.1")
+    goes_on, said = said_by_the_cell(sys.executable, hosted.setup_cell().source, tmp_path)
+    monkeypatch.undo()
+    assert goes_on and said == hosted.OLDER.format(rlcourse.__version__, "99.1")
 
 
 def test_the_set_up_cell_is_folded_away_and_passed_over_by_graders():
@@ -111,7 +156,7 @@ def test_the_set_up_cell_is_folded_away_and_passed_over_by_graders():
 
 def test_one_setting_gives_the_installation_and_the_links(monkeypatch):
     monkeypatch.setattr(published, "REPOSITORY", FORK)
-    assert f'COURSE = "git+{FORK}@main"' in hosted.setup_cell().source
+    assert f'set_up("git+{FORK}@main", ' in hosted.setup_cell().source
     text = hosted.with_links("# Title\n\nWords.", "02_policy_gradient")
     heading, _, links, *rest = text.split("\n")
     assert heading == "# Title" and rest == ["", "Words."]
@@ -125,5 +170,5 @@ def test_an_unpublished_course_has_no_links_and_asks_for_its_address():
     monkeypatched = published.launch_links("02_policy_gradient", repository="")
     assert monkeypatched == {} and published.requirement("") == ""
     if not published.REPOSITORY:
-        assert 'COURSE = ""' in hosted.setup_cell().source
+        assert 'set_up("", ' in hosted.setup_cell().source
         assert hosted.with_links("# T", "x") == "# T"

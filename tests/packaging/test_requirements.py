@@ -28,7 +28,7 @@ def test_conda_environment_is_in_step_with_pyproject():
 
 
 def test_exact_versions_stand_in_the_lock_alone():
-    """Whoever brings a torch of their own, as hosted notebooks do, keeps it."""
+    """An existing torch, as in hosted notebooks, is kept."""
     declared = [*project()["dependencies"]]
     for extra in project()["optional-dependencies"].values():
         declared += extra
@@ -41,7 +41,7 @@ def test_there_is_one_version_of_the_project():
     import rlcourse
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["project"]["dynamic"] == ["version", "urls"]
     assert settings["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "rlcourse.__version__"
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == rlcourse.__version__

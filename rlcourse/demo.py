@@ -1,0 +1,16 @@
+"""``rlcourse demo``."""
+
+
+def demo() -> None:
+    """The main job without a browser: train the embedded model, then check a sample submission."""
+    from rlcourse import training
+    from rlcourse.authoring import check_notebook, write_sample_submission
+    from rlcourse.training.runs.run_directory import next_run_directory
+
+    recipe = training.load_recipe("grpo", eval_every=10)
+    run = training.train(recipe, out=next_run_directory("demo"))
+    print(run.summary())
+    print("  its slider under “Step by step” shows what the model wrote as it learned")
+    sample = write_sample_submission(run.directory / "sample_submission.ipynb")
+    print(f"\nA submission of lesson 02 with a bug in it, {sample}:\n")
+    print(check_notebook(sample))

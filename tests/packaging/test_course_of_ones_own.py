@@ -1,0 +1,166 @@
+"""An instructor's own course, from its first command to a student's signed completion.
+
+It is made and installed beside rlcourse's wheel, in a fresh environment without a clone or network.
+"""
+
+import json
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from building import built, environment, run
+
+pytestmark = pytest.mark.slow
+
+LESSONS = ["03_baselines", "01_critics"]
+RIGHT = """\
+def explained_variance(values, returns):
+    total = returns.var(correction=0)
+    share = 1 - (returns - values).var(correction=0) / total
+    return torch.where(total > 0, share, torch.zeros_like(total))
+"""
+WRONG = RIGHT.replace("1 - (returns", "(returns")
+MISTAKE = "the share that is not explained"
+
+
+@pytest.fixture(scope="module")
+def course(archives, tmp_path_factory):
+    """The instructor's folder, the built wheel of the course, and commands in the environment."""
+    place = tmp_path_factory.mktemp("own")
+    place.chmod(0o755)
+    python, _ = environment(place / "environment")
+    home = {"HOME": str(place / "home"), "RLCOURSE_HOME": str(place / "home" / ".rlcourse")}
+    home["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # alembic
+
+    def rlcourse(*words, cwd: Path) -> str:
+        return run(python, "-m", "rlcourse", *words, cwd=cwd, **home)
+
+    def install(wheel: Path) -> None:
+        words = ("install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
+        run(python, "-m", "pip", *words, wheel, cwd=place)
+
+    install(archives[1])
+    rlcourse("new-course", "ours", cwd=place)
+    toml = place / "ours" / "ours" / "course.toml"
+    text = toml.read_text("utf-8")
+    for old, new in (
+        ('    "01_critics",\n    "rlcourse:02_policy_gradient",\n', ""),
+        ('    "rlcourse:03_baselines",\n', '    "rlcourse:03_baselines",\n    "01_critics",\n'),
+        ("# [points]", "[points]\nexplained_variance = 5\ngradient_variance = 4\n#"),
+        ("# [minutes]", "[minutes]\nexplained_variance = 15\n#"),
+        ("# [due]", "[due]\n01_critics = 2026-02-01T23:59:00+01:00\n#"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    toml.write_text(text, "utf-8")
+    rlcourse("build", cwd=place / "ours")
+    rlcourse("build", "01", "--execute", cwd=place / "ours")
+    released = place / "ours" / "ours" / "notebooks" / "03_baselines" / "03_baselines.ipynb"
+    shutil.copy(released, place / "ours" / "ours" / "solutions")  # to execute it takes too long
+    wheel = built("wheel", place / "ours", place)
+    install(wheel)
+    student = place / "student"
+    student.mkdir()
+    return SimpleNamespace(
+        root=place / "ours", wheel=wheel, student=student, rlcourse=rlcourse, python=python
+    )
+
+
+def answered(course, answer: str, path: Path) -> Path:
+    """The student's notebook of the own lesson with that answer, at `path`."""
+    source = course.root / "ours" / "notebooks" / "01_critics" / "01_critics.ipynb"
+    notebook = nbformat.read(source, as_version=4)
+    (cell,) = [cell for cell in notebook.cells if cell.id == "explained_variance"]
+    cell.source = answer
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return path
+
+
+def test_its_wheel_holds_lessons_and_notebooks_and_no_solution(course):
+    with zipfile.ZipFile(course.wheel) as wheel:
+        names = {name for name in wheel.namelist() if not name.startswith("ours-")}
+    folder = "ours/lessons/01_critics"
+    assert names == {
+        *("ours/__init__.py", "ours/functions.py", "ours/course.toml", "ours/nbgrader_config.py"),
+        *(f"{folder}/lesson.md", f"{folder}/explained_variance.md"),
+        *(f"{folder}/explained_variance.py", *(f"ours/notebooks/{n}/{n}.ipynb" for n in LESSONS)),
+    }
+
+
+def test_its_site_is_written_without_a_clone(course):
+    course.rlcourse("site", cwd=course.root)
+    pages = course.root / "build" / "site" / "html"
+    home = (pages / "index.html").read_text("utf-8")
+    assert [home.index(f'href="lessons/{name}.html"') for name in LESSONS]
+    assert "train-one" not in (pages / "lessons" / "03_baselines.html").read_text("utf-8")
+
+
+def test_its_checks_are_proved(course):
+    said = course.rlcourse("prove", "explained_variance", "--seeds", "1", cwd=course.root)
+    assert said.startswith("✓ explained_variance") and "0 wrong" in said
+
+
+def test_a_student_gets_its_lessons_in_its_order_with_its_points(course):
+    said = course.rlcourse("lessons", cwd=course.student)
+    mine = course.student / "ours-lessons"
+    assert "2 lessons copied" in said
+    assert sorted(p.stem for p in mine.glob("*/*.ipynb")) == sorted(LESSONS)
+    assert "5 points · ●●○○○ · about 15 minutes" in (
+        mine / "01_critics" / "01_critics.ipynb"
+    ).read_text("utf-8")
+    said = course.rlcourse("progress", "--all", cwd=course.student)
+    first, second = said.index(" 03 · "), said.index(" 01 · How good is a critic? · due 2026-02-01")
+    assert first < second
+    assert "explained_variance  not begun, 5 points" in said
+    assert "gradient_variance  not begun, 4 points" in said
+    assert "0 of 6 exercises pass" in said and "grpo_loss" not in said
+
+
+def test_who_solves_it_passes_and_who_errs_hears_the_mistake(course):
+    path = course.student / "ours-lessons" / "01_critics" / "01_critics.ipynb"
+    said = course.rlcourse("check", answered(course, WRONG, path), cwd=course.student)
+    assert MISTAKE in said.lower()
+    assert "passed" not in said
+    said = course.rlcourse("check", answered(course, RIGHT, path), cwd=course.student)
+    assert "passed" in said and "5" in said
+    said = course.rlcourse("progress", "--all", cwd=course.student)
+    assert "✓ explained_variance  passes, 5 points" in said
+
+
+def test_the_lab_opens_on_it_and_tells_its_notebooks_which_course_they_are_of(course):
+    code = "from rlcourse.lab.jupyter import environment as e; print(e()['RLCOURSE_COURSE'])"
+    for cwd in (course.root, course.student):
+        place = Path(run(course.python, "-c", code, cwd=cwd).strip())
+        assert (place / "course.toml").is_file() and place.name == "ours"
+        assert place.is_relative_to(course.root) == (cwd == course.root)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="grading needs Linux")
+def test_a_batch_is_graded_exported_and_signed(course):
+    gradebook = course.root / "ours"
+    for student, answer in (("ada", RIGHT), ("bob", WRONG)):
+        path = gradebook / "submitted" / student / "01_critics" / "01_critics.ipynb"
+        answered(course, answer, path)
+        (path.parent / "timestamp.txt").write_text("2026-02-02 08:00:00 UTC")
+    (gradebook / "submitted" / "ada" / "01_critics" / "timestamp.txt").write_text(
+        "2026-02-01 22:00:00 UTC"
+    )
+    grade = ("grade", "critics", "--json", "--allow-weak-isolation")
+    rows = json.loads(course.rlcourse(*grade, cwd=course.root))["submissions"]
+    scores = {row["student"]: (row["score"], row["possible"]) for row in rows}
+    assert scores["ada"] == (5.0, 5.0) and 0 <= scores["bob"][0] <= 2.5
+    (bob,) = [row for row in rows if row["student"] == "bob"]
+    assert bob["exercises"]["explained_variance"]["mistake"] == MISTAKE
+    course.rlcourse("grades", "--out", "grades.csv", cwd=course.root)
+    table = [line.split(",") for line in (course.root / "grades.csv").read_text().splitlines()]
+    late = {row[0]: row[table[0].index("late")] for row in table[1:]}
+    assert late == {"ada": "", "bob": "yes"}
+    course.rlcourse("complete", "ada", cwd=course.root)
+    words = ("ada.completion.json", "--key", "ours/completion-key.pub")
+    assert "for ours by the key" in course.rlcourse("verify", *words, cwd=course.root)

@@ -1,0 +1,36 @@
+"""What several tests need: folders that take long to make, and answers as students write them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+
+from filelock import FileLock
+
+
+def made_once(tmp_path_factory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder of this run of the tests that ``make(folder)`` has filled."""
+    root = tmp_path_factory.getbasetemp()
+    place = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / name
+    done = place.with_name(f"{name}.done")
+    with FileLock(f"{place}.lock"):
+        if not done.exists():
+            place.mkdir()
+            make(place)
+            done.touch()
+    return place
+
+
+def as_written(reference: FunctionType) -> FunctionType:
+    """The library's function, and those it calls, as if a student had typed them; the library's
+    own are no answers to a check."""
+    names = dict(reference.__globals__)
+    code = reference.__code__.replace(co_filename="<a student's cell>")
+    for name in code.co_names:
+        if getattr(names.get(name), "__module__", "").startswith("rlcourse.algorithms."):
+            names[name] = as_written(names[name])
+    copy = FunctionType(
+        code, names, reference.__name__, reference.__defaults__, reference.__closure__
+    )
+    copy.__kwdefaults__ = reference.__kwdefaults__
+    return copy

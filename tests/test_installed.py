@@ -1,0 +1,173 @@
+"""Advice on installing an extra fits how this copy was installed, and names no stranger's package.
+
+Copies are pretended: a distribution's folder with METADATA and, by PEP 610, direct_url.json.
+"""
+
+import importlib.metadata
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rlcourse import installed, published
+from rlcourse.errors import UserError
+from rlcourse.installed import install_command, needing
+
+ROOT = Path(__file__).parents[1]
+METADATA = """\
+Metadata-Version: 2.4
+Name: rlcourse
+Version: 0.1.0
+Requires-Dist: torch>=2.6
+Provides-Extra: lora
+Requires-Dist: peft>=0.21; extra == "lora"
+Provides-Extra: grade
+Requires-Dist: nbgrader<0.10,>=0.9.6; extra == "grade"
+Requires-Dist: cryptography>=44; extra == "grade"
+Provides-Extra: test
+Requires-Dist: rlcourse[lora]; extra == "test"
+"""
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """``copy(direct_url)`` pretends that rlcourse was installed so, and not as a clone."""
+
+    def pretend(direct_url: dict | None) -> None:
+        folder = tmp_path / "site" / "rlcourse-0.1.0.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(METADATA)
+        if direct_url is not None:
+            (folder / "direct_url.json").write_text(json.dumps(direct_url))
+        found = importlib.metadata.PathDistribution(folder)
+        monkeypatch.setattr(importlib.metadata, "distributions", lambda **_: iter([found]))
+        monkeypatch.setattr(importlib.metadata, "requires", lambda name: found.requires)
+
+    monkeypatch.setattr(installed, "CLONE", tmp_path)
+    monkeypatch.setattr(published, "REPOSITORY", "")
+    return pretend
+
+
+def test_an_editable_clone_is_extended_where_it_lies(copy, tmp_path):
+    clone = tmp_path / "my clone"
+    clone.mkdir()
+    copy({"url": clone.as_uri(), "dir_info": {"editable": True}})
+    assert install_command("lora") == f'pip install -e "{clone}[lora]"'
+
+
+def test_a_folder_that_was_installed_is_installed_from_again(copy, tmp_path):
+    copy({"url": tmp_path.as_uri(), "dir_info": {}})
+    assert install_command("lora") == f'pip install "{tmp_path}[lora]"'
+
+
+def test_a_wheel_that_is_still_there_is_named(copy, tmp_path):
+    wheel = tmp_path / "rlcourse-0.1.0-py3-none-any.whl"
+    wheel.touch()
+    copy({"url": wheel.as_uri(), "archive_info": {}})
+    assert install_command("grade") == f'pip install "{wheel}[grade]"'
+
+
+def test_of_a_wheel_that_is_gone_the_packages_of_the_extra_are_named(copy, tmp_path):
+    copy({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}})
+    assert install_command("lora") == 'pip install "peft>=0.21"'
+    assert install_command("grade") == 'pip install "nbgrader<0.10,>=0.9.6" "cryptography>=44"'
+
+
+def test_a_wheel_from_the_web_keeps_its_address(copy):
+    address = "https://example.org/rlcourse-0.1.0-py3-none-any.whl"
+    copy({"url": address, "archive_info": {}})
+    assert install_command("lora") == f'pip install "rlcourse[lora] @ {address}"'
+
+
+@pytest.mark.parametrize("inside", [None, "course"])
+def test_a_git_address_keeps_its_commit(copy, inside):
+    vcs = {"vcs": "git", "commit_id": COMMIT, "requested_revision": "main"}
+    origin = {"url": "https://example.org/owner/name", "vcs_info": vcs}
+    copy(origin | ({"subdirectory": inside} if inside else {}))
+    source = f"git+https://example.org/owner/name@{COMMIT}"
+    fragment = f"#subdirectory={inside}" if inside else ""
+    assert install_command("lora") == f'pip install "rlcourse[lora] @ {source}{fragment}"'
+
+
+def test_where_nothing_is_known_the_published_address_or_the_packages_are_named(copy, monkeypatch):
+    """As after an installation from a package index, where the name may be anybody's."""
+    copy(None)
+    assert install_command("lora") == 'pip install "peft>=0.21"'
+    assert "no such" not in install_command("other") and "`other`" in install_command("other")
+    monkeypatch.setattr(published, "REPOSITORY", "https://github.com/owner/name")
+    source = "git+https://github.com/owner/name@main"
+    assert install_command("lora") == f'pip install "rlcourse[lora] @ {source}"'
+
+
+def test_a_clone_that_is_only_on_the_path_is_installed_editable(copy, tmp_path):
+    copy(None)
+    (tmp_path / "pyproject.toml").touch()
+    assert install_command("lora") == f'pip install -e "{tmp_path}[lora]"'
+
+
+def test_a_missing_package_is_asked_for_by_the_extra_that_has_it():
+    for module in ("nbgrader", "nbgrader.api"):
+        with (
+            pytest.raises(UserError) as raised,
+            needing("grade", "grading"),
+        ):
+            raise ModuleNotFoundError(name=module)
+        words = "grading needs nbgrader, which is not installed: "
+        assert str(raised.value) == words + install_command("grade")
+    with pytest.raises(ModuleNotFoundError), needing("grade", "grading"):
+        raise ModuleNotFoundError(name="rlcourse.nothing")  # a mistake of ours
+
+
+# An extra of the bare name, or the bare name as what is to be installed. "NAME @ ADDRESS" is fine.
+BARE = re.compile(
+    r"rlcourse\[[\w ,{}]+\](?! @ )"
+    r"|\b(?:pip[\d.]*|pipx|uv|conda|mamba)\s+(?:[\w-]+\s+)*?(?:install|add|run)\s"
+    r"(?:[^\n;&|#`]*?[ \t])?[\"'\\]*rlcourse(?![\w./\[-]| @ )"
+)
+# Of the package itself, to itself.
+OWN_EXTRAS = ('"rlcourse[lab,grade,tensorboard,trl,lora,site]",', 'site = ["rlcourse[grade]", ')
+
+
+@pytest.mark.parametrize(
+    "text, bare",
+    [
+        ("pip install rlcourse", True),
+        ("`pip install --upgrade rlcourse`", True),
+        ('pip install "rlcourse"', True),
+        ("uv pip install rlcourse==0.1.0", True),
+        ('"pip install \\"rlcourse[lora]\\""', True),
+        ("| `rlcourse[lab]` | JupyterLab |", True),
+        ("uv add rlcourse", True),
+        ('pip install "rlcourse[lab] @ git+ADDRESS"', False),
+        ('pip install "rlcourse @ git+ADDRESS"', False),
+        ("pip install -e . && rlcourse lab", False),
+        ("pip install ./rlcourse-0.1.0.whl", False),
+        ("pip install dist/rlcourse-0.1.0-py3-none-any.whl", False),
+    ],
+)
+def test_bare_names_are_seen(text, bare):
+    assert bool(BARE.search(text)) == bare
+
+
+def test_nobody_is_sent_to_install_by_the_bare_name():
+    """In code, guides, notebooks, workflows: the name is not ours on any package index."""
+    words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    if listing.returncode:
+        pytest.skip("needs a git checkout: it reads the list of files")
+    found = []
+    for name in filter(None, listing.stdout.split("\0")):
+        path = ROOT / name
+        if path == Path(__file__) or not path.is_file():
+            continue
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue  # weights, pictures
+        for own in OWN_EXTRAS:
+            text = text.replace(own, "")
+        found += [f"{name}: {hit.group()}" for hit in BARE.finditer(text)]
+    assert not found

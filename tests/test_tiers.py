@@ -1,0 +1,50 @@
+"""The quick tier stays quick: a test that takes long without the marker fails, and says so."""
+
+import pytest
+import tiers
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+    import os, subprocess, sys, pytest
+
+    WORK = "import os\\nwhile sum(os.times()[:2]) < 0.4: pass"
+
+    def test_short(): pass
+    def test_long(): subprocess.run([sys.executable, "-c", WORK], check=True)
+    @pytest.mark.slow
+    def test_marked(): subprocess.run([sys.executable, "-c", WORK], check=True)
+    @pytest.fixture
+    def costly(): subprocess.run([sys.executable, "-c", WORK], check=True)
+    def test_with_a_costly_fixture(costly): pass
+"""
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    monkeypatch.setattr(tiers, "LIMIT", 0.2)
+    pytester.makepyfile(TESTS)
+    pytester.makeini("[pytest]\nmarkers = slow: takes long")
+
+    def run(*options):
+        return pytester.runpytest("-p", "tiers", "-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def test_a_long_test_without_the_marker_fails(run, monkeypatch):
+    monkeypatch.setattr(tiers, "pace", lambda: tiers.PACE)
+    found = run("--hold-tiers")
+    found.assert_outcomes(passed=4, errors=2)
+    found.stdout.fnmatch_lines(["*::test_long took * or mark it @pytest.mark.slow*"])
+    found.stdout.fnmatch_lines(["*::test_with_a_costly_fixture took * with its fixtures*"])
+    found.stdout.fnmatch_lines(["*s  slow  *::test_marked"])
+
+
+def test_a_slow_machine_is_given_its_time(run, monkeypatch):
+    monkeypatch.setattr(tiers, "pace", lambda: 100 * tiers.PACE)
+    run("--hold-tiers").assert_outcomes(passed=4)
+
+
+def test_unless_it_is_asked_for_nothing_is_held(run):
+    run().assert_outcomes(passed=4)

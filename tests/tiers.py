@@ -1,0 +1,97 @@
+"""The two tiers of tests: ``make test`` leaves out what is marked slow, ``make test-all`` nothing.
+
+With ``--hold-tiers``, as both say, a test without the marker fails where it takes more than LIMIT
+seconds of processor time, set-up and started processes included, so that the quick tier stays one
+that people run. Processor time does not grow when others use the machine; where the machine itself
+is slow, the limit grows with it.
+"""
+
+import os
+import time
+
+import pytest
+
+LIMIT = (
+    30.0  # seconds on the machine below: three times what a test without the marker should take,
+)
+# since two processes on one core slow each other down by up to twice
+PACE = 0.11  # seconds that `pace` takes on the machine that LIMIT was set on
+STARTED = pytest.StashKey[float]()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--hold-tiers",
+        action="store_true",
+        help="fail tests that take long and are not marked slow, and list what takes longest",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--hold-tiers"):
+        config.pluginmanager.register(Tiers(), "held tiers")
+
+
+def processor_time() -> float:
+    """Seconds, of this process and of those that it has started and that have ended."""
+    return sum(os.times()[:4])
+
+
+def pace() -> float:
+    """Seconds that a fixed piece of work takes here and now."""
+
+    def once():
+        started = time.process_time()
+        sum(i * i for i in range(2_000_000))
+        return time.process_time() - started
+
+    return min(once() for _ in range(3))
+
+
+def excuse_of_this_machine() -> float:
+    """By how much this machine is slower than the one that LIMIT was set on, at least 1."""
+    return max(1.0, pace() / PACE)
+
+
+class Tiers:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        item.stash[STARTED] = processor_time()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        if call.when == "teardown":
+            report.slow = item.get_closest_marker("slow") is not None
+            report.processor_time = took = processor_time() - item.stash[STARTED]
+            if report.passed and not report.slow and took > LIMIT:
+                limit = LIMIT * excuse_of_this_machine()
+                if took > limit:
+                    report.outcome = "failed"
+                    report.longrepr = (
+                        f"{item.nodeid} took {took:.0f} s of processor time with its fixtures, and "
+                        f"tests without a marker may take {limit:.0f} s here: make it cheaper, or "
+                        "mark it @pytest.mark.slow, which leaves it to `make test-all`."
+                    )
+        return report
+
+    def pytest_terminal_summary(self, terminalreporter):
+        reports = [
+            report
+            for kind in terminalreporter.stats.values()
+            for report in kind
+            if hasattr(report, "processor_time")
+        ]
+        quick, slow = (
+            sum(report.processor_time for report in reports if report.slow is wanted)
+            for wanted in (False, True)
+        )
+        terminalreporter.section("processor time")
+        terminalreporter.write_line(f"{quick:8.1f} s  all tests without a marker")
+        terminalreporter.write_line(f"{slow:8.1f} s  all tests marked slow")
+        for report in sorted(reports, key=lambda report: -report.processor_time)[:20]:
+            marked = "slow" if report.slow else "    "
+            terminalreporter.write_line(
+                f"{report.processor_time:8.1f} s  {marked}  {report.nodeid}"
+            )
