@@ -50,6 +50,11 @@ class CaseSampler:
         """Log-probs of sampled tokens, nats; also on padding, where they must not matter."""
         return self.uniform(*shape, low=-3.0, high=-0.05)
 
+    def near(self, logprobs: Tensor, spread: float | Tensor = 0.5) -> Tensor:
+        """Log-probs of the same tokens under a neighboring policy: below 0, as all are."""
+        moved = logprobs + spread * self.normal(*logprobs.shape)
+        return -moved.abs().to(logprobs.dtype)
+
     def lengths(self, rows: int, tokens: int) -> Tensor:
         """(N,) real tokens per row: at least one row is full and one is padded (if N, T > 1)."""
         lengths = 1 + self.integers(rows, high=tokens)

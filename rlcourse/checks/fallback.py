@@ -24,12 +24,12 @@ from rlcourse.checks.half_declared import Pair, find_half_declared
 from rlcourse.checks.naming import Named, Trial, attempts, begun
 from rlcourse.checks.rewired import Rewiring
 from rlcourse.checks.rewired_results import rewirings
-from rlcourse.checks.several import edited, is_far, is_no_news, typical
+from rlcourse.checks.several import Surroundings, edited, is_no_news, typical
 from rlcourse.checks.show import WRONG, size_of
 from rlcourse.checks.slips import Inside, Slip, slips_of
 from rlcourse.checks.specs import Spec
 
-MOST = 500  # candidates of an exercise, the likeliest first
+MOST = 1_200  # candidates of an exercise, the likeliest first
 MOST_OF_OBJECTS = 250  # where arguments are policies and generators, and a call takes long
 MOST_DRAWN = 60  # where a call draws samples
 FEW = 8  # numbers in a case that tells little
@@ -119,12 +119,12 @@ class Candidates:
     def that_fit(self, i: int, outcome: Outcome, observe) -> list[Mistake]:
         """Those with an answer's value on case i, whatever the gradient."""
         case = replace(self.cases[i], differentiable=(), constants=())
-        number, dtypes = typical(outcome.value), _dtypes(outcome.value)
+        near, dtypes = Surroundings(outcome.value, case), _dtypes(outcome.value)
         return [
             mistake
             for mistake, theirs in zip(self.mistakes, self.outcomes(i), strict=True)
             if _dtypes(theirs.value) == dtypes  # or a comparison would be a loose one
-            and not is_far(typical(theirs.value), number)
+            and not near.exclude(typical(theirs.value))
             and all(d.kind in UNPROVEN for d in compare_anything(theirs, outcome, case, observe))
         ]
 

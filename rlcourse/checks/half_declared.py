@@ -16,7 +16,7 @@ import torch
 from rlcourse.checks.calling import Outcome, as_copies, as_data
 from rlcourse.checks.comparing import UNPROVEN, compare_anything
 from rlcourse.checks.exercise import Mistake
-from rlcourse.checks.several import edit_of, edited, is_far, typical
+from rlcourse.checks.several import Surroundings, edit_of, edited, typical
 from rlcourse.checks.sketch import RESULT, Edit, Sketch, Steps
 from rlcourse.checks.slips import Text
 from rlcourse.checks.specs import Spec
@@ -45,12 +45,12 @@ def find_half_declared(trial, probe: int) -> list[Pair]:
     objects = any(isinstance(value, Spec) for value in case.arguments.values())
     if exam.exercise.observe or objects or trial.failed.is_broken(probe):
         return []
-    number = typical(outcome.value)
+    near = Surroundings(outcome.value, case)
     bare = replace(case, differentiable=(), constants=())
     fitting: list[Pair] = []
     with torch.no_grad():
         for pair, value in (*_edited(exam, case), *_rewired(exam, case)):
-            if is_far(typical(value), number):
+            if near.exclude(typical(value)):
                 continue
             found = compare_anything(Outcome(as_data(value)), outcome, bare, None)
             if all(d.kind in UNPROVEN for d in found):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from rlcourse.checks.calling import as_data
+from rlcourse.checks.case import Case, largest_number
 from rlcourse.checks.comparing import BESIDES, Tolerance, compare_values
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.show import size_of
@@ -101,11 +102,11 @@ class Runs:
     def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
         """The ways whose result is this one, save what follows from the rest of it."""
         rule = Tolerance.of(self.case)
-        number = typical(value)
+        near = Surroundings(value, self.case)
         return [
             way.parts
             for way in self.results(size)
-            if not (way.loosest is None and is_far(way.typical, number))
+            if not (way.loosest is None and near.exclude(way.typical))
             and not self._differences(way, value, rule, derived)
         ]
 
@@ -127,9 +128,18 @@ def typical(value: Any) -> float | None:
     return float(numbers if numbers.numel() == 1 else numbers.mean())
 
 
-def is_far(one: float | None, other: float | None) -> bool:
-    """Whether two numbers are so far apart that no comparison need be made."""
-    return one is not None and other is not None and abs(one - other) > 1e-2 * (1 + abs(one))
+class Surroundings:
+    """Which results are too far from an answer's to need a comparison, by one number of each."""
+
+    def __init__(self, value: Any, case: Case):
+        rule = Tolerance.of(case).loosened()
+        self.number = typical(value)
+        self.reach = 2 * (rule.relative * largest_number(value) + rule.absolute)
+
+    def exclude(self, number: float | None) -> bool:
+        if number is None or self.number is None:
+            return False
+        return abs(number - self.number) > self.reach
 
 
 def find_several(trial) -> list[tuple[Mistake, ...]]:

@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import get_origin
 
 from torch import Tensor
@@ -84,6 +85,22 @@ def _of_the_module(exercise: Exercise) -> Iterator[str]:
         outcome = call(exercise.reference, case)
         if not all(map(_is_data, (case.arguments, [outcome.value, outcome.gradients]))):
             yield f"“{case.label}” is not data: tensors, numbers, texts, Specs, and lists of these."
+    yield from _impossible(exercise)
+
+
+def _impossible(exercise: Exercise) -> Iterator[str]:
+    """Cases no policy could have led to: a likeness true of all others would be untrue there."""
+    told = set()
+    for seed, hidden in product(range(3), (False, True)):
+        for case in exercise.draw_cases(seed, hidden):
+            for name, value in case.arguments.items():
+                logprobs = isinstance(value, Tensor) and name.endswith("logprobs")
+                if logprobs and (value > 0).any() and case.label not in told:
+                    told.add(case.label)
+                    yield (
+                        f"“{case.label}” has a log-prob above 0 in `{name}`: draw neighbors "
+                        "with `CaseSampler.near`, or start lower."
+                    )
 
 
 def _unpassed(exercise: Exercise) -> Iterator[str]:

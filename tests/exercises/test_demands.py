@@ -19,6 +19,12 @@ def contract() -> str:
     return _plain(text.split("### What all exercises agree on")[1].split("\n## ")[0])
 
 
+def impossible_case(draw):
+    first, *others = exercises.get("sft_loss").cases(draw)
+    yield replace(first, arguments=first.arguments | {"logprobs": 1 - first.arguments["logprobs"]})
+    yield from others
+
+
 def unsaid_edge(draw):
     yield from exercises.get("leave_one_out_advantages").cases(draw)
     arguments = {"rewards": torch.tensor([1.0, 0.0]), "group_size": 2}
@@ -56,6 +62,11 @@ def test_a_label_or_a_name_that_stands_twice_is_said():
     assert any("appears twice" in said for said in lacking(current(), twice))
     twice = replace(exercise, cases=lambda draw: 2 * list(exercise.cases(draw)))
     assert any("two cases have the label" in said for said in lacking(current(), twice))
+
+
+def test_a_case_with_a_probability_above_1_is_said():
+    impossible = replace(exercises.get("sft_loss"), cases=impossible_case)
+    assert any("has a log-prob above 0 in `logprobs`" in s for s in lacking(current(), impossible))
 
 
 @pytest.mark.parametrize("sentence", CONTRACT.values())

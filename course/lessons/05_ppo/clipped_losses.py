@@ -16,10 +16,9 @@ def columns(advantages: Tensor) -> Tensor:
 
 def case_of(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
     """A call on a batch that a neighboring policy sampled."""
-    old = (logprobs + 0.4 * draw.normal(*logprobs.shape)).to(logprobs.dtype)
     arguments = {
         "logprobs": logprobs,
-        "old_logprobs": old,
+        "old_logprobs": draw.near(logprobs, 0.4),
         "advantages": draw.rewards(len(logprobs), logprobs.dtype),
         "mask": mask,
     }
@@ -28,7 +27,7 @@ def case_of(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **giv
 
 def one_token(label: str, ratio: float, advantage: float, **given) -> Case:
     """A single token with this ratio."""
-    old = tensor([[-2.0]])
+    old = tensor([[-4.0]])
     return Case(
         label,
         {
@@ -72,7 +71,7 @@ def both_signs(draw: CaseSampler, logprobs: Tensor) -> dict[str, Tensor]:
     spread[:2] = 0.1
     signs = torch.where(torch.arange(rows) % 2 == 0, 1.0, -1.0)
     return {
-        "old_logprobs": logprobs + spread * draw.normal(*logprobs.shape),
+        "old_logprobs": draw.near(logprobs, spread),
         "advantages": signs * draw.rewards(rows).abs(),
     }
 

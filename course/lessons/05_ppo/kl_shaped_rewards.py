@@ -14,11 +14,10 @@ from rlcourse.checks.sketch import Sketch
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, logprobs: Tensor, mask: Tensor, beta=0.3, **given) -> Case:
-        apart = draw.normal(*logprobs.shape, scale=0.6)
         arguments = {
             "scores": draw.rewards(len(logprobs), logprobs.dtype),
             "logprobs": logprobs,
-            "ref_logprobs": (logprobs - apart).to(logprobs.dtype),
+            "ref_logprobs": draw.near(logprobs, 0.6),
             "mask": mask,
             "beta": beta,
         }

@@ -12,10 +12,9 @@ from rlcourse.checks.sketch import Sketch
 
 def _case(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
     """Ratios on both sides of the band and within it; advantages of either sign."""
-    spread = draw.normal(*logprobs.shape, scale=0.5)
     arguments = {
         "logprobs": logprobs,
-        "old_logprobs": (logprobs - spread).to(logprobs.dtype),
+        "old_logprobs": draw.near(logprobs),
         "advantages": draw.rewards(len(logprobs), logprobs.dtype),
         "mask": mask,
     }

@@ -19,7 +19,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         logprobs = draw.logprobs(rows, tokens)
         advantages = draw.rewards(rows * tokens) if per_token else draw.rewards(rows)
         shape = (rows, tokens) if per_token else (rows,)
-        ref = logprobs + near * draw.normal(rows, tokens)
+        ref = draw.near(logprobs, near)
         return case(label, advantages.reshape(shape), logprobs, ref, beta)
 
     for ref in (0.5, 0.1):
@@ -35,7 +35,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield drawn("an advantage for every token", rows, tokens, beta=0.3, per_token=True)
     logprobs = draw.logprobs(rows, tokens)
     yield case("the policy is the reference", draw.rewards(rows), logprobs, logprobs, 0.5)
-    yield case("no advantage", tensor([0.0, 0.0]), logprobs[:2], logprobs[:2] + 1, 0.5)
+    yield case("no advantage", tensor([0.0, 0.0]), logprobs[:2] - 1, logprobs[:2], 0.5)
     yield drawn("a reference far away", rows, tokens, beta=0.1, near=2.0)
     single = drawn("float32", rows, tokens)
     as_float = {k: v.float() if torch.is_tensor(v) else v for k, v in single.arguments.items()}

@@ -14,16 +14,11 @@ from rlcourse.courses.modules import beside
 both_signs = beside(__file__, "../05_ppo/clipped_losses.py").both_signs
 
 
-def _near(draw: CaseSampler, logprobs: Tensor, spread: float) -> Tensor:
-    """Log-probs of another policy, not far from these."""
-    return (logprobs + spread * draw.normal(*logprobs.shape)).to(logprobs.dtype)
-
-
 def _case(draw: CaseSampler, label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
     arguments = {
         "logprobs": logprobs,
-        "old_logprobs": _near(draw, logprobs, 0.4),
-        "ref_logprobs": _near(draw, logprobs, 0.6),
+        "old_logprobs": draw.near(logprobs, 0.4),
+        "ref_logprobs": draw.near(logprobs, 0.6),
         "advantages": draw.rewards(len(logprobs), logprobs.dtype),
         "mask": mask,
     }

@@ -31,8 +31,9 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
     yield case_of(draw, "a narrow band", logprobs, mask, clip=0.01)
     yield case_of(draw, "a wide band", logprobs, mask, clip=2.0)
-    far = logprobs + draw.normal(rows, 1)
-    yield case_of(draw, "whole completions that moved far", logprobs, mask, old_logprobs=far)
+    rare = logprobs - 4
+    far = rare + draw.normal(rows, 1)
+    yield case_of(draw, "whole completions that moved far", rare, mask, old_logprobs=far)
 
 
 def _mean_log_ratio(logprobs, old_logprobs, mask):

@@ -16,7 +16,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     }
     yield Case("worked: three tokens of five differ", worked)
     for label, logprobs, mask in draw.batches():
-        old = logprobs + draw.normal(*logprobs.shape, scale=0.3).to(logprobs)
+        old = draw.near(logprobs, 0.3)
         yield Case(label, {"logprobs": logprobs, "old_logprobs": old, "mask": mask})
     logprobs, mask = draw.logprobs(3, 5), draw.mask(3, 5)
     off = torch.where(mask, logprobs, logprobs - 4)
@@ -24,10 +24,10 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     once = logprobs.clone()
     once[0, 0] -= 2.5
     yield Case("one token alone", {"logprobs": logprobs, "old_logprobs": once, "mask": mask})
-    above = logprobs + 0.125
+    below = logprobs - 0.125
     yield Case(
         "the sampler is surer everywhere",
-        {"logprobs": logprobs, "old_logprobs": above, "mask": mask},
+        {"logprobs": below, "old_logprobs": logprobs, "mask": mask},
     )
 
 

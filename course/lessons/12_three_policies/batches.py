@@ -1,4 +1,4 @@
-"""What the exercises of this lesson share: log-probs of policies near one another."""
+"""What the exercises of this lesson share: batches, means and weights."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,6 @@ import torch
 from torch import Tensor
 
 from rlcourse.checks.case_sampler import CaseSampler
-
-
-def near(draw: CaseSampler, logprobs: Tensor, scale: float = 0.5) -> Tensor:
-    """The log-probs of a neighboring policy."""
-    return (logprobs + scale * draw.normal(*logprobs.shape)).to(logprobs.dtype)
 
 
 def batches(draw: CaseSampler) -> Iterator[tuple[str, Tensor, Tensor]]:

@@ -14,14 +14,13 @@ from rlcourse.courses.modules import beside
 columns = beside(__file__, "../05_ppo/clipped_losses.py").columns
 _batches = beside(__file__, "batches.py")
 batches = _batches.batches
-near = _batches.near
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
         arguments = {
             "logprobs": logprobs,
-            "old_logprobs": near(draw, logprobs, 0.8),
+            "old_logprobs": draw.near(logprobs, 0.8),
             "advantages": draw.rewards(len(logprobs), logprobs.dtype),
             "mask": mask,
         }
@@ -29,7 +28,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
 
     for label, logprobs, mask in batches(draw):
         yield case(label, logprobs, mask, cap=1.5)
-    old, one = tensor([[-2.0]]), torch.ones(1, 1) > 0
+    old, one = tensor([[-4.0]]), torch.ones(1, 1) > 0
     for ratio, advantage in ((1.5, 1.0), (8.0, 1.0), (0.1, -1.0), (20.0, -1.0)):
         yield case(
             f"worked: ratio {ratio:g}, advantage {advantage:+.0f}",
@@ -40,7 +39,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         )
     rows, tokens = draw.shape()
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
-    far = logprobs + 2 * draw.normal(rows, tokens)
+    far = draw.near(logprobs, 2)
     yield case("no cap given", logprobs, mask, old_logprobs=far)
     yield case("a cap of 1", logprobs, mask, cap=1.0)
     yield case("a high cap", logprobs, mask, old_logprobs=far, cap=100.0)

@@ -15,17 +15,16 @@ columns = beside(__file__, "../05_ppo/clipped_losses.py").columns
 _batches = beside(__file__, "batches.py")
 batches = _batches.batches
 mean = _batches.mean
-near = _batches.near
 weight = _batches.weight
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, logprobs: Tensor, mask: Tensor, **given) -> Case:
-        old = near(draw, logprobs, 0.4)
+        old = draw.near(logprobs, 0.4)
         arguments = {
             "logprobs": logprobs,
             "old_logprobs": old,
-            "sampler_logprobs": near(draw, old, 0.7),
+            "sampler_logprobs": draw.near(old, 0.7),
             "advantages": draw.rewards(len(logprobs), logprobs.dtype),
             "mask": mask,
         }
@@ -33,7 +32,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
 
     for label, logprobs, mask in batches(draw):
         yield case(label, logprobs, mask)
-    old, one = tensor([[-2.0]]), torch.ones(1, 1) > 0
+    old, one = tensor([[-4.0]]), torch.ones(1, 1) > 0
     worked = (1.5, 1.0, 0.5), (0.5, -1.0, 1.5), (20.0, -1.0, 4.0), (5.0, 1.0, 0.5)
     for ratio, advantage, weighs in worked:
         yield case(
@@ -55,7 +54,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         ("a wide band", {"clip": 0.6}),
     ):
         yield case(label, draw.logprobs(rows, tokens), draw.mask(rows, tokens), **given)
-    old = near(draw, logprobs, 0.4)
+    old = draw.near(logprobs, 0.4)
     yield case("the sampler is the old policy", logprobs, mask, old_logprobs=old,
                sampler_logprobs=old.clone())  # fmt: skip
     yield case("the first update", logprobs, mask, old_logprobs=logprobs.clone())

@@ -13,7 +13,6 @@ from rlcourse.courses.modules import beside
 
 _batches = beside(__file__, "batches.py")
 batches = _batches.batches
-near = _batches.near
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
@@ -26,17 +25,17 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     for mode in ("truncate", "mask"):
         yield case(f"worked: weights 6, 1 and 1/6, {mode}", trainer, sampler, full, mode=mode)
     for label, logprobs, mask in batches(draw):
-        sampled = near(draw, logprobs, 1.0)
+        sampled = draw.near(logprobs, 1.0)
         for mode in ("truncate", "mask"):
             yield case(f"{label}, {mode}", logprobs, sampled, mask, cap=1.5, mode=mode)
     rows, tokens = draw.shape()
     logprobs, mask = draw.logprobs(rows, tokens), draw.mask(rows, tokens)
-    yield case("neither cap nor mode given", logprobs, near(draw, logprobs, 1.5), mask)
+    yield case("neither cap nor mode given", logprobs, draw.near(logprobs, 1.5), mask)
     yield case("the same policy", logprobs, logprobs.clone(), mask, mode="mask", cap=1.0)
     wide = 3 * draw.normal(4, 5)
     for cap in (1.0, 8.0):
         for mode in ("truncate", "mask"):
-            old = draw.logprobs(4, 5)
+            old = draw.logprobs(4, 5) - 12  # or some of `old + wide` would be above 0
             label = f"far apart, cap {cap:g}, {mode}"
             yield case(label, old + wide, old, torch.ones(4, 5) > 0, cap=cap, mode=mode)
     mask = draw.mask(2, 3)

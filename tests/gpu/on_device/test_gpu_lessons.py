@@ -27,13 +27,14 @@ AT_MOST = {
 }
 # A warm start learns a little, so that some completions earn more than others.
 OF_A_WARM_START = AT_MOST | {"steps": 60, "prompts_per_step": 8, "eval_every": 20}
-HELD_OUT = 8  # problems
+HELD_OUT = {"15_judges": 72}  # problems, of which it takes those from the 65th on
+FEW = 8  # in all other lessons
 SAMPLES_FROM_A_MODEL = re.compile(r"\.sample\((prompts|\[)")
 LOOP = re.compile(r"^( *for \w+ in range)\((\w+)\):$", re.M)
 
 
 @pytest.fixture
-def short_runs_on_the_device(monkeypatch, tmp_path):
+def short_runs_on_the_device(lesson, monkeypatch, tmp_path):
     from rlcourse.policy import loading
     from rlcourse.tasks.problem import Task
     from rlcourse.training.recipes.settings import Recipe
@@ -46,7 +47,7 @@ def short_runs_on_the_device(monkeypatch, tmp_path):
         return made(values | {k: min(v, limits[k]) for k, v in whole if k in limits})
 
     def few(self, name, train, evaluation, *rest, **options):
-        fill(self, name, train, evaluation[:HELD_OUT], *rest, **options)
+        fill(self, name, train, evaluation[: HELD_OUT.get(lesson, FEW)], *rest, **options)
 
     monkeypatch.setattr(Recipe, "of", staticmethod(cut))
     monkeypatch.setattr(Task, "__init__", few)
