@@ -11,10 +11,9 @@ import time
 
 import pytest
 
-LIMIT = (
-    30.0  # seconds on the machine below: three times what a test without the marker should take,
-)
-# since two processes on one core slow each other down by up to twice
+# Seconds on the machine below: three times what a test without the marker should take, since two
+# processes on one core slow each other down by up to twice.
+LIMIT = 30.0
 PACE = 0.11  # seconds that `pace` takes on the machine that LIMIT was set on
 STARTED = pytest.StashKey[float]()
 

@@ -60,8 +60,9 @@ class Lesson:
 
     @property
     def about(self) -> str:
-        """The first sentence of the text."""
+        """The first sentence of the text, without its links, which hold on its own page alone."""
         text = self.released.cells[0].source.split("\n\n")[1].replace("\n", " ")
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
         return re.split(r"(?<=[.?!]) ", text)[0]
 
 
