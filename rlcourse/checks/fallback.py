@@ -29,7 +29,7 @@ from rlcourse.checks.show import WRONG, size_of
 from rlcourse.checks.slips import Inside, Slip, slips_of
 from rlcourse.checks.specs import Spec
 
-MOST = 1_200  # candidates of an exercise, the likeliest first
+MOST = 1_000  # candidates of an exercise, the likeliest first
 MOST_OF_OBJECTS = 250  # where arguments are policies and generators, and a call takes long
 MOST_DRAWN = 60  # where a call draws samples
 FEW = 8  # numbers in a case that tells little

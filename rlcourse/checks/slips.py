@@ -36,9 +36,16 @@ class Slip:
     text: "Text"
     start: int  # bytes
     end: int
-    new: str
+    node: ast.AST  # what stands there now
     words: str
     rank: int = 0  # the lower, the likelier
+
+    @cached_property
+    def new(self) -> str:
+        """The other text; written when it is asked for, since most slips never are."""
+        written = ast.unparse(ast.fix_missing_locations(self.node))
+        bare = isinstance(self.node, ast.Slice) or not isinstance(self.node, ast.expr)
+        return written if bare else f"({written})"
 
     @cached_property
     def function(self) -> Callable | None:
@@ -125,13 +132,7 @@ class Text:
                 yield self._slip(*_narrowed(old, new), words, _rank(old, new))
 
     def _slip(self, old: ast.AST, new: ast.AST, words: str, rank: int) -> Slip:
-        written = ast.unparse(ast.fix_missing_locations(new))
-        written = (
-            f"({written})"
-            if isinstance(new, ast.expr) and not isinstance(new, ast.Slice)
-            else written
-        )
-        return Slip(self, *self.span(old), written, words, rank)
+        return Slip(self, *self.span(old), new, words, rank)
 
 
 def _rank(old: Any, new: Any) -> int:
