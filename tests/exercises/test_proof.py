@@ -6,7 +6,8 @@ from rlcourse.checks.proof import prove
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
-LONG = ("ppo_clip_loss", "sample_tokens")  # many mistakes, or calls that draw samples
+# Many mistakes, or calls that draw samples.
+LONG = ("bootstrap_interval", "dpo_loss", "grpo_loss", "ppo_clip_loss", "sample_tokens")
 
 
 @pytest.mark.parametrize(
