@@ -7,7 +7,12 @@ from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
 # Many mistakes, or calls that draw samples.
-LONG = ("bootstrap_interval", "dpo_loss", "grpo_loss", "ppo_clip_loss", "sample_tokens")
+LONG = [
+    "aggregate", "backtracking_line_search", "bootstrap_interval", "cispo_loss", "dapo_loss",
+    "decoupled_loss", "dpo_loss", "dr_grpo_loss", "gae", "grpo_loss", "grpo_step",
+    "gspo_loss", "importance_weights", "kl_divergence", "off_policy_loss", "ppo_clip_loss",
+    "sample_tokens", "truncated_weights",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
