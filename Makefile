@@ -1,6 +1,6 @@
 # make lab    set up .venv and open JupyterLab at the first lesson
 # make demo   train the embedded model and check a sample submission, without a browser
-# make test   set up .venv and run the quick tests, in five minutes; with ARGS, exactly what it names
+# make test   set up .venv and run the quick tests, in a few minutes; with ARGS, exactly what it names
 # make test-all   run every test
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
