@@ -134,7 +134,8 @@ class Surroundings:
     def __init__(self, value: Any, case: Case):
         rule = Tolerance.of(case).loosened()
         self.number = typical(value)
-        self.reach = 2 * (rule.relative * largest_number(value) + rule.absolute)
+        largest = max(largest_number(value), abs(self.number or 0.0))  # it may be no tensor
+        self.reach = 2 * (rule.relative * largest + rule.absolute)
 
     def exclude(self, number: float | None) -> bool:
         if number is None or self.number is None:
