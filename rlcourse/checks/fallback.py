@@ -122,7 +122,7 @@ class Candidates:
         case = replace(self.cases[i], differentiable=(), constants=())
         expected, rule = self.results[i], Tolerance.of(case)
         if observe and any(compare_values(expected, outcome.value, rule, "", types_only=True)):
-            return []  # it has not the form in which statistics are looked for
+            return []  # statistics are taken of answers in the right form only
         near, dtypes = Surroundings(outcome.value, case), _dtypes(outcome.value)
         return [
             mistake

@@ -89,7 +89,7 @@ def _of_the_module(exercise: Exercise) -> Iterator[str]:
 
 
 def _impossible(exercise: Exercise) -> Iterator[str]:
-    """Cases no policy could have led to: a likeness true of all others would be untrue there."""
+    """Cases that no policy can lead to; what holds on all others may not hold on them."""
     told = set()
     for seed, hidden in product(range(3), (False, True)):
         for case in exercise.draw_cases(seed, hidden):
