@@ -18,6 +18,7 @@ from rlcourse.evaluation.results import Evaluation, Interval, scores
 from rlcourse.evaluation.tables import aligned
 
 POWER = 0.8
+Z = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)  # 2.80: see ``difference``
 NAMED = {
     "accuracy": "greedy accuracy",
     "lenient_accuracy": "greedy, read leniently",
@@ -178,7 +179,6 @@ def difference(name: str, a: Sequence[float], b: Sequence[float]) -> Difference:
     paired = [y - x for x, y in zip(a, b, strict=True)]
     n, mean = len(paired), fmean(paired)
     spread = stdev(paired) if n > 1 else 0.0
-    z = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)
     binary = {*a, *b} <= {0.0, 1.0}
     return Difference(
         name=name,
@@ -187,10 +187,24 @@ def difference(name: str, a: Sequence[float], b: Sequence[float]) -> Difference:
         difference=Interval.of(paired),
         problems=n,
         decided=n - paired.count(0),
-        detectable=z * spread / sqrt(n),
-        needed=ceil((z * spread / mean) ** 2) if mean else None,
+        detectable=Z * spread / sqrt(n),
+        needed=ceil((Z * spread / mean) ** 2) if mean else None,
         p_value=sign_test(paired.count(-1), paired.count(1)) if binary else None,
     )
+
+
+def smallest_lift(problems: int, samples: int) -> float:
+    """The smallest true gain in sampled accuracy that an evaluation shows four times in five.
+
+    This is ``Difference.detectable`` before anything was measured, with s² = 2 · ¼ / samples: every
+    answer varies like the flip of a fair coin, before training and after it. Where answers are
+    surer, a smaller gain shows; where some problems gain and others lose, it takes a larger one.
+
+    Args:
+        problems: how many are evaluated, the same ones before and after.
+        samples: sampled answers to each of them.
+    """
+    return Z * sqrt(0.5 / samples / problems)
 
 
 def sign_test(only_a: int, only_b: int) -> float:

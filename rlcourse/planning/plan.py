@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rlcourse.errors import UserError
+from rlcourse.evaluation.comparing import smallest_lift
 from rlcourse.planning.memory import Line, Memory, memory_of, total
 from rlcourse.planning.storage import checkpoint_of, disk_of, disk_warning
 from rlcourse.planning.timing import (
@@ -87,6 +88,7 @@ class Plan:
             "lengths": asdict(self.work.lengths),
             "memory": {**asdict(self.memory), "peak": self.memory.peak},
             "disk": {"lines": [asdict(line) for line in disk], "total": total(disk)},
+            "smallest_lift": lift_of(self.recipe),
             "gpus": fits,
         }
 
@@ -177,8 +179,8 @@ def _warm(recipe: Recipe, gpu: GPU) -> float:
 
 def plan_table(plan: Plan, price: float | None = None) -> str:
     """A plan as text: memory, time in detail on one GPU, and a line for each GPU."""
-    parts = (_memory(plan), _machine(plan), _time(plan))
-    lines = [line for part in parts for line in ("", *part)]
+    parts = (_memory(plan), _machine(plan), _time(plan), _evaluation(plan.recipe))
+    lines = [line for part in map(list, parts) if part for line in ("", *part)]
     return "\n".join([*_head(plan), *lines, "", *_gpus(plan, price)])
 
 
@@ -254,6 +256,23 @@ def _time(plan: Plan) -> Iterator[str]:
     yield from (_row(line, line.amount) for line in fit.duration.run)
     seconds = fit.duration.seconds
     yield _row(Line("total", f"{seconds / 3600:.2f} hours", 0), seconds, indent=2)
+
+
+def lift_of(recipe: Recipe) -> float | None:
+    """The smallest lift that the recipe's evaluation can show; None where it makes none."""
+    if not (recipe.method.trains_policy and recipe.eval_problems):
+        return None
+    return smallest_lift(recipe.eval_problems, recipe.eval_samples)
+
+
+def _evaluation(recipe: Recipe) -> Iterator[str]:
+    lift = lift_of(recipe)
+    if lift is None:
+        return
+    yield "Evaluation, points of sampled accuracy"
+    asked = f"{recipe.eval_problems:,} problems x {recipe.eval_samples} samples"
+    how = f"what {asked} show four times in five, if answers are coin flips"
+    yield _row(Line("smallest lift", how, lift), 100 * lift, indent=2)
 
 
 def settings(changes: dict) -> str:

@@ -21,12 +21,15 @@ TRANSCRIPTS = 10
 SAMPLES = 8  # of each transcript that can be unfolded
 
 
-def render_report(record: RunRecord, defaults: dict | None = None) -> str:
+def render_report(
+    record: RunRecord, defaults: dict | None = None, renewed: int | None = None
+) -> str:
     """The report of a run as a self-contained HTML page. All of its text is escaped.
 
     Args:
         record: from ``read_run``, or a run's own; it may be unfinished.
         defaults: a recipe's default values, so that settings which differ can be marked.
+        renewed: the seconds after which an open page loads itself anew, if it does.
     """
     evaluations = {
         name: evaluation
@@ -36,6 +39,7 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
     return render(
         "report.html",
         run=record,
+        renewed=renewed,
         recipe=record.recipe,
         evaluations=evaluations,
         headline=headline(record),

@@ -1,6 +1,7 @@
 """Pages into files."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rlcourse.errors import UserError
@@ -9,6 +10,7 @@ from rlcourse.reports.comparison import render_comparison
 from rlcourse.reports.record import read_run
 from rlcourse.reports.report import render_report
 
+FOLLOWED = 10  # seconds between two pages of a run that is followed
 OURS = '<meta name="generator" content="rlcourse report">'
 
 
@@ -16,13 +18,14 @@ def write_report(
     directories: Iterable[str | Path],
     out: str | Path | None = None,
     defaults: dict | None = None,
+    renewed: int | None = None,
 ) -> Path:
     """Write the page of one run, or the page that compares several, and return its path.
 
     Args:
         directories: of runs, finished or not; one that is given twice counts once.
         out: by default ``report.html`` in the run's directory, or ``comparison.html`` here.
-        defaults: a recipe's default values, see ``render_report``.
+        defaults, renewed: see ``render_report``.
 
     Raises:
         UserError: a directory holds no run, or `out` is a file that rlcourse did not write.
@@ -31,7 +34,7 @@ def write_report(
     records = [read_run(directory) for directory in different.values()]
     if len(records) == 1:
         path = Path(out or next(iter(different.values())) / "report.html")
-        page = render_report(records[0], defaults)
+        page = render_report(records[0], defaults, renewed)
     else:
         path = Path(out or "comparison.html")
         page = render_comparison(records)
@@ -44,6 +47,30 @@ def write_report(
     with write_errors_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, page)
+    return path
+
+
+def follow_report(
+    directory: str | Path,
+    out: str | Path | None = None,
+    defaults: dict | None = None,
+    seconds: int = FOLLOWED,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Path:
+    """Write a run's page again and again until the run is finished, and return its path.
+
+    An open page loads itself anew each time, for a projector. However this ends, the page that
+    stays behind no longer does.
+
+    Raises:
+        UserError: as ``write_report``.
+    """
+    try:
+        while read_run(directory).state() is not None:
+            write_report([directory], out, defaults, renewed=seconds)
+            sleep(seconds)
+    finally:
+        path = write_report([directory], out, defaults)
     return path
 
 

@@ -28,12 +28,22 @@ def report(
             help="The page [default: RUN/report.html, or comparison.html for several runs]."
         ),
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Renew the page while the run trains, for a projector.")
+    ] = False,
 ) -> None:
     """Write a run's report, finished or not, or one page that compares several runs."""
-    from rlcourse.reports import write_report
+    from rlcourse.reports import follow_report, write_report
     from rlcourse.training import default_settings
 
-    print(write_report(runs, out, default_settings()))
+    if not follow:
+        print(write_report(runs, out, default_settings()))
+    elif len(runs) > 1:
+        raise UserError(f"--follow takes one run, not {len(runs)}: name the one to watch")
+    else:
+        first = write_report(runs, out, default_settings())
+        print(f"open {first}: it renews itself until the run is finished; Ctrl-C stops it here")
+        follow_report(runs[0], out, default_settings())
 
 
 def diagnose(

@@ -20,6 +20,7 @@ from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.machine import is_out_of_memory, unusable_gpu
+from rlcourse.policy.loading import is_small
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
@@ -38,7 +39,11 @@ from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
 from rlcourse.training.runs.checkpoint import CheckpointWriter, checkpoints, load_checkpoint
 from rlcourse.training.runs.outcome import Run, load_run
-from rlcourse.training.runs.run_directory import false_start_undone, open_directory
+from rlcourse.training.runs.run_directory import (
+    false_start_undone,
+    next_run_directory,
+    open_directory,
+)
 
 LARGE = 100_000_000  # weights that nobody trains on a processor without meaning to
 
@@ -59,6 +64,9 @@ def train(
     progress: bool = True,
 ) -> Run:
     """Train a policy by `recipe` and return the run; with `out`, keep everything in that directory.
+
+    Without `out`, a model that is not small is kept all the same, in the next of ``runs/``: its
+    hours should not be lost with a notebook's kernel.
 
     Args:
         policy: the policy to start from, which is left as it is; a copy is trained. By default the
@@ -97,8 +105,9 @@ def train(
     )
     if recipe.fault is not None:
         recipe = import_module("rlcourse.training.faults.learning").with_settings(recipe, method)
-    stood_there = out is not None and Path(out).expanduser().exists()
-    out = open_directory(Path(out), recipe, resume) if out is not None else None
+    out = Path(out) if out is not None else _place_for(recipe, policy)
+    stood_there = out is not None and out.expanduser().exists()
+    out = open_directory(out, recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
@@ -120,6 +129,15 @@ def train(
                 enable_gradient_checkpointing(policy.model)
             warn_of_slow_precision(policy.device, recipe.dtype)
         return _train(recipe, out, policy, task, method, reward, stop, progress)
+
+
+def _place_for(recipe: Recipe, policy) -> Path | None:
+    """Where a run is kept when nobody said where; None for one that is soon repeated."""
+    if recipe.policy == "tiny" if policy is None else is_small(policy):
+        return None
+    place = next_run_directory(recipe.algorithm)
+    print(f"rlcourse: this run is kept in {place}; out= names another directory", file=sys.stderr)
+    return place
 
 
 @contextmanager
@@ -256,7 +274,8 @@ def how_it_stopped(run: Run, signal_name: str) -> str:
         again = "run this cell again before any cell that needs its result"
         return f"{done}; nothing was saved, because no directory was given: {again}"
     return (
-        f"{done}; everything is in {run.directory}: run the same command with --resume to continue"
+        f"{done}; everything is in {run.directory}: run the same command with --resume to continue "
+        f'(in Python, train with out="{run.directory}" and resume=True)'
     )
 
 

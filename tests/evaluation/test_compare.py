@@ -11,7 +11,7 @@ from scripted import PROBLEMS, right_when
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import compare, evaluate_policy
-from rlcourse.evaluation.comparing import difference, sign_test
+from rlcourse.evaluation.comparing import difference, sign_test, smallest_lift
 from rlcourse.tasks.problem import Problem
 
 
@@ -89,6 +89,21 @@ def test_as_many_problems_as_are_said_to_be_needed_show_the_difference_four_time
         a, b = draw(needed)
         d = b - a
         shown += bool(d.mean() > 1.96 * d.std() / sqrt(needed))
+    assert 0.69 < shown / 300 < 0.91  # 0.8, by five standard errors
+
+
+def test_the_smallest_lift_shows_four_times_in_five_where_answers_are_coin_flips():
+    generator = torch.Generator().manual_seed(2)
+    problems, samples = 150, 4
+    lift = smallest_lift(problems, samples)
+    assert lift == pytest.approx(2.80 * sqrt(0.5 / 4 / 150), rel=0.01)
+    shown = 0
+    for _ in range(300):
+        a, b = (
+            (torch.rand(problems, samples, generator=generator) < p).double().mean(1)
+            for p in (0.5 - lift / 2, 0.5 + lift / 2)
+        )
+        shown += bool((b - a).mean() > 1.96 * (b - a).std() / sqrt(problems))
     assert 0.69 < shown / 300 < 0.91  # 0.8, by five standard errors
 
 

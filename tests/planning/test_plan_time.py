@@ -1,6 +1,7 @@
 """A plan's time, its verdict on each GPU, and the command that prints both."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -171,6 +172,15 @@ def test_every_shipped_recipe_has_a_plan_that_can_be_printed(name):
 
 def run(*arguments):
     return CliRunner().invoke(app, ["plan", *arguments])
+
+
+def test_a_plan_says_how_small_a_lift_its_evaluation_shows():
+    told = {n: plan(load_recipe("gsm8k_class", eval_problems=n), "L4") for n in (50, 1319, 0)}
+    assert re.search(r"smallest lift +14\.00  what 50 problems x 4 samples", plan_table(told[50]))
+    assert re.search(r"smallest lift +2\.73  what 1,319 problems", plan_table(told[1319]))
+    assert told[1319].to_dict()["smallest_lift"] == pytest.approx(0.0273, abs=1e-4)
+    assert told[0].to_dict()["smallest_lift"] is None and "lift" not in plan_table(told[0])
+    assert plan("reward_model", "L4").to_dict()["smallest_lift"] is None  # it has accuracy of pairs
 
 
 def test_the_command_prints_a_table_or_json():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -39,6 +40,22 @@ def test_a_finished_run_holds_everything(finished):
     assert result["tokens"]["training"] == sum(m["tokens"] for m in metrics)
     assert result["seconds"]["training"] > 0 and result["hardware"]["cores"] >= 1
     assert result["versions"]["torch"] == torch.__version__
+
+
+def test_a_model_that_takes_hours_is_kept_where_nobody_said_where(
+    tmp_path, policy, task, recipe, monkeypatch, capsys
+):
+    """A small one is not: a lesson trains dozens."""
+    monkeypatch.chdir(tmp_path)
+    small = train(recipe("sft"), policy=policy, task=task, progress=False)
+    assert small.directory is None and list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(run, "is_small", lambda model: False)
+    places = [
+        train(recipe("sft"), policy=policy, task=task, progress=False).directory for _ in range(2)
+    ]
+    assert places == [Path("runs/sft-001"), Path("runs/sft-002")]
+    assert (places[0] / "result.json").exists()
+    assert "this run is kept in runs/sft-001;" in capsys.readouterr().err
 
 
 HOLDER = """
