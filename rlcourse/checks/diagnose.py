@@ -175,7 +175,10 @@ def _unrepeatable(s: FailedCheck) -> str | None:
 def _unvaried(s: FailedCheck) -> str | None:
     if not s.found("unvaried"):
         return None
-    return "With another seed it makes exactly the same draws: nothing in them is random."
+    return (
+        "With another seed it makes exactly the same draws. Each draw should be a new one, taken "
+        "from `generator`."
+    )
 
 
 def _changed(s: FailedCheck) -> str | None:

@@ -103,6 +103,7 @@ class Candidates:
         self.rewirings = rewirings(exercise.reference, cases, results)
         found = islice(candidates(exercise, self.rewirings), most)
         self.mistakes = [candidate.mistake for candidate in found]
+        self.rewired = self.mistakes[: len(self.rewirings)]
         self._outcomes: dict[int, list[Outcome]] = {}
 
     def outcomes(self, i: int) -> list[Outcome]:
@@ -135,6 +136,10 @@ class Candidates:
 
 def _dtypes(value: Any) -> list[torch.dtype]:
     return [tensor.dtype for tensor in tensors_in(value)]
+
+
+def _has_floats(value: Any) -> bool:
+    return isinstance(value, float) or any(t.is_floating_point() for t in tensors_in(value))
 
 
 def _value(fn: Callable, case: Case) -> Outcome:
@@ -188,6 +193,10 @@ def _explaining(trial: Trial, probe: int) -> list[Mistake]:
     """The candidates that give the answer's numbers wherever they count."""
     exam, outcome = trial.exam, trial.failed.outcomes[probe]
     fitting = exam.candidates.that_fit(probe, outcome, exam.exercise.observe)
+    if len(trial.attempt.failing) == 1 and not _has_floats(outcome.value):
+        # One yes or no is a coincidence for what nobody would write; a slip is still likely.
+        rewired = exam.candidates.rewired
+        fitting = [m for m in fitting if m not in rewired]
     found = [m for m in fitting if trial.reproduces_all(m) and trial.is_everywhere(m)]
     return found[:FITTING]
 

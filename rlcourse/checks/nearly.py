@@ -1,4 +1,4 @@
-"""Numbers that are almost right, as when a small constant is added that does not belong there."""
+"""Numbers that are almost right: most of the answer is, and what is wrong in it weighs little."""
 
 from rlcourse.checks.failed import FailedCheck
 from rlcourse.checks.patterns import Pair
@@ -7,8 +7,8 @@ NEAR = 0.02  # of the size of the expected numbers
 MOST = 0.6  # of the failing cases
 ENOUGH = 3  # of them
 SENTENCE = (
-    "On most cases your numbers come within {percent} % of the expected ones, as happens when a "
-    "small constant (an ε) is added where none belongs, or has another value."
+    "On most cases your numbers come within {percent} % of the expected ones, so most of it is "
+    "right: look at what weighs little there, such as an ε or a term with a small factor."
 )
 
 

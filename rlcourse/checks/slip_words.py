@@ -35,6 +35,17 @@ LEFT_OUT = {
     "square": "no square is taken of {}", "strip": "{} is not stripped",
     "sum": "no sum is taken of {}", "view": "{} is not reshaped",
 }  # fmt: skip
+MAKING = {
+    "arange",
+    "empty",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+}
 SIGNS = {
     ast.Add: "a plus", ast.Sub: "a minus", ast.Mult: "a multiplication", ast.Div: "a division",
     ast.Pow: "a power", ast.BitAnd: "`and`", ast.BitOr: "`or`", ast.FloorDiv: "an integer division",
@@ -234,7 +245,9 @@ def _call(old, new, parent, terms) -> str | None:
     return _left_out(called, new, terms)
 
 
-def _left_out(called: str, new: ast.AST, terms: Terms) -> str:
+def _left_out(called: str, new: ast.AST, terms: Terms) -> str | None:
+    if called in MAKING:
+        return None  # nothing of theirs can be left out: the tensor itself would be missing
     if called in LEFT_OUT:
         return LEFT_OUT[called].format(terms.say(new))
     return f"a step such as `{called}` is left out{terms.on(new)}"

@@ -53,6 +53,12 @@ def _by_division(rewards, mask, gamma=1.0):
     return returns_to_go(rewards * powers, mask) / powers * mask
 
 
+def _both_ways(rewards, mask, gamma=1.0):
+    steps = torch.arange(rewards.shape[1])
+    weights = torch.tensor(gamma).to(rewards) ** (steps[:, None] - steps).abs()
+    return (rewards * mask) @ weights * mask
+
+
 def _by_matrix(rewards, mask, gamma=1.0):
     steps = torch.arange(rewards.shape[1])
     apart = steps[:, None] - steps[None, :]  # from column's token to row's reward

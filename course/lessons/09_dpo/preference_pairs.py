@@ -98,9 +98,9 @@ def _right_against_wrong(group):
     return zip(right, [i for i, reward in enumerate(group) if reward == 0], strict=False)
 
 
-def _halves(group):
+def _halves(group, skipped=0):
     order, half = _order(group), len(group) // 2
-    pairs = zip(order[:half], order[half:], strict=False)
+    pairs = zip(order[:half], order[half + skipped :], strict=False)
     return [(a, b) for a, b in pairs if group[a] > group[b]]
 
 
