@@ -35,6 +35,7 @@ LEFT_OUT = {
     "square": "no square is taken of {}", "strip": "{} is not stripped",
     "sum": "no sum is taken of {}", "view": "{} is not reshaped",
 }  # fmt: skip
+# They make a tensor: left out, nothing would be there.
 MAKING = {
     "arange",
     "empty",
@@ -225,17 +226,18 @@ def _call(old, new, parent, terms) -> str | None:
     if on is not None and new is on and len(old.args) - (on in old.args) == 0:
         return _left_out(called, new, terms)
     kept = new is on or any(new is argument for argument in old.args)
-    if isinstance(new, ast.Call) and not kept and len(new.args) == len(old.args):
-        if len(new.keywords) < len(old.keywords):
-            lost = {k.arg for k in old.keywords} - {k.arg for k in new.keywords}
-            return (
-                f"`{called}` is called without its {' and '.join(f'`{n}`' for n in sorted(lost))}"
-            )
+    other = isinstance(new, ast.Call) and not kept
+    if other and len(new.args) == len(old.args) and len(new.keywords) < len(old.keywords):
+        lost = {k.arg for k in old.keywords} - {k.arg for k in new.keywords}
+        return f"`{called}` is called without its {' and '.join(f'`{n}`' for n in sorted(lost))}"
+    if called in MAKING:
+        return None
+    if other and len(new.args) == len(old.args):
         if (now := name_of(new.func)) != called:
             of = terms.on(on) if on else ""
             return f"{NOUNS.get(now, now)} is used in place of {NOUNS.get(called, called)}{of}"
         return f"two arguments of `{called}` are exchanged"
-    if isinstance(new, ast.Call) and not kept and name_of(new.func) == called:
+    if other and name_of(new.func) == called:
         return f"`{called}` is called without one of its arguments"
     if len(old.args) > 1 and any(new is argument for argument in old.args):
         only = terms.say(new)
@@ -247,7 +249,7 @@ def _call(old, new, parent, terms) -> str | None:
 
 def _left_out(called: str, new: ast.AST, terms: Terms) -> str | None:
     if called in MAKING:
-        return None  # nothing of theirs can be left out: the tensor itself would be missing
+        return None  # the tensor itself would be missing
     if called in LEFT_OUT:
         return LEFT_OUT[called].format(terms.say(new))
     return f"a step such as `{called}` is left out{terms.on(new)}"
@@ -293,6 +295,8 @@ def _assigned(old, new, parent, terms) -> str | None:
         )
     if isinstance(old, ast.AugAssign):
         return f"a running total leaves something out{terms.on(old.value)}"
+    if isinstance(old.value, ast.Call) and name_of(old.value.func) in MAKING:
+        return None
     step = (
         f"a step such as `{name_of(old.value.func)}`"
         if isinstance(old.value, ast.Call)

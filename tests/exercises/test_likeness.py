@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from rlcourse import algorithms, exercises
+from rlcourse import algorithms, check, exercises
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.proof_of_likeness import prove_likeness
@@ -238,9 +238,25 @@ def five_percent(logits):
     return spread * algorithms.token_entropy(logits)
 
 
-def test_a_small_constant_is_told_by_its_size():
-    assert any("small constant" in s for s in judged("token_entropy", with_eps).sentences)
-    assert not any("small constant" in s for s in judged("token_entropy", five_percent).sentences)
+def test_what_is_nearly_right_is_said_to_be():
+    assert any("weighs little" in s for s in judged("token_entropy", with_eps).sentences)
+    assert not any("weighs little" in s for s in judged("token_entropy", five_percent).sentences)
+
+
+def test_one_yes_or_no_is_no_evidence_for_what_nobody_would_write():
+    """Equal rewards, rescaled to 0 … 1, are 0/0, and NaN differs from itself."""
+    rounding = next(m for m in exercises.get("informative_groups").mistakes if "computed" in m.name)
+    alone = replace(exercises.get("informative_groups"), mistakes=())
+    found = check(rounding.implementation, alone, seed=0)
+    assert not found.passed and found.agreeing == found.cases - 1
+    assert "a mean is used in place of the smallest" in found.likeness
+
+
+def test_a_new_tensor_is_no_step_that_can_be_left_out():
+    """Its argument is of another kind: "a step such as `zeros_like` is left out" helps nobody."""
+    every = (slip.words for e in exercises.all() for slip in slips_of(e.reference))
+    said = [words for words in every if "`zeros" in words or "`ones" in words]
+    assert said and all("is called without its `" in words for words in said)  # such as `dtype`
 
 
 @pytest.mark.parametrize("name", ["leave_one_out_advantages", "pass_at_k", "extract_answer"])
