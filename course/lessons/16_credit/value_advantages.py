@@ -29,6 +29,8 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("an answer with fewer steps", shorter, tensor([1.0, 1]), [[1, 2, 2], [2, 1]])
     yield case("one step", tensor([[0.3], [0.6]]), tensor([1.0, 0]), [[2], [3]])
     yield case("random", *drawn(4, 3))
+    yield case("columns that no row needs", *drawn(3, 2, extra=2))
+    yield case("a column that no row needs", *drawn(5, 4, extra=1))
     yield case("as many rows as steps", *drawn(4, 4))
     yield case("more columns than steps", *drawn(4, 3, extra=2))
     values, _, lengths = drawn(5, 3)
@@ -92,6 +94,14 @@ def by_last_difference(values, outcomes, ids, mask):
 
 def _last_column_alone(values, outcomes, ids, mask):
     after = torch.cat([values[:, 1:], outcomes[:, None]], dim=1)
+    return (after - values).gather(1, ids) * mask
+
+
+def _end_of_the_longest(values, outcomes, ids, mask):
+    """One last step for the whole batch."""
+    last = int((ids * mask.long()).max())
+    after = torch.cat([values[:, 1:], values[:, -1:]], dim=1)
+    after[:, last] = outcomes
     return (after - values).gather(1, ids) * mask
 
 

@@ -46,9 +46,8 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
 def line_by_line(answers, scores):
     votes = [(a, s) for a, s in zip(answers, scores.tolist(), strict=True) if a is not None]
     totals = {a: sum(s for b, s in votes if b == a) for a, _ in votes}
-    if not totals:
-        return None
-    return max(totals, key=totals.get)
+    best = max(totals, key=totals.get, default=None)
+    return best
 
 
 def by_counter(answers, scores):
@@ -68,5 +67,5 @@ def by_index(answers, scores):
     return names[int((sums >= sums.max() - 1e-9).int().argmax())]
 
 
-sketch = Sketch(line_by_line, Counter)
+sketch = Sketch(line_by_line)
 alternatives = (by_counter, by_index)
