@@ -17,8 +17,8 @@ def step_ids(tokens: Tensor, mask: Tensor, newline: int) -> Tensor:
 
     `newline` is the id of the token that ends a step, and belongs to the step that it
     ends. On padding, where `mask` is 0 and `tokens` may hold anything, the number is 0.
-    Source: Lightman et al. 2023, "Let's Verify Step by Step", section 2.2: steps are
-    lines.
+    Source: Lightman et al. 2023, "Let's Verify Step by Step", whose steps are lines,
+    too.
     """
     real = mask.bool()
     ends = ((tokens == newline) & real).long()
@@ -55,7 +55,7 @@ def value_advantages(
     The advantage of a step is the value after it minus the value before it, and after
     the last step the value is the outcome. All tokens of a step get its advantage,
     padding gets 0. `ids` are `step_ids`.
-    Source: Kazemnejad et al. 2024, "VinePPO", section 4, with steps for their states.
+    Source: Kazemnejad et al. 2024, "VinePPO", with steps for their states.
     """
     last = ids.masked_fill(~mask.bool(), 0).amax(dim=1, keepdim=True)
     after = torch.cat([values[:, 1:], outcomes[:, None]], dim=1)
@@ -70,7 +70,7 @@ def weighted_vote(answers: Sequence[str | None], scores: Tensor) -> str | None:
     has no vote, and None is the result where nobody votes. Of equal sums the answer
     given first wins.
     Source: Li et al. 2023, "Making Language Models Better Reasoners with Step-Aware
-    Verifier", section 3.1; Uesato et al. 2022 call it reward-model-weighted decoding.
+    Verifier"; Uesato et al. 2022 call it reward-model-weighted decoding.
     """
     totals: dict[str, float] = {}
     for answer, score in zip(answers, scores.tolist(), strict=True):

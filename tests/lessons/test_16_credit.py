@@ -76,6 +76,13 @@ def test_where_exact_values_have_as_much_variance_as_outcomes():
     assert ratio == pytest.approx(1, abs=0.01)
 
 
+def test_the_ratio_of_a_long_chain_is_largest_at_a_third():
+    p = torch.linspace(0.01, 0.99, 981, dtype=torch.float64)
+    ratio = (1 - p).square() / ((1 - p) ** 3 + p**3)
+    assert float(ratio.max()) == pytest.approx(4 / 3, abs=1e-4)
+    assert float(p[ratio.argmax()]) == pytest.approx(1 / 3, abs=2e-3)
+
+
 def test_the_vote_of_section_6():
     answers, scores = ["14", "18", "14", "20"], torch.tensor([0.3, 0.5, 0.4, 0.1])
     assert A.weighted_vote(answers, scores) == "14"

@@ -12,7 +12,7 @@ lesson's own cells printed for it, and the least that must come out again. Run w
 | 12 §4 | no correction is worse than the clip, sampled | .15 to .22 | .05 |
 | 12 §4 | under a gap of the sampler's own, decoupled beats the clip, sampled | .18 to .21 | .05 |
 | 14 §4 | the mask of the policy's tokens beats that of all tokens, greedy | .16 to .23 | .05 |
-| 16 §5 | where nearly no answer is right, pay by steps beats outcomes, sampled | .23 to .33 | .08 |
+| 16 §5 | where nearly no answer is right, steps beat outcomes, sampled, mean of two rates | .14 to .25 | .04 |
 
 Exact claims, of enumerated toys, are in the lessons' own test modules and run with every change.
 """
@@ -112,9 +112,12 @@ def test_where_outcomes_are_silent_steps_teach():
         return A.step_advantages(seen["verdicts"], ids, mask, group_size)
 
     def sampled(**options):
-        recipe = load_recipe("dr_grpo", seed=SEED, lr=1e-3, steps=14, prompts_per_step=8)
-        recipe = recipe.but(group_size=8, eval_problems=0, device="cpu")
-        run = train(recipe, policy=start, task=hard, progress=False, **options)
-        return evaluate_policy(run.policy, hard.evaluation[:64], samples=4).sampled_accuracy.value
+        recipe = load_recipe("dr_grpo", seed=SEED, steps=14, prompts_per_step=8, group_size=8)
+        recipe, found = recipe.but(eval_problems=0, device="cpu"), 0.0
+        for lr in (6e-4, 1e-3):
+            run = train(recipe.but(lr=lr), policy=start, task=hard, progress=False, **options)
+            after = evaluate_policy(run.policy, hard.evaluation[:64], samples=4)
+            found += after.sampled_accuracy.value / 2
+        return found
 
-    assert sampled(reward=reward, advantages=by_step) > sampled() + 0.08
+    assert sampled(reward=reward, advantages=by_step) > sampled() + 0.04
