@@ -14,9 +14,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, rewards: Tensor, lengths: list[list[int]], group_size: int) -> Case:
         """`lengths` are the tokens of each step, row by row."""
         ids, mask = tokens_of(lengths)
-        return Case(
-            label, {"rewards": rewards, "ids": ids, "mask": mask, "group_size": group_size}
-        )
+        return Case(label, {"rewards": rewards, "ids": ids, "mask": mask, "group_size": group_size})
 
     def drawn(rows: int, steps: int) -> tuple[Tensor, list[list[int]]]:
         """Rewards of either sign, and rows of one to `steps` steps, of which one has all."""
