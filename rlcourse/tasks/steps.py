@@ -22,7 +22,7 @@ def step_verdicts(completion: str, answer: str) -> list[float]:
 
     A line is right if it is a calculation of the reference solution `answer`, with the numbers of a
     sum or product in either order, or the right answer behind ``####``. Lines may come in another
-    order than the reference's. Each line of the reference pays once, so repeating one earns nothing.
+    order than the reference's. Each line of the reference pays once: repeating one earns nothing.
     A different route to the right answer is taken for wrong.
     """
     *work, _ = answer.split("\n")

@@ -1,4 +1,4 @@
-"""Lesson 16: its worked numbers, telescoping, the chain's formulas, and steps of real completions."""
+"""Lesson 16: its worked numbers, telescoping, the chain's formulas, steps of real texts."""
 
 import itertools
 

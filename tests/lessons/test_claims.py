@@ -12,7 +12,7 @@ lesson's own cells printed for it, and the least that must come out again. Run w
 | 12 §4 | no correction is worse than the clip, sampled | .15 to .22 | .05 |
 | 12 §4 | under a gap of the sampler's own, decoupled beats the clip, sampled | .18 to .21 | .05 |
 | 14 §4 | the mask of the policy's tokens beats that of all tokens, greedy | .16 to .23 | .05 |
-| 16 §5 | where nearly no answer is right, steps beat outcomes, sampled, mean of two rates | .14 to .25 | .04 |
+| 16 §5 | nearly no answer is right: steps beat outcomes, sampled, two rates | .14 to .25 | .04 |
 
 Exact claims, of enumerated toys, are in the lessons' own test modules and run with every change.
 """

@@ -34,11 +34,21 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("rewards of 0 and 1", draw.binary_rewards(12).reshape(4, 3), [[2, 2, 2]] * 4, 2)
     yield case("one step", draw.rewards(4)[:, None], [[2], [3], [1], [2]], 2)
     yield case("a group of one", *drawn(3, 3), 1)
-    yield case("a row of one step in each group", draw.rewards(12).reshape(4, 3) * tensor([[1.0, 1, 1], [1, 0, 0]] * 2), [[2, 1, 2], [4], [1, 1, 1], [2]], 2)  # fmt: skip
+    yield case(
+        "a row of one step in each group",
+        draw.rewards(12).reshape(4, 3) * tensor([[1.0, 1, 1], [1, 0, 0]] * 2),
+        [[2, 1, 2], [4], [1, 1, 1], [2]],
+        2,
+    )
     negative = -draw.rewards(12).abs().reshape(4, 3)
     yield case("rewards below 0", negative, [[1, 2, 2]] * 4, 4)
     yield case("equal rewards", torch.ones(4, 3).double(), [[1, 2, 1]] * 4, 4)
-    yield case("more columns than steps", torch.cat([draw.rewards(4).reshape(4, 1), torch.zeros(4, 2).double()], 1), [[2], [1], [3], [2]], 2)  # fmt: skip
+    yield case(
+        "more columns than steps",
+        torch.cat([draw.rewards(4).reshape(4, 1), torch.zeros(4, 2).double()], 1),
+        [[2], [1], [3], [2]],
+        2,
+    )
     spoilt = case("ids that go on in the padding", *drawn(4, 3), 2)
     yield Case(
         spoilt.label,

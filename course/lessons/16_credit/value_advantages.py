@@ -37,7 +37,12 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("outcomes between 0 and 1", values, draw.uniform(5), lengths)
     values, _, lengths = drawn(4, 3)
     yield case("outcomes of either sign", values, draw.rewards(4), lengths)
-    yield case("values that do not change", torch.full((3, 3), 0.5).double(), tensor([0.5, 1, 0]), [[1, 2, 1]] * 3)  # fmt: skip
+    yield case(
+        "values that do not change",
+        torch.full((3, 3), 0.5).double(),
+        tensor([0.5, 1, 0]),
+        [[1, 2, 1]] * 3,
+    )
     spoilt = case("ids that go on in the padding", *drawn(4, 3))
     yield Case(
         spoilt.label,

@@ -27,7 +27,9 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("None comes first", [None, a, b], tensor([0.8, 0.4, 0.1]))
     yield case("a tie", [b, a, a, b], tensor([0.25, 0.5, 0.25, 0.5]))
     yield case("a tie, the smaller first", [a, b, b, a], tensor([0.5, 0.25, 0.5, 0.25]))
-    yield case("a tie, and the first has the smaller score", [c, a, c, b], tensor([0.25, 0.5, 0.25, 0.5]))  # fmt: skip
+    yield case(
+        "a tie, and the first has the smaller score", [c, a, c, b], tensor([0.25, 0.5, 0.25, 0.5])
+    )
     yield case("scores of 0", [a, b, b], tensor([0.0, 0.0, 0.0]))
     yield case("the first score is 0", [a, b, a, c], tensor([0.0, 0.3, 0.4, 0.1]))
     yield case("scores above 1", [a, b, a, c, b], tensor([2.0, 5.0, 1.5, 6.0, 0.5]))
