@@ -109,6 +109,12 @@ from rlcourse.algorithms.reward_models import (
     reward_accuracy,
 )
 from rlcourse.algorithms.start_here import mean_reward
+from rlcourse.algorithms.step_credit import (
+    step_advantages,
+    step_ids,
+    value_advantages,
+    weighted_vote,
+)
 from rlcourse.algorithms.three_policies import (
     changed_share,
     cispo_loss,
@@ -186,13 +192,17 @@ __all__ = [
     "sequence_logprobs",
     "sft_loss",
     "sign_advantages",
+    "step_advantages",
+    "step_ids",
     "target_logprobs",
     "token_entropy",
     "token_logprobs",
     "truncated_weights",
     "unbiased_rewards",
+    "value_advantages",
     "value_loss",
     "weighted_scores",
+    "weighted_vote",
     "whiten",
 ]
 

@@ -114,6 +114,17 @@ def test_estimators_of_the_lessons_and_token_level_ones_can_be_called(available)
     assert call_estimator(token_level, rewards, mask, {"group_size": 2}).shape == (N, T)
 
 
+def test_an_estimator_may_ask_for_what_else_the_caller_has(available):
+    rewards, mask = available["rewards"], available["mask"]
+
+    def by_token(tokens, mask):
+        return tokens * mask
+
+    tokens = torch.arange(N * T).reshape(N, T).double()
+    found = call_estimator(by_token, rewards, mask, tokens=tokens)
+    assert found.tolist() == (tokens * mask).tolist()
+
+
 def test_an_estimator_that_cannot_be_used_is_told_why(available):
     rewards, mask = available["rewards"], available["mask"]
     for estimator, sentence in (

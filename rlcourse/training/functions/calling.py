@@ -100,13 +100,21 @@ def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> 
 
 
 def call_estimator(
-    estimator: Function | None, rewards: Tensor, mask: Tensor, settings: Mapping[str, Any] = NONE
+    estimator: Function | None,
+    rewards: Tensor,
+    mask: Tensor,
+    settings: Mapping[str, Any] = NONE,
+    **more,
 ) -> Tensor:
-    """The advantages, (N,) or (N, T); the rewards themselves if there is no estimator."""
+    """The advantages, (N,) or (N, T); the rewards themselves if there is no estimator.
+
+    `more` is what an estimator may name besides, such as the `tokens` (N, T).
+    """
     if estimator is None:
         return rewards
     name = name_of(estimator)
-    value = call_by_name(estimator, "the advantage estimator", settings, rewards=rewards, mask=mask)
+    what = "the advantage estimator"
+    value = call_by_name(estimator, what, settings, rewards=rewards, mask=mask, **more)
     if not isinstance(value, Tensor) or value.shape not in (rewards.shape, mask.shape):
         given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UserError(

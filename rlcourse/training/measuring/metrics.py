@@ -60,9 +60,12 @@ def rollout_metrics(
 @torch.no_grad()
 def advantage_metrics(rollouts: Rollouts, method: Method) -> Metrics:
     """``advantages/equal_rewards``: mean |advantage| in groups of equal rewards, which is 0 as long
-    as a completion is compared with those of its own question."""
+    as a completion is compared with those of its own question. Where the tokens of a completion
+    have advantages of their own, equal rewards do not say that they are 0: then there is none."""
     rewards, advantages = rollouts.rewards, rollouts.advantages
     if not method.compares_groups or rewards is None or advantages is None:
+        return {}
+    if advantages.ndim == 2 and ((advantages != advantages[:, :1]) & rollouts.mask).any():
         return {}
     groups = rewards.reshape(-1, rollouts.group_size)
     silent = (groups == groups[:, :1]).all(1).repeat_interleave(rollouts.group_size)
@@ -80,7 +83,8 @@ def first_metrics(
     `rows` (n,) that were read, in nats: rounding, unless the two disagree on weights, temperature
     or position. ``loss_tokens`` is the number of tokens that the loss gives a gradient, `learned`
     (n, T), per token that was written, in completions with an advantage (in others a KL penalty
-    pulls here and there by rounding): 1, unless the mask is wrong.
+    pulls here and there by rounding): 1, unless the mask is wrong. Where advantages are those of
+    tokens, tokens whose advantage is 0 are not counted.
     """
     read = batch.mask & rows[:, None]
     drawn = batch.old_logprobs if batch.sampler_logprobs is None else batch.sampler_logprobs
@@ -90,7 +94,8 @@ def first_metrics(
     real = ended.cumsum(1) - ended == 0
     counts = learned.any(1, keepdim=True)
     if batch.advantages is not None:
-        counts = counts & batch.advantages.reshape(len(batch), -1).ne(0).any(1, keepdim=True)
+        given = batch.advantages.reshape(len(batch), -1).ne(0)
+        counts = counts & given.any(1, keepdim=True) & (given | ~real)
     # NaN if no row has a gradient, or if the loss reached the policy in another way
     metrics["loss_tokens"] = (learned & counts).sum() / (real & counts).sum()
     return metrics

@@ -169,9 +169,8 @@ def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[st
     """The rollouts with their advantages: by the method's estimator, or by the critic."""
     if critic is not None:
         return with_values(critic, rollouts, recipe, method)
-    advantages = call_estimator(
-        method.advantages, rollouts.rewards, rollouts.mask, recipe.arguments()
-    )
+    scored = (rollouts.rewards, rollouts.mask, recipe.arguments())
+    advantages = call_estimator(method.advantages, *scored, tokens=rollouts.tokens)
     return replace(rollouts, advantages=advantages), {}
 
 
