@@ -74,7 +74,7 @@ def fit_saturation(
     midpoints: Sequence[float],
     exponents: Sequence[float],
 ) -> tuple[float, float, float]:
-    """The saturating curve nearest to the first part of a run: (top, midpoint, exponent).
+    """The saturating curve nearest to part of a run: (top, midpoint, exponent).
 
     R(t) = start + (top − start)·f(t) with f(t) = 1/(1 + (midpoint/t)^exponent), for
     steps t > 0 and their accuracies, (n,) each. Of all midpoints and exponents given,

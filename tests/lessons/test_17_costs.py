@@ -26,7 +26,8 @@ def test_the_divergence_of_texts_is_the_sum_over_their_words(eos_id):
         return torch.stack(found, dim=1).detach()
 
     a, b = logits_of(start), logits_of(policy)
-    each = [A.kl_to_start(x[None], y[None], m[None]) for x, y, m in zip(a, b, sentences.mask, strict=True)]  # fmt: skip
+    rows = zip(a, b, sentences.mask, strict=True)
+    each = [A.kl_to_start(x[None], y[None], m[None]) for x, y, m in rows]
     torch.testing.assert_close(chance @ torch.stack(each), start.kl(policy))
     assert start.kl(policy) > 0.1
 

@@ -56,7 +56,12 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         odd[place] += off
         yield case(f"one step far off, m = {midpoint:g}, {off:+}", one, odd, 0.2)
     yield case("steps that begin late", t + 10, curve(t + 10, 0.2, 0.7, 16.0, 2.0), 0.2)
-    yield case("every fifth step", 5 * t, curve(5 * t, 0.2, 0.7, 16.0, 1.5) + 0.01 * draw.normal(len(t)), 0.2)
+    yield case(
+        "every fifth step",
+        5 * t,
+        curve(5 * t, 0.2, 0.7, 16.0, 1.5) + 0.01 * draw.normal(len(t)),
+        0.2,
+    )
     yield case("nothing learned", t, torch.full_like(t, 0.25), 0.25)
     yield case("float32", t.float(), noisy.float(), 0.3)
 

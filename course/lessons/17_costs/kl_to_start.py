@@ -28,7 +28,9 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("texts of different lengths", start, logits, mask)
     yield case("a float mask", start, logits, mask.double())
     long = torch.arange(7)[None, :] < torch.tensor([[7], [1], [2]])
-    yield case("a long text and short ones", draw.normal(3, 7, words), draw.normal(3, 7, words), long)
+    yield case(
+        "a long text and short ones", draw.normal(3, 7, words), draw.normal(3, 7, words), long
+    )
     yield case("the policy is the start", start, start + 2, mask)
     side = draw.size(3, 4)
     cube = draw.normal(side, side, side), draw.normal(side, side, side)
@@ -79,8 +81,10 @@ def by_loop(start_logits, logits, mask):
 def by_cross_entropy(start_logits, logits, mask):
     """What the start would pay for the policy's code, less what it pays for its own."""
     p, real = start_logits.softmax(-1), mask.bool()
+
     def bits(x):
         return -(p * x.log_softmax(-1)).masked_fill(p == 0, 0).sum(-1).masked_fill(~real, 0)
+
     return (bits(logits) - bits(start_logits)).sum() / mask.shape[0]
 
 
