@@ -25,6 +25,12 @@ from rlcourse.algorithms.beyond_grpo import (
     sign_advantages,
     target_logprobs,
 )
+from rlcourse.algorithms.costs import (
+    entropy_drift,
+    fit_saturation,
+    kl_to_start,
+    pass_at_k_advantages,
+)
 from rlcourse.algorithms.debugging import (
     diagnose,
     probe_equal_rewards,
@@ -141,10 +147,12 @@ __all__ = [
     "dpo_loss",
     "dr_grpo_loss",
     "effective_sample_size",
+    "entropy_drift",
     "error_rates",
     "exact_policy_gradient",
     "fisher_vector_product",
     "fit_entropy_reward",
+    "fit_saturation",
     "gae",
     "gradient_variance",
     "group_mean_advantages",
@@ -159,6 +167,7 @@ __all__ = [
     "kl_divergence",
     "kl_estimates",
     "kl_shaped_rewards",
+    "kl_to_start",
     "last_token_index",
     "leave_one_out_advantages",
     "majority_reward",
@@ -171,6 +180,7 @@ __all__ = [
     "optimal_policy",
     "overlong_penalty",
     "pass_at_k",
+    "pass_at_k_advantages",
     "pass_at_k_curve",
     "ppo_clip_loss",
     "preference_pairs",

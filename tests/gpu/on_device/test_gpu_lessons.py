@@ -27,7 +27,8 @@ AT_MOST = {
 }
 # A warm start learns a little, so that some completions earn more than others.
 OF_A_WARM_START = AT_MOST | {"steps": 60, "prompts_per_step": 8, "eval_every": 20}
-HELD_OUT = {"15_judges": 72}  # problems, of which it takes those from the 65th on
+# Problems: lesson 15 takes those from the 65th on, lesson 17 some of each kind.
+HELD_OUT = {"15_judges": 72, "17_costs": 72}
 FEW = 8  # in all other lessons
 SAMPLES_FROM_A_MODEL = re.compile(r"\.sample\((prompts|\[)")
 LOOP = re.compile(r"^( *for \w+ in range)\((\w+)\):$", re.M)
