@@ -11,14 +11,23 @@ from typing import Annotated
 import typer
 
 import rlcourse
-from rlcourse.authoring.commands import build, check, prove, publish_as
+from rlcourse.authoring.commands import build, check, prove, publish_as, teaching_notes
 from rlcourse.commands import Commands
 from rlcourse.courses.commands import new_course, site
 from rlcourse.demo import demo
 from rlcourse.doctor import doctor
 from rlcourse.errors import UserError
 from rlcourse.evaluation.commands import compare, evaluate
-from rlcourse.grading.commands import collect, complete, extend, grade, grades, roster, verify
+from rlcourse.grading.commands import (
+    amend,
+    collect,
+    complete,
+    extend,
+    grade,
+    grades,
+    roster,
+    verify,
+)
 from rlcourse.grading.insight.commands import insight
 from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
@@ -30,7 +39,8 @@ from rlcourse.trl_engine.commands import train
 GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
-        *(roster, collect, extend, grade, insight, grades, complete, verify),
+        *(roster, collect, extend, amend, grade, insight, grades, complete, verify),
+        teaching_notes,
     ),
     "For instructors (training and measuring models)": (
         *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),

@@ -11,12 +11,14 @@ In a lesson's text a place is ``{{ points }}``; in a README it is the text betwe
     lesson_count, exercise_count, mistake_count, alternative_count      of the whole course
     links               in a README: where the course can be read, and opened without installing it
 
-A colon and names of exercises restrict a place to these: ``{{ points: gae whiten }}``.
+A colon and names restrict a place to these exercises, or questions: ``{{ points: gae whiten }}``,
+``{{ question_points: applause }}``.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import jupytext
 
@@ -28,6 +30,7 @@ from rlcourse.errors import UserError
 
 PLACE = re.compile(r"\{\{ (?P<name>\w+)(?:: (?P<only>[\w ]+?))? \}\}")
 REGION = re.compile(r"(<!-- (?P<name>\w+) -->)(?P<text>.*?)(<!-- /(?P=name) -->)", re.DOTALL)
+T = TypeVar("T")
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -42,26 +45,27 @@ def in_words(number: int, thing: str) -> str:
 
 
 class LessonFacts:
-    """What can be filled in about a lesson: by name, a function of the exercises that are meant."""
+    """What can be filled in about a lesson: by name, a function of the exercises that are meant.
 
-    def __init__(self, exercises: Sequence[Exercise], question_points: Sequence[float]):
-        self.exercises, self.question_points = exercises, question_points
-        self.known: dict[str, Callable[[Sequence[Exercise]], str]] = {
-            "points": lambda chosen: counted(_sum(e.points for e in chosen), "point"),
+    ``questions`` maps names to points. What is said of them is a function of the points meant.
+    """
+
+    def __init__(self, exercises: Sequence[Exercise], questions: Mapping[str, float]):
+        self.exercises, self.questions = {e.name: e for e in exercises}, questions
+        self.of_exercises: dict[str, Callable[[list[Exercise]], str]] = {
+            "points": lambda chosen: _total(e.points for e in chosen),
             "functions": self._functions,
             "Functions": lambda chosen: _capitalized(self._functions(chosen)),
-            "questions": lambda chosen: self._questions(),
-            "question_points": lambda chosen: counted(_sum(self.question_points), "point"),
+        }
+        self.of_questions: dict[str, Callable[[list[float]], str]] = {
+            "questions": lambda points: f"{in_words(len(points), 'question')} for {_total(points)}",
+            "question_points": _total,
         }
 
     def _functions(self, chosen: Sequence[Exercise]) -> str:
         tests = sum(exercise.suspects is not None for exercise in chosen)
         parts = [(len(chosen) - tests, "function"), (tests, "test")]
         return " and ".join(in_words(n, thing) for n, thing in parts if n) or "no functions"
-
-    def _questions(self) -> str:
-        total = counted(_sum(self.question_points), "point")
-        return f"{in_words(len(self.question_points), 'question')} for {total}"
 
     def fill(self, text: str, others: dict[str, Callable[[], str]]) -> str:
         """The text with its places filled in; `others` are those that are not about the lesson.
@@ -74,13 +78,12 @@ class LessonFacts:
             name, only = place["name"], (place["only"] or "").split()
             if name in others and not only:
                 return others[name]()
-            if name not in self.known:
-                known = ", ".join(sorted({*self.known, *others}))
-                raise Unfilled(f"nothing fills {place[0]}: use one of {known}.")
-            chosen = [e for e in self.exercises if e.name in only] if only else self.exercises
-            if missing := set(only) - {e.name for e in chosen}:
-                raise Unfilled(f"{place[0]}: no exercise {', '.join(sorted(missing))} here.")
-            return self.known[name](chosen)
+            if name in self.of_exercises:
+                return self.of_exercises[name](_chosen(self.exercises, only, place[0], "exercise"))
+            if name in self.of_questions:
+                return self.of_questions[name](_chosen(self.questions, only, place[0], "question"))
+            known = ", ".join(sorted({*self.of_exercises, *self.of_questions, *others}))
+            raise Unfilled(f"nothing fills {place[0]}: use one of {known}.")
 
         return PLACE.sub(filled, text)
 
@@ -154,6 +157,16 @@ def filled_pages(course: Course, exercises: Iterable[Exercise]) -> dict[Path, st
                 raise UserError(f"{path}: nothing fills <!-- {region['name']} -->.")
         found[path] = REGION.sub(lambda r: r[1] + facts[r["name"]]() + r[4], text)
     return found
+
+
+def _chosen(things: Mapping[str, T], only: list[str], place: str, kind: str) -> list[T]:
+    if missing := set(only) - set(things):
+        raise Unfilled(f"{place}: no {kind} {', '.join(sorted(missing))} here.")
+    return [thing for name, thing in things.items() if not only or name in only]
+
+
+def _total(points: Iterable[float]) -> str:
+    return counted(_sum(points), "point")
 
 
 def _sum(numbers: Iterable[float]) -> float:

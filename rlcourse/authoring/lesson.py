@@ -100,7 +100,7 @@ def read_lesson(path: Path, registry: Iterable, course: Course | None = None) ->
 
 def _filled_in(lesson: Lesson, registry: Iterable, course: Course) -> Iterator[Cell]:
     """The cells, with counts and tables in their prose."""
-    asked = [cell.points for cell in lesson.cells if cell.kind == "question"]
+    asked = {cell.name: cell.points for cell in lesson.cells if cell.kind == "question"}
     facts = LessonFacts(list(lesson.exercises.values()), asked)
     others = course_facts(course, registry)
     for cell in lesson.cells:

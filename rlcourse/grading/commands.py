@@ -1,4 +1,4 @@
-"""``rlcourse roster``, ``collect``, ``extend``, ``grade``, ``grades``, ``complete``, ``verify``."""
+"""``rlcourse roster``, ``collect``, ``extend``, ``amend``, ``grade``, ``grades`` and others."""
 
 import json
 import sys
@@ -82,6 +82,23 @@ def extend(
     name = opened.lesson(lesson)
     time = give_time(opened.directory, name, student, until)
     print(f"{student} has until {time:%A, %Y-%m-%d %H:%M} UTC for {name}")
+
+
+def amend(
+    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Also remove cells, with all points given for them.")
+    ] = False,
+    course: Annotated[Path | None, COURSE] = None,
+) -> None:
+    """Add questions and exercises to a lesson that has submissions; all points stay."""
+    with needing("grade", "the gradebook"):
+        from rlcourse.grading.books.amending import amend_lesson
+        from rlcourse.grading.books.gradebook import Course
+    opened = Course.of(course)
+    name = opened.lesson(lesson)
+    print(f"{name}: {amend_lesson(opened, name, drop) or 'its graded cells have not changed'}")
+    print(f"next: nbgrader generate_assignment {name} --force, then rlcourse grade {name}")
 
 
 def roster(

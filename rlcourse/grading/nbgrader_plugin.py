@@ -1,10 +1,11 @@
 """The same engine under nbgrader's own autograde: the command, Formgrader's button, the API.
 
 ``install`` replaces nbgrader's ``Autograde`` by a converter that hands the work to a process of its
-own, and what makes the pages of feedback and of Formgrader by ``showing``: the server in which an
-instructor's browser session lives neither imports torch nor reads a submission.
-``course/nbgrader_config.py`` calls it, and names ``Refuse`` as the only step of the converter that
-is replaced: should the replacement fail, nothing is graded at all.
+own, ``GenerateAssignment`` by one that looks before it deletes, and what makes the pages of
+feedback and of Formgrader by ``showing``: the server in which an instructor's browser session lives
+neither imports torch nor reads a submission. ``course/nbgrader_config.py`` calls it, and names
+``Refuse`` as the only step of the converter that is replaced: should the replacement fail, nothing
+is graded at all.
 """
 
 import json
@@ -15,10 +16,12 @@ from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
-from nbgrader.converters import Autograde
+from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
+
+from rlcourse.errors import UserError
 
 SETTINGS = (
     "root", "course_id", "db_url", "directory_structure", "source_directory",
@@ -61,6 +64,22 @@ class IsolatedAutograde(Autograde):
             log("%s: %g of %g points, %s", row["student"], row["score"], row["possible"], said)
 
 
+class CarefulGenerateAssignment(GenerateAssignment):
+    """nbgrader's own; but what it would refuse, it refuses before it deletes the old release."""
+
+    def start(self) -> None:
+        """Write the release. Raises ``NbGraderException`` if submissions have other cells."""
+        from rlcourse.grading.books.released import verify_release
+
+        try:
+            if not self.no_database:
+                verify_release(self.coursedir)
+        except UserError as error:
+            self.log.error("%s", error)
+            raise NbGraderException(str(error)) from None
+        super().start()
+
+
 class Refuse(NbGraderPreprocessor):
     """The only remaining step of the autograde that runs student code next to the gradebook."""
 
@@ -101,12 +120,15 @@ def install() -> None:
     """Put the isolated converters everywhere nbgrader looks for its own."""
     import nbgrader.apps.api
     import nbgrader.apps.autogradeapp
+    import nbgrader.apps.generateassignmentapp
     import nbgrader.apps.generatefeedbackapp
 
     from rlcourse.grading.pages.showing import IsolatedExporter, IsolatedFeedback
 
     for module in (nbgrader.apps.api, nbgrader.apps.autogradeapp):
         module.Autograde = IsolatedAutograde
+    for module in (nbgrader.apps.api, nbgrader.apps.generateassignmentapp):
+        module.GenerateAssignment = CarefulGenerateAssignment
     for module in (nbgrader.apps.api, nbgrader.apps.generatefeedbackapp):
         module.GenerateFeedback = IsolatedFeedback
     formgrader = sys.modules.get("nbgrader.server_extensions.formgrader.formgrader")

@@ -15,7 +15,7 @@ from rlcourse.errors import UserError
 @pytest.fixture
 def facts():
     tests = replace(declare("score_function"), name="a_test", suspects=object(), points=1.5)
-    return LessonFacts([declare("reinforce_loss", points=3), tests], [2.0])
+    return LessonFacts([declare("reinforce_loss", points=3), tests], {"why": 2.0, "how": 3.0})
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,8 @@ def facts():
     [
         ("{{ Functions }}, {{ points }}.", "One function and one test, 4.5 points."),
         ("{{ functions: a_test }} for {{ points: a_test }}", "one test for 1.5 points"),
-        ("{{ questions }}, {{ question_points }}", "one question for 2 points, 2 points"),
+        ("{{ questions }}, {{ question_points }}", "two questions for 5 points, 5 points"),
+        ("{{ questions: why }}, {{ question_points: how }}", "one question for 2 points, 3 points"),
         ("$x^{{2}}$ and {{x}} are left", "$x^{{2}}$ and {{x}} are left"),
         ("{{ others }}", "from the course"),
     ],
@@ -37,6 +38,7 @@ def test_places_are_filled(facts, text, filled):
     [
         ("{{ pionts }}", "nothing fills {{ pionts }}"),
         ("{{ points: nobody }}", "no exercise nobody"),
+        ("{{ question_points: nobody }}", "no question nobody"),
     ],
 )
 def test_a_place_that_nothing_fills_is_named(facts, text, said):

@@ -151,7 +151,7 @@ def desk(template, tmp_path_factory):
 def test_the_guide_has_commands_for_every_step():
     text = "\n".join(commands())
     steps = "rlcourse build, generate_assignment, release_assignment, zip_collect, collect 02, "
-    steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, "
+    steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, rlcourse amend 02, "
     steps += "--times, --zone, "
     steps += "rlcourse grade, nbgrader autograde, jupyter lab, generate_feedback, "
     steps += "release_feedback, export, --force, --duedate, --student, --json, --strict"

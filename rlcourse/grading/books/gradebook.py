@@ -19,9 +19,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader import utils
-from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import ClearSolutions, ComputeChecksums, SaveCells
 from sqlalchemy import inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
@@ -31,6 +30,7 @@ from rlcourse.courses import current
 from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.files import TEMPORARY, replace_bytes
+from rlcourse.grading.books import released, reopening
 from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter, enter_extensions, known
 from rlcourse.grading.books.late import Late
@@ -110,10 +110,7 @@ class Grades:
         url, course_id = _patient(course.directory.db_url), course.directory.course_id
         put_alembic_on_path()
         with self._alone(OPENING_SECONDS), Gradebook(url, course_id) as gradebook:
-            try:
-                gradebook.find_notebook(lesson, lesson)
-            except MissingEntry:
-                _register(course, lesson, source, gradebook)
+            released.keep_in_step(gradebook, lesson, source, course.config, url)
             enter_due_dates(gradebook, course.root)
             enter_extensions(gradebook, course.root)
         with self._alone(OPENING_SECONDS):
@@ -188,12 +185,16 @@ class Grades:
             for cell in notebook.cells
             if "nbgrader" in cell.metadata
         }
-        _complete(submitted)
+        released.complete(submitted)
+        before = self.course.autograded(student, self.lesson)
+        unchanged = reopening.unchanged(before, notebook)
         for grade in submitted.grades:
             cell, mark = cells.get(grade.name), marks.get(grade.name)
-            grade.auto_score = _auto_score(cell, mark, failed)
-            unsure = failed or grade.auto_score is None or grade.manual_score is not None
-            grade.needs_manual_grade = unsure
+            score, was = _auto_score(cell, mark, failed), grade.auto_score
+            settled = grade.manual_score is not None and not grade.needs_manual_grade
+            same = grade.name in unchanged and was == score
+            waits = failed or score is None or grade.manual_score is not None
+            grade.auto_score, grade.needs_manual_grade = score, waits and not (settled and same)
         for comment in submitted.comments:
             cell = cells.get(comment.name)
             blank = cell is None or _is_unanswered(cell)
@@ -250,24 +251,6 @@ def questions(notebook: NotebookNode, marks: dict[str, Mark]) -> dict[str, dict]
             possible = float(about["points"])
             found[about["grade_id"]] = dict(answered=answered, points=points, possible=possible)
     return found
-
-
-def _complete(submitted) -> None:
-    """Rows for cells that the assignment did not have when this submission was first graded."""
-    have = {grade.cell_id for grade in submitted.grades}
-    for cell in (*submitted.notebook.grade_cells, *submitted.notebook.task_cells):
-        if cell.id not in have:
-            Grade(cell_id=cell.id, notebook=submitted)
-
-
-def _register(course: Course, lesson: str, source: NotebookNode, gradebook: Gradebook) -> None:
-    """Make the assignment known to the gradebook, as ``nbgrader generate_assignment`` does."""
-    gradebook.update_or_create_assignment(lesson)
-    url = _patient(course.directory.db_url)
-    resources = {"nbgrader": {"notebook": lesson, "assignment": lesson, "db_url": url}}
-    notebook = nbformat.from_dict(source)
-    for step in (ClearSolutions, ComputeChecksums, SaveCells):
-        notebook, resources = step(config=course.config).preprocess(notebook, resources)
 
 
 # Autograded notebooks

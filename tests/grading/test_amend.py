@@ -1,0 +1,169 @@
+"""A lesson that changes after students handed it in: an instructor's whole way, in its order."""
+
+from pathlib import Path
+
+import classroom as room
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from small_courses import write_course
+from test_grading import command
+
+from rlcourse.authoring import build
+from rlcourse.grading import Options, grade
+
+pytestmark = pytest.mark.slow
+
+OURS = room.REPOSITORY / "course" / "lessons" / room.LESSON / "lesson.md"
+SECOND = """\
+<!-- #region question="silence" points=3 -->
+**Graded by hand, {{ question_points: silence }}.** And if all 16 are wrong?
+<!-- #endregion -->
+
+<!-- #region answer="silence" -->
+Then nothing is learned.
+<!-- #endregion -->
+
+**To think about**"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A released lesson of one's own; ada and bob handed it in, and have 1.5 points by hand."""
+    root = tmp_path_factory.mktemp("amended")
+    made = write_course(root / "course", {room.LESSON: OURS.read_text()})
+    build(root=root, progress=False)
+    command(made, "nbgrader", "generate_assignment", room.LESSON)
+    for student in ("ada", "bob"):
+        room.submit(made, student, room.solved(made, room.NAMES[:1]))
+    grade("02", course=made)
+    give_points(made)
+    return made
+
+
+def give_points(course: Path) -> None:
+    """What Formgrader does when a person gives points for every answer that waits."""
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        for student in book.assignment_submissions(room.LESSON):
+            for found in student.notebooks[0].grades:
+                if found.needs_manual_grade:
+                    found.manual_score, found.needs_manual_grade = 1.5, False
+        book.db.commit()
+
+
+def by_hand(course: Path) -> dict[tuple[str, str], tuple[float | None, bool]]:
+    """{(student, question): (points by hand, whether a person should look)}."""
+    found = room.query(course, f"{room.GRADES} where base_cell.name not like 'check_%'")
+    return {(row[0], row[1]): (row[3], bool(row[4])) for row in found}
+
+
+def edit(course: Path, old: str, new: str) -> None:
+    """Change the lesson's text, and build it."""
+    path = course / "lessons" / room.LESSON / "lesson.md"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    build(root=course.parent, progress=False)
+
+
+def release_of(course: Path) -> str:
+    return (course / "release" / room.LESSON / f"{room.LESSON}.ipynb").read_text()
+
+
+SETTLED, WAITING = (1.5, False), (1.5, True)
+
+
+def test_1_a_regrade_reopens_only_answers_whose_text_changed(course):
+    grade("02", course=course, options=Options(force=True))
+    assert by_hand(course) == {("ada", "applause"): SETTLED, ("bob", "applause"): SETTLED}
+    room.submit(course, "bob", room.solved(course, room.NAMES[:1], answer="Another answer."))
+    command(course, "nbgrader", "autograde", room.LESSON, "--force")
+    assert by_hand(course) == {("ada", "applause"): SETTLED, ("bob", "applause"): WAITING}
+    grade("02", course=course, options=Options(force=True))
+    assert by_hand(course)["bob", "applause"] == WAITING, "nobody has looked yet"
+
+
+def test_2_an_answer_goes_on_in_the_cells_below_it(course):
+    give_points(course)
+    longer = room.solved(course, room.NAMES[:1])
+    at = room.index_of(longer, "applause") + 1
+    longer.cells.insert(at, nbformat.v4.new_markdown_cell("And a second thought."))
+    room.submit(course, "ada", longer)
+    grade("02", course=course)
+    assert by_hand(course) == {("ada", "applause"): WAITING, ("bob", "applause"): SETTLED}
+
+
+def test_3_points_by_hand_in_place_of_the_checks_are_reopened_with_new_code(course):
+    check = f"check_{room.NAMES[0]}"
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        found = book.find_grade(check, room.LESSON, room.LESSON, "ada")
+        found.manual_score, found.needs_manual_grade = 1.0, False
+        book.db.commit()
+
+    def waits() -> bool:
+        where = "where student.id = 'ada' and base_cell.name = ?"
+        return bool(room.query(course, f"{room.GRADES} {where}", check)[0][4])
+
+    grade("02", course=course, options=Options(force=True))
+    assert not waits()
+    room.submit(course, "ada", room.with_code(room.solved(course, room.NAMES[:1]), "x = 1"))
+    grade("02", course=course)
+    assert waits()
+
+
+def test_4_changed_points_are_in_the_prose_and_the_gradebook(course):
+    give_points(course)
+    edit(course, 'question="applause" points=2', 'question="applause" points=5')
+    text = room.released(course)
+    assert any("**Graded by hand, 5 points.**" in cell.source for cell in text.cells)
+    assert "one question for 5 points" in text.cells[0].source + text.cells[1].source
+    grade("02", course=course)  # without generate_assignment
+    most = "select max_score from grade_cells join base_cell using (id) where name = 'applause'"
+    assert room.query(course, most) == [(5.0,)]
+    waiting = {("ada", "applause"): WAITING, ("bob", "applause"): WAITING}
+    assert by_hand(course) == waiting, "1.5 points were given out of 2"
+
+
+def test_5_a_new_question_is_refused_before_anything_is_deleted(course):
+    command(course, "nbgrader", "generate_assignment", room.LESSON, "--force")
+    give_points(course)
+    before, grades_before = release_of(course), by_hand(course)
+    edit(course, "**To think about**", SECOND)
+    generate = ("nbgrader", "generate_assignment", room.LESSON, "--force")
+    for words in (generate, ("rlcourse", "grade", "02", "--force")):
+        said = command(course, *words, succeeds=False).stderr
+        assert "(added silence): run `rlcourse amend 02_policy_gradient`" in said
+        assert "Traceback" not in said
+        assert release_of(course) == before and by_hand(course) == grades_before
+
+
+def test_6_the_way_out_keeps_all_points(course):
+    said = command(course, "rlcourse", "amend", "02").stdout
+    assert "02_policy_gradient: added silence\n" in said
+    command(course, "nbgrader", "generate_assignment", room.LESSON, "--force")
+    assert "And if all 16 are wrong?" in release_of(course)
+    room.submit(course, "bob", room.with_answers(
+        room.solved(course, room.NAMES[:1], answer="Another answer."), silence="Nothing."
+    ))  # fmt: skip
+    grade("02", course=course)
+    assert by_hand(course) == {
+        ("ada", "applause"): SETTLED, ("ada", "silence"): (None, False),
+        ("bob", "applause"): SETTLED, ("bob", "silence"): (None, True),
+    }  # fmt: skip
+    assert room.grades(course, "ada")["silence"] == 0
+    most = "select max_score from grade_cells join base_cell using (id) where name = 'silence'"
+    assert room.query(course, most) == [(3.0,)]
+    again = command(course, "rlcourse", "amend", "02").stdout
+    assert "its graded cells have not changed" in again
+
+
+def test_7_a_question_is_removed_only_on_demand(course):
+    edit(course, SECOND, "**To think about**")
+    before = by_hand(course)
+    said = command(course, "rlcourse", "amend", "02", succeeds=False).stderr
+    assert "silence would be removed with all points given for it" in said and "--drop" in said
+    assert by_hand(course) == before
+    command(course, "rlcourse", "amend", "02", "--drop")
+    command(course, "nbgrader", "generate_assignment", room.LESSON, "--force")
+    grade("02", course=course)
+    # What bob wrote to the removed question stands below his other answer now: a person looks.
+    assert by_hand(course) == {("ada", "applause"): SETTLED, ("bob", "applause"): WAITING}
