@@ -19,6 +19,7 @@ from rlcourse.doctor import doctor
 from rlcourse.errors import UserError
 from rlcourse.evaluation.commands import compare, evaluate
 from rlcourse.grading.commands import collect, complete, extend, grade, grades, roster, verify
+from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
@@ -30,7 +31,7 @@ from rlcourse.trl_engine.commands import train
 GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
-        *(roster, collect, extend, grade, insight, grades, complete, verify),
+        *(roster, collect, extend, grade, insight, grades, gradescope, complete, verify),
     ),
     "For instructors (training and measuring models)": (
         *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),
