@@ -28,6 +28,7 @@ from rlcourse.grading.commands import (
     roster,
     verify,
 )
+from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
@@ -39,7 +40,7 @@ from rlcourse.trl_engine.commands import train
 GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
-        *(roster, collect, extend, amend, grade, insight, grades, complete, verify),
+        *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
         teaching_notes,
     ),
     "For instructors (training and measuring models)": (

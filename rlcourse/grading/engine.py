@@ -17,24 +17,22 @@ import nbformat
 import torch
 from nbformat import from_dict
 
-from rlcourse import exercises
 from rlcourse.authoring.notebooks import student_notebook
-from rlcourse.checks.exercise import Exercise
-from rlcourse.courses import Course as Taught
-from rlcourse.courses import current, shipped
+from rlcourse.courses import current
 from rlcourse.errors import UserError
 from rlcourse.grading.books import gradebook as nbgrader_side
 from rlcourse.grading.books.gradebook import Course, Grades
 from rlcourse.grading.confinement.isolation import LAYERS
 from rlcourse.grading.handing_in import handed_in as submissions
+from rlcourse.grading.handing_in.files import Rejected
 from rlcourse.grading.handing_in.handed_in import HandedIn
 from rlcourse.grading.handing_in.names import one_line, shown, twins
-from rlcourse.grading.handing_in.submission import Rejected
+from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import course_secret
 from rlcourse.grading.judging.reading import Read, Reader, Readers
 from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.report import Report, Row
-from rlcourse.grading.running.library import PACKAGE, write_library
+from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Sandbox
 from rlcourse.grading.running.steps import DIED, GRADED, Cell, Incident, Transcript
@@ -108,10 +106,6 @@ def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[s
     return found, everybody
 
 
-def _in_lessons(course: Taught, names: list[str]) -> list[Exercise]:
-    return [e for e in exercises.all(course) if e.lesson in names]
-
-
 class _Batch:
     """One run over a lesson's submissions."""
 
@@ -170,37 +164,20 @@ class _Batch:
 
     @contextmanager
     def _sandbox(self) -> Iterator[Sandbox]:
-        homes = {lesson.home for lesson in self.taught.lessons} | {shipped().directory}
-        hidden = [PACKAGE, self.taught.solutions, shipped().solutions, self.taught.directory]
-        hidden += [*homes, self.course.root, self.directory]
         with scratch_directory() as scratch:
             library = scratch / "library"
-            absent = [*self.exam.exercises.values(), *self._not_yet_taught()]
-            write_library(library, absent, homes - {shipped().directory})
+            asked = self.exam.exercises.values()
+            hidden = write_library_of(library, self.taught, self.lesson, asked)
             with Sandbox(
                 library,
                 scratch / "server",
                 [s.source for s in self.exam.steps(self.release) if isinstance(s, Cell)],
-                hidden,
+                [*hidden, self.course.root, self.directory],
                 self.options.layers_off,
                 self.options.limits,
                 self.options.memory,
             ) as sandbox:
                 yield sandbox
-
-    def _not_yet_taught(self) -> list[Exercise]:
-        """Exercises of this lesson and of later ones, in this course and in the lesson's original.
-
-        A course may leave out lessons that come later in the original; their answers stay secret.
-        """
-        names = [lesson.name for lesson in self.taught.lessons]
-        begun = names.index(self.lesson) if self.lesson in names else 0
-        found = _in_lessons(self.taught, names[begun:])
-        at_home = [lesson.name for lesson in shipped().lessons]
-        if self.lesson in at_home and self.taught is not shipped():
-            after = at_home[at_home.index(self.lesson) :]
-            found += _in_lessons(shipped(), [name for name in after if name not in names])
-        return found
 
     def _verify_layers(self, sandbox: Sandbox, on_warning) -> None:
         missing = [name for name in LAYERS if name not in sandbox.layers.standing]
@@ -252,7 +229,7 @@ class _Batch:
         """The released notebook, with the reason why the submission is not graded."""
         notebook = from_dict(self.release)
         incidents = [Incident(rejected.status, self.lesson, rejected.reason)]
-        nbgrader_side.annotate(notebook, Transcript(), {}, incidents)
+        annotate(notebook, Transcript(), {}, incidents)
         return Read(notebook, {}, tuple(incidents), failed=True)
 
     def _record_safely(self, ran: Ran) -> Row:

@@ -14,8 +14,9 @@ import classroom as room
 from nbgrader import utils
 
 from rlcourse.grading.handing_in import handed_in
+from rlcourse.grading.handing_in.files import Rejected
 from rlcourse.grading.handing_in.names import one_line, shown, why_no_id
-from rlcourse.grading.handing_in.submission import Rejected, parse, rebuild
+from rlcourse.grading.handing_in.submission import parse, rebuild
 from rlcourse.grading.report import Report, Row
 
 NAMES = [

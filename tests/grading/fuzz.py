@@ -32,7 +32,8 @@ from test_markdown import HOSTILE
 from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
 from rlcourse.checks.specs import Spec
 from rlcourse.grading.handing_in import handed_in
-from rlcourse.grading.handing_in.submission import Rejected, parse, rebuild
+from rlcourse.grading.handing_in.files import Rejected
+from rlcourse.grading.handing_in.submission import parse, rebuild
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.running import protocol
 from rlcourse.grading.running.answers import LOST, ExamAnswer, ExamInParts, fields_of

@@ -12,9 +12,10 @@ import pytest
 
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement.disposable import Lost as LostReader
-from rlcourse.grading.handing_in.submission import Rejected
+from rlcourse.grading.handing_in.files import Rejected
 from rlcourse.grading.judging import reading
-from rlcourse.grading.judging.reading import Reader, Readers, answer_for
+from rlcourse.grading.judging.reading import Readers
+from rlcourse.grading.running import remote
 from rlcourse.grading.running.conversation import THE_REST, Conversation
 from rlcourse.grading.running.library import write_library
 from rlcourse.grading.running.limits import Limits
@@ -120,13 +121,11 @@ def test_what_a_lost_reader_had_started_is_ended_before_anything_is_said(monkeyp
     assert sandbox.alive == set() and len(readers._idle) == 1
 
 
-def test_a_reader_is_given_more_time_than_any_submission(template):
+def test_a_reader_is_given_more_time_than_any_submission():
     for limits in (Limits(), LIMITS, Limits(submission=1e4)):
-        reader = Reader.__new__(Reader)
-        reader.limits = limits
-        bounds = reader.bounds()
-        assert bounds.seconds >= limits.clock + reading.READING
-        assert bounds.cpu_seconds >= limits.submission + reading.READING
+        bounds = remote.reading_bounds(limits)
+        assert bounds.seconds >= limits.clock + remote.READING
+        assert bounds.cpu_seconds >= limits.submission + remote.READING
 
 
 def test_whoever_asks_for_another_account_s_process_is_not_answered():
@@ -138,7 +137,7 @@ def test_whoever_asks_for_another_account_s_process_is_not_answered():
         assert sandbox.alive == {number} and other.processor_seconds(number) is None
         told = []
         channel = type("C", (), {"tell": lambda self, said: told.append(said)})()
-        answer_for(other)({"spent": number}, channel)
+        remote.answer_for(other)({"spent": number}, channel)
         assert told == [None]
 
 

@@ -152,6 +152,7 @@ def test_the_guide_has_commands_for_every_step():
     text = "\n".join(commands())
     steps = "rlcourse build, generate_assignment, release_assignment, zip_collect, collect 02, "
     steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, rlcourse amend 02, "
+    steps += "rlcourse gradescope 02, "
     steps += "--times, --zone, "
     steps += "rlcourse grade, nbgrader autograde, jupyter lab, generate_feedback, "
     steps += "release_feedback, export, --force, --duedate, --student, --json, --strict"
@@ -205,11 +206,11 @@ def test_git_ignores_whatever_the_guide_makes(desk):
 
 
 def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
-    from rlcourse.grading.handing_in import handed_in, submission
+    from rlcourse.grading.handing_in import files, handed_in, submission
     from rlcourse.grading.running import steps
 
     known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
     known |= {handed_in.STRANGE}
-    known |= {submission.UNREADABLE, submission.WRONG, submission.MISSING, submission.REFUSED}
+    known |= {files.UNREADABLE, files.MISSING, files.REFUSED, submission.WRONG}
     table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

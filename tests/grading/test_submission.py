@@ -8,13 +8,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from rlcourse.grading.handing_in import submission
+from rlcourse.grading.handing_in.files import Rejected, find_notebook, read_bytes
 from rlcourse.grading.handing_in.submission import (
     ELSEWHERE,
     Found,
-    Rejected,
-    find_notebook,
     parse,
-    read_bytes,
     rebuild,
     without_magics,
 )

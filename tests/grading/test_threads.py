@@ -65,9 +65,9 @@ def test_a_fault_of_ours_on_one_submission_is_a_status_and_ends_no_batch(course,
             raise ZeroDivisionError
         return annotate(notebook, transcript, marks, incidents)
 
-    annotate = reading.nbgrader_side.annotate
+    annotate = reading.annotate
     monkeypatch.setattr(reading, "rebuild", stumbling)
-    monkeypatch.setattr(reading.nbgrader_side, "annotate", falling)
+    monkeypatch.setattr(reading, "annotate", falling)
     rows = {row.student: row for row in grade("02", course=course).rows}
     assert {s: (r.status, r.score) for s, r in rows.items()} == {
         "ada": ("graded", 2.0), "bob": ("unreadable file", 0.0), "cyd": ("unreadable file", 0.0)

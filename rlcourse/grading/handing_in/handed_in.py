@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from rlcourse.grading.handing_in.names import shown, why_no_id
-from rlcourse.grading.handing_in.submission import (
+from rlcourse.grading.handing_in.files import (
     REFUSED,
     UNREADABLE,
     Rejected,
-    digest,
     find_notebook,
     read_bytes,
 )
+from rlcourse.grading.handing_in.names import shown, why_no_id
+from rlcourse.grading.handing_in.submission import digest
 from rlcourse.grading.running.steps import Incident
 
 STRANGE = "strange note"  # a status: the notebook was graded, and a person should look

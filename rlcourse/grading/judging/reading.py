@@ -5,11 +5,6 @@ The references are in the same memory, but nothing that a student sent is ever l
 """
 
 import json
-import math
-import os
-import socket
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -18,38 +13,34 @@ from nbformat import NotebookNode, from_dict
 
 from rlcourse.checks.calling import Outcome
 from rlcourse.courses import Course
-from rlcourse.grading.books import gradebook as nbgrader_side
-from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable
+from rlcourse.grading.confinement.disposable import Channel, Disposable
 from rlcourse.grading.confinement.disposable import Lost as LostReader
-from rlcourse.grading.handing_in.submission import (
-    REFUSED,
-    UNREADABLE,
-    Rejected,
-    know,
-    parse,
-    rebuild,
-)
+from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
+from rlcourse.grading.handing_in.submission import know, parse, rebuild
+from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import LessonExam, Mark
 from rlcourse.grading.running.answers import LOST, ExamAnswer
 from rlcourse.grading.running.conversation import Conversation, Processes
 from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.remote import (
+    RemoteAccount,
+    answer_for,
+    in_words,
+    reading_bounds,
+)
 from rlcourse.grading.running.sandbox import Account, Sandbox
 from rlcourse.grading.running.steps import (
-    DIED,
     ENDINGS,
     OVER_MEMORY,
-    TIMED_OUT,
     Cell,
     ExamRequest,
     Incident,
-    Lost,
     Transcript,
 )
 
 MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of code
 MOST_WRITTEN = 400_000  # characters of rewritten Markdown
 LARGEST_NOTEBOOK = 16 * 2**20  # characters, with what was added in grading
-READING, SLOWLY = 60.0, 10  # processor seconds to take apart and judge; on the clock, times that
 # Also runs the lesson's cells that show off finished functions, which take a second or two.
 SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
 
@@ -77,14 +68,6 @@ class Reader:
 
     def __reduce__(self):
         return Reader, (self.release, self._secret, self.limits, self._course)
-
-    def bounds(self) -> Bounds:
-        """What it may take to read a submission: more, by far, than the submission itself may, so
-        that a submission that exceeds it is reported and keeps what it earned."""
-        return Bounds(
-            cpu_seconds=math.ceil(READING + self.limits.submission),
-            seconds=SLOWLY * READING + self.limits.clock,
-        )
 
     def prepare(self, warm_up_keys: Any) -> None:
         """Compute and keep the declared mistakes that an earlier submission needed."""
@@ -123,7 +106,7 @@ class Reader:
                 steps, transcript = [SHOW, *steps], again
         ask = partial(ask_again, account, steps, transcript)
         marks = self.exam.judge(transcript, notebook, ask)
-        nbgrader_side.annotate(notebook, transcript, marks, transcript.incidents)
+        annotate(notebook, transcript, marks, transcript.incidents)
         shorten(notebook)
         return Read(notebook, marks, tuple(transcript.incidents))
 
@@ -214,70 +197,11 @@ def _shortened(source: str, most: int) -> str:
     return "\n".join([f"# shortened: {len(source)} characters were handed in", *cut])
 
 
-class RemoteAccount:
-    """A submission's account kept by another process, which starts and ends processes for us."""
-
-    def __init__(self, ask: Channel, limits: Limits):
-        self._ask, self.limits = ask, limits
-        self.end = time.monotonic() + self._say({"clock": True})
-
-    def _say(self, question: dict) -> Any:
-        self._ask.tell(question)
-        return self._ask.hear()
-
-    def open(self) -> tuple[int, socket.socket]:
-        number = self._say({"open": True})
-        if number is None:
-            raise Lost(TIMED_OUT, "all of its time is used up")
-        return number, socket.socket(fileno=self._ask.take())
-
-    def close(self, number: int, more: float = 0.0) -> None:
-        self._say({"close": number, "more": more})
-
-    def is_over(self) -> bool:
-        return self._say({"over": True})
-
-    def processor_seconds(self, number: int) -> float | None:
-        return self._say({"spent": number})
-
-    def how_it_ended(self, number: int) -> Lost:
-        return Lost(*self._say({"ended": number}))
-
-
-def answer_for(account: Account) -> Callable[[dict, Channel], None]:
-    """Carries out a ``RemoteAccount``'s requests on the real account."""
-
-    def answer(question: dict, channel: Channel) -> None:
-        if "open" in question:
-            try:
-                number, process = account.open()
-            except Lost:
-                channel.tell(None)
-                return
-            with process:
-                channel.tell(number)
-                channel.pass_on(process.fileno())
-        elif "close" in question:
-            account.close(question["close"], question["more"])
-            channel.tell(True)
-        elif "clock" in question:
-            channel.tell(account.end - time.monotonic())
-        elif "over" in question:
-            channel.tell(account.is_over())
-        elif "spent" in question:
-            channel.tell(account.processor_seconds(question["spent"]))
-        elif "ended" in question:
-            lost = account.how_it_ended(question["ended"])
-            channel.tell([lost.status, lost.detail])
-
-    return answer
-
-
 class Readers:
     """As many warm readers as submissions are read at once; each serves one thread at a time."""
 
     def __init__(self, reader: Reader, count: int):
-        bounds = reader.bounds()
+        bounds = reading_bounds(reader.limits)
         self._idle = [Disposable(reader, bounds) for _ in range(count)]
         self._all = list(self._idle)
         self._warm_up_keys: list[list] = []
@@ -296,7 +220,7 @@ class Readers:
             with Account(sandbox) as account:
                 found = process.run(data, answer_for(account), self._warm_up_keys)
         except LostReader as lost:
-            raise _in_words(lost) from None
+            raise in_words(lost) from None
         finally:
             self._idle.append(process)
         if "rejected" in found:
@@ -308,15 +232,6 @@ class Readers:
             marks={name: Mark.from_json(mark) for name, mark in found["marks"].items()},
             incidents=tuple(Incident(**incident) for incident in found["incidents"]),
         )
-
-
-def _in_words(lost: LostReader) -> Rejected:
-    if lost.by_time:
-        return Rejected(TIMED_OUT, "it takes too long to read")
-    how = f"signal {lost.signal}" if lost.signal else "an exit"
-    if lost.status is not None and os.WIFEXITED(lost.status):
-        how = f"exit {os.WEXITSTATUS(lost.status)}"
-    return Rejected(DIED, f"the process that was reading it ended with {how}")
 
 
 def _lacks_a_name(transcript: Transcript) -> bool:

@@ -15,6 +15,8 @@ from pathlib import Path
 import rlcourse
 from rlcourse.authoring.stubs import blank_functions
 from rlcourse.checks.exercise import Exercise
+from rlcourse.courses import Course, shipped
+from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement import visible
 
 PACKAGE = Path(rlcourse.__file__).parent
@@ -81,6 +83,35 @@ def write_library(
         (directory / name).write_text(json.dumps(fonts), "utf-8")
     for path in (directory, *directory.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)  # another user reads it
+
+
+def write_library_of(
+    directory: Path, course: Course, lesson: str, asked: Iterable[Exercise]
+) -> list[Path]:
+    """Write the library for a lesson whose exercises are `asked`; returns what is to be hidden."""
+    homes = {lesson.home for lesson in course.lessons} | {shipped().directory}
+    absent = [*asked, *_not_yet_taught(course, lesson)]
+    write_library(directory, absent, homes - {shipped().directory})
+    return [PACKAGE, course.solutions, shipped().solutions, course.directory, *homes]
+
+
+def _not_yet_taught(course: Course, lesson: str) -> list[Exercise]:
+    """Exercises of this lesson and of later ones, in this course and in the lesson's original.
+
+    A course may leave out lessons that come later in the original; their answers stay secret.
+    """
+    names = [one.name for one in course.lessons]
+    begun = names.index(lesson) if lesson in names else 0
+    found = _in_lessons(course, names[begun:])
+    at_home = [one.name for one in shipped().lessons]
+    if lesson in at_home and course is not shipped():
+        after = at_home[at_home.index(lesson) :]
+        found += _in_lessons(shipped(), [name for name in after if name not in names])
+    return found
+
+
+def _in_lessons(course: Course, names: list[str]) -> list[Exercise]:
+    return [e for e in all_exercises(course) if e.lesson in names]
 
 
 def _write_package(source: Path, target: Path) -> None:

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.grading.confinement import isolation, visible
-from rlcourse.grading.running.conversation import Conversation
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.steps import (
     DIED,
@@ -193,6 +192,8 @@ class Sandbox:
 
     def run(self, steps: Sequence[Cell | ExamRequest]) -> Transcript:
         """Carry out the steps in order, within one budget; what happens is in the transcript."""
+        from rlcourse.grading.running.conversation import Conversation  # imports torch
+
         with Account(self) as account:
             return Conversation(account).run(steps)
 

@@ -1,9 +1,13 @@
 """What a submission is made to do, step by step, and the results."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from rlcourse.grading.running.answers import CellAnswer, ExamAnswer
+if TYPE_CHECKING:  # who only keeps a submission's account does without torch
+    from rlcourse.grading.running.answers import CellAnswer, ExamAnswer
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
 ENDINGS = (TIMED_OUT, DIED, OVER_MEMORY)
@@ -40,7 +44,7 @@ class ExamRequest:
     message: bytes
     cases: int
     answer: Callable[[dict, int], dict] | None = None
-    parts: tuple[tuple[tuple[int, ...], "ExamRequest"], ...] = ()
+    parts: tuple[tuple[tuple[int, ...], ExamRequest], ...] = ()
 
 
 @dataclass(frozen=True)

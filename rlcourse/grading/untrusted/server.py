@@ -48,6 +48,7 @@ def main() -> None:
         settings["confinement"][key] = tuple(value) if isinstance(value, list) else value
     wanted = isolation.Confinement(**settings["confinement"])
     layers = isolation.Layers()
+    _be_first_to_go()
     if sys.platform == "linux":
         isolation.enter(wanted, layers)
         _keep_from_tracing()
@@ -59,6 +60,13 @@ def main() -> None:
     with contextlib.suppress(OSError, ValueError):
         Server(control, wanted, layers).run()
     os._exit(0)
+
+
+def _be_first_to_go() -> None:
+    """Where memory ends, as in a small container, the system ends student code and not the judge,
+    which then says so."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _keep_from_tracing() -> None:

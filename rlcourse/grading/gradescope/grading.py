@@ -1,0 +1,121 @@
+"""One submission on Gradescope, from the files that were uploaded to ``results.json``.
+
+This process imports no torch: it finds the notebook, starts the reader and the server of student
+code, and keeps the submission's account.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlcourse.errors import UserError
+from rlcourse.files import replace_bytes
+from rlcourse.grading.confinement.disposable import Disposable
+from rlcourse.grading.confinement.disposable import Lost as LostReader
+from rlcourse.grading.confinement.isolation import LAYERS
+from rlcourse.grading.gradescope import results
+from rlcourse.grading.handing_in.files import REFUSED, Rejected, find_notebook, read_bytes
+from rlcourse.grading.locking import scratch_directory
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.remote import answer_for, in_words, reading_bounds
+from rlcourse.grading.running.sandbox import Account, Sandbox
+
+# Gradescope ends a run after ten minutes; these end a submission before, and it keeps its points.
+LIMITS = Limits(submission=120.0)
+
+
+@dataclass(frozen=True)
+class LateReader:
+    """Becomes a ``Reader`` in the process that is to read: only there are torch and references."""
+
+    release: str
+    secret: bytes
+    references: bytes
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        return _reader, (self.release, self.secret, self.references)
+
+    def prepare(self, warm_up_keys: Any) -> None:
+        raise NotImplementedError
+
+    def do(self, request: bytes, ask: Any) -> Any:
+        raise NotImplementedError
+
+
+def _reader(release: str, secret: bytes, references: bytes):
+    # jsonschema imports it for nbformat, to check addresses, and that takes a second
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    import nbformat
+    import torch
+
+    from rlcourse.courses import current
+    from rlcourse.grading.judging.reading import Reader
+
+    torch.set_num_threads(1)
+    reader = Reader(nbformat.reads(release, as_version=4), secret, LIMITS, current())
+    reader.exam.know_references(references)
+    return reader
+
+
+def grade(home: Path, autograder: Path) -> None:
+    """Grade what lies in ``submission/`` of `autograder`, and write its ``results/results.json``.
+
+    Raises:
+        UserError: student code cannot be isolated here; nothing is graded or written.
+    """
+    started, private = time.monotonic(), home / "private"
+    settings = json.loads((private / "settings.json").read_text("utf-8"))
+    text = (private / "release.ipynb").read_text("utf-8")
+    release = json.loads(text)
+    try:
+        data = _handed_in(autograder / "submission", settings["lesson"])
+        secrets = [(private / name).read_bytes() for name in ("secret", "references")]
+        hidden = [Path(path) for path in settings["hidden"]] + [private, autograder]
+        library, rehearsal = home / "library", settings["rehearsal"]
+        found = _read(data, LateReader(text, *secrets), library, rehearsal, hidden)
+        if "rejected" in found:
+            raise Rejected(*found["rejected"])
+    except Rejected as rejected:
+        result = results.of_rejected(rejected, release, settings)
+    else:
+        result = results.of_graded(found, release, settings)
+    result["execution_time"] = round(time.monotonic() - started)
+    (autograder / "results").mkdir(exist_ok=True)
+    replace_bytes(autograder / "results" / "results.json", json.dumps(result, indent=2).encode())
+    print(results.summary(result))
+
+
+def _handed_in(submission: Path, lesson: str) -> bytes:
+    try:
+        return read_bytes(submission, find_notebook(submission, lesson))
+    except OSError as error:
+        raise Rejected(REFUSED, f"what was handed in cannot be read ({error.strerror})") from None
+
+
+def _read(
+    data: bytes, work: LateReader, library: Path, rehearsal: list[str], hidden: list[Path]
+) -> dict:
+    """What the reader found: marks, incidents and the notebook, or why it was rejected."""
+    bounds = reading_bounds(LIMITS)
+    with (
+        scratch_directory() as scratch,
+        Disposable(work, bounds, fork=False) as reader,
+        Sandbox(library, scratch / "server", rehearsal, hidden, limits=LIMITS) as sandbox,
+    ):
+        _verify_layers(sandbox)
+        try:
+            with Account(sandbox) as account:
+                return reader.run(data, answer_for(account))
+        except LostReader as lost:
+            raise in_words(lost) from None
+
+
+def _verify_layers(sandbox: Sandbox) -> None:
+    if weakness := sandbox.layers.weakness():
+        raise UserError(f"nothing was graded: {weakness}.")
+    standing = [name for name in LAYERS if name in sandbox.layers.standing]
+    print(f"student code is isolated by: {', '.join(standing)}", file=sys.stderr)

@@ -1,0 +1,238 @@
+"""The archive for Gradescope, unpacked as Gradescope does it, and what its two scripts do."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import classroom as room
+import pytest
+
+from rlcourse.grading import grade
+from rlcourse.grading.gradescope import results
+from rlcourse.grading.gradescope.archive import course_wheel, write_archive
+from rlcourse.grading.handing_in.files import Rejected
+
+MEBIBYTE = 2**20
+WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Gradescope's containers are Linux")
+
+
+@dataclass
+class Container:
+    """Gradescope's directories below `root`, and its image after ``setup.sh``."""
+
+    root: Path
+
+    @property
+    def autograder(self) -> Path:
+        return self.root / "autograder"
+
+    def run(self, script: Path, measure=lambda process: process.wait()) -> str:
+        """What a script prints; without capabilities, as root in a container, and on one core."""
+        places = {
+            "RLCOURSE_SOURCE": str(self.autograder / "source"),
+            "RLCOURSE_HOME_IN_IMAGE": str(self.root / "image"),
+            "RLCOURSE_AUTOGRADER": str(self.autograder),
+        }
+        words = WITHOUT_CAPABILITIES if os.getuid() == 0 and shutil.which("setpriv") else ()
+        core = min(os.sched_getaffinity(0))
+        with (self.root / "printed").open("w+") as printed:
+            process = subprocess.Popen(
+                [*words, str(script)],
+                cwd=self.autograder,
+                env={**os.environ, **places},
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            )
+            measure(process)
+            printed.seek(0)
+            said = printed.read()
+        assert process.wait() == 0, said
+        return said
+
+    def grade(self, files: dict[str, str], **measuring) -> dict:
+        """The results for a submission of these files."""
+        for folder in ("submission", "results"):
+            shutil.rmtree(self.autograder / folder, ignore_errors=True)
+            (self.autograder / folder).mkdir()
+        for name, text in files.items():
+            (self.autograder / "submission" / name).write_text(text)
+        self.run(self.autograder / "run_autograder", **measuring)
+        return json.loads((self.autograder / "results" / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def container(template, tmp_path_factory):
+    """The archive unpacked; this environment stands for the one that setup.sh would install."""
+    root = tmp_path_factory.mktemp("gradescope")
+    for place in (root, *root.parents):
+        if place.stat().st_uid == os.getuid() and place != Path("/"):
+            place.chmod(place.stat().st_mode | 0o711)
+    write_archive(room.LESSON, template, root / "autograder.zip")
+    found = Container(root)
+    with zipfile.ZipFile(root / "autograder.zip") as archive:
+        archive.extractall(found.autograder / "source")
+    for name in ("setup.sh", "run_autograder"):
+        (found.autograder / "source" / name).chmod(0o755)
+    shutil.copy2(found.autograder / "source" / "run_autograder", found.autograder)
+    python = root / "image" / "environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    found.run(found.autograder / "source" / "setup.sh")
+    return found
+
+
+def mistaken(course) -> str:
+    name = "monte_carlo_policy_gradient"
+    source = room.solution(name).replace("return (", "return -(")
+    return json.dumps(room.with_answers(room.solved(course), **{name: source}))
+
+
+@pytest.mark.slow
+@linux
+def test_gradescope_s_results_are_those_of_rlcourse_grade(container, course):
+    notebook = mistaken(course)
+    found = container.grade({"my homework.ipynb": notebook, "notes.txt": "hello"})
+    path = course / "submitted" / "ada" / room.LESSON / f"{room.LESSON}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(notebook)
+    # the same secret draws the same cases
+    (course / ".grading-secret").write_bytes(
+        (container.autograder / "source" / "secret").read_bytes()
+    )
+    row = grade(room.LESSON, course=course).rows[0]
+    tests = {test["name"]: test for test in found["tests"]}
+    for name, mark in row.exercises.items():
+        assert tests[name]["output"] == mark["message"]
+        assert tests[name]["score"] == pytest.approx(mark["points"], abs=1e-4)
+        assert tests[name]["max_score"] == mark["possible"]
+        assert tests[name]["status"] == ("passed" if mark["state"] == "right" else "failed")
+    assert "its sign flipped" in tests["monte_carlo_policy_gradient"]["output"]
+    assert "score" not in tests["applause"] and "handed in" in tests["applause"]["output"]
+    assert sum(test.get("score", 0) for test in tests.values()) == pytest.approx(
+        row.score, abs=1e-3
+    )
+
+
+@pytest.mark.slow
+@linux
+def test_two_notebooks_are_a_sentence_and_no_points_and_nothing_runs(container, template):
+    notebook = json.dumps(room.solved(template))
+    found = container.grade({"one.ipynb": notebook, "two.ipynb": notebook})
+    assert "several notebooks, one.ipynb, two.ipynb: rename the right one" in found["output"]
+    assert {test["score"] for test in found["tests"]} == {0}
+    assert sum(test["max_score"] for test in found["tests"]) == sum(room.POINTS.values())
+
+
+@pytest.mark.slow
+@linux
+def test_a_right_submission_is_graded_within_a_default_container_s_memory(container, template):
+    """All processes together, each page that is shared counted once; 539 MiB where written."""
+    peak = 0
+
+    def measure(process):
+        nonlocal peak
+        while process.poll() is None:
+            peak = max(peak, sum(map(own_memory, family(process.pid))))
+            time.sleep(0.05)
+
+    found = container.grade({"any.ipynb": json.dumps(room.solved(template))}, measure=measure)
+    assert sum(test.get("score", 0) for test in found["tests"]) == sum(room.POINTS.values())
+    assert 100 * MEBIBYTE < peak < 700 * MEBIBYTE
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    children, found = defaultdict(list), [pid]
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(place.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it has ended
+            continue
+        children[parent].append(int(place.parent.name))
+    for one in found:
+        found += children[one]
+    return found
+
+
+def own_memory(pid: int) -> int:
+    """A process's share of the memory (PSS), in bytes."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+@pytest.mark.slow
+@linux
+def test_code_that_reads_what_the_archive_holds_reads_nothing(container, template):
+    """A submission that opens the archive's files says which it could read: none."""
+    places = [str(container.autograder), str(container.root / "image" / "private")]
+    source = f"""
+import os, pathlib
+for place in {places}:
+    for name in ("source/secret", "source/release.ipynb", "secret", "references",
+                 "submission/any.ipynb", "results/results.json"):
+        try:
+            open(os.path.join(place, name), "rb").read(1)
+            raise SystemExit("READ " + name)
+        except OSError:
+            pass
+"""
+    notebook = room.with_code(room.solved(template), source)
+    found = container.grade({"any.ipynb": json.dumps(notebook)})
+    assert "READ" not in json.dumps(found)
+    assert sum(test.get("score", 0) for test in found["tests"]) == sum(room.POINTS.values())
+
+
+@pytest.mark.slow
+def test_the_wheel_in_the_archive_is_the_course_s_and_has_no_solutions():
+    name, content = course_wheel()
+    assert name.startswith("rlcourse-") and name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(io.BytesIO(content)) as wheel:
+        names = wheel.namelist()
+    assert {"rlcourse/grading/gradescope/setup.sh", "rlcourse/course/course.toml"} <= set(names)
+    assert not [name for name in names if name.split("/")[0] in ("solutions", "tests")]
+
+
+SETTINGS = {"lesson": "02_x", "exercises": {"one": 2.0, "two": 3.0}, "questions": {"why": 2.0}}
+RELEASE = {"cells": [{"metadata": {"nbgrader": {"grade_id": "why"}}, "source": ["blank", "?"]}]}
+
+
+def test_a_submission_that_cannot_be_graded_gets_the_reason_in_every_test():
+    found = results.of_rejected(Rejected("missing", "there is no notebook"), RELEASE, SETTINGS)
+    assert [test["score"] for test in found["tests"]] == [0, 0]
+    assert [test["max_score"] for test in found["tests"]] == [2, 3]
+    assert all("there is no notebook" in test["output"] for test in found["tests"])
+    assert found["output"].startswith("Not graded (missing): there is no notebook.")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"), [("blank?", "you left it as it was"), ("Because.", "was handed in")]
+)
+def test_a_question_has_no_score_and_says_whether_it_is_answered(source, said):
+    cell = {"metadata": {"nbgrader": {"grade_id": "why"}}, "source": source}
+    incident = {"status": "timed out", "where": "cell x", "detail": "killed"}
+    notebook = json.dumps({"cells": [cell]})
+    found = {"marks": {}, "incidents": [incident], "notebook": notebook}
+    graded = results.of_graded(found, RELEASE, SETTINGS)
+    (test,) = graded["tests"]
+    assert test["name"] == "why" and "score" not in test and said in test["output"]
+    assert "timed out (cell x: killed)" in graded["output"]
+
+
+def test_what_keeps_the_account_of_a_submission_imports_neither_torch_nor_nbgrader():
+    code = "import sys, rlcourse.grading.gradescope.grading; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "nbgrader", "nbformat", "transformers"} & set(said.stdout.split())
