@@ -7,6 +7,7 @@ before it says so. ``verify`` asks first, and ``amend`` makes the change without
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -131,7 +132,7 @@ def amend(gradebook: Gradebook, lesson: str, source: NotebookNode, drop: bool = 
             gradebook.db.delete(cell)
     points = _points(source)
     for kind, name in found.added:  # generate_assignment fills in what else it knows of them
-        more = {} if kind is SolutionCell else {"cell_type": "markdown"}
+        more: dict[str, Any] = {} if kind is SolutionCell else {"cell_type": "markdown"}
         more |= {"max_score": points[name]} if kind is GradeCell else {}
         gradebook.db.add(kind(name=name, notebook_id=known.id, **more))
     gradebook.db.flush()
