@@ -24,6 +24,13 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("nobody answers", [None, None], tensor([0.7, 0.9]))
     yield case("no answers at all", [], torch.zeros(0).double())
     yield case("None has the largest sum", [None, a, None, b], tensor([0.9, 0.2, 0.9, 0.3]))
+    yield case("None has the smallest sum", [a, None, b, b], tensor([0.4, 0.1, 0.3, 0.2]))
+    yield case(
+        "None has the worst score", [a, a, None, None, None, b], tensor([3, 6, 2, 4, 1, 7.0])
+    )
+    yield case("None has the best mean", [None, a, a, b, b, b], tensor([5, 7, 1, 3, 2, 4.0]))
+    yield case("None ends low", [b, None, c, a, None, c, b], tensor([6, 9, 4, 5, 1, 3, 2.0]))
+    yield case("None begins low", [None, b, c, None, a, b, c], tensor([1, 2, 3, 8, 4, 6, 5.0]))
     yield case("None comes first", [None, a, b], tensor([0.8, 0.4, 0.1]))
     yield case("a tie", [b, a, a, b], tensor([0.25, 0.5, 0.25, 0.5]))
     yield case("a tie, the smaller first", [a, b, b, a], tensor([0.5, 0.25, 0.5, 0.25]))
@@ -35,9 +42,15 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("scores above 1", [a, b, a, c, b], tensor([2.0, 5.0, 1.5, 6.0, 0.5]))
     yield case("the last wins", [a, b, c], tensor([0.1, 0.2, 0.3]))
     yield case("float32", [a, b, a], tensor([0.3, 0.5, 0.4]).float())
-    n = draw.size(12, 16)
-    some = [None if v == 4 else str(10 + v) for v in draw.integers(n, high=5).tolist()]
-    yield case("many", some, draw.uniform(n))
+    # Two mistakes at once mostly choose another answer of many than either of them alone.
+    for names, n in (
+        (3, draw.size(7, 9)),
+        (5, draw.size(12, 16)),
+        *((8, 20 + i) for i in range(8)),
+    ):
+        given = draw.integers(n, high=names + 1).tolist()
+        some = [None if v == names else str(10 + v) for v in given]
+        yield case(f"{n} votes for {names} answers", some, draw.uniform(n))
     # The order of a set is no order: of this many it can hardly be the right one by chance.
     for first in (3, 5, 7):
         tied = [str(first * i % 17) for i in range(1, 9)]

@@ -48,6 +48,11 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("a noisy line beyond 1", t, fast, 0.15)
     wide = (2.0, 8.0, 40.0, 160.0)
     yield case("a noisy line beyond 1, a wide grid", t, fast - 0.05, 0.1, wide, (0.5, 1.0, 4.0))
+    for slope in (0.03, 0.045, 0.08):
+        beyond = 0.2 + slope * t + draw.normal(len(t), scale=0.03)
+        yield case(
+            f"{slope:g} more each step, beyond 1", t, beyond, 0.2, wide, (0.2, 0.5, 1.0, 2.0)
+        )
     yield case("a noisy run that falls", t, 0.9 - noisy, 0.6)
     yield case("a run that falls to 0", t, curve(t, 0.4, 0.0, 4.0, 1.0) + 0 * t, 0.4)
     for midpoint, place, off in ((8.0, 1, 0.25), (4.0, 1, -0.25), (8.0, 3, -0.25)):
