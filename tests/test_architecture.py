@@ -38,7 +38,7 @@ BELOW = {
         *UTILITIES,
         *("algorithms", "tasks", "policy", "evaluation", "reports", "training"),
     },
-    "planning": {*UTILITIES, "algorithms", "tasks", "policy", "training"},
+    "planning": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "training"},
     "pretraining": {
         *UTILITIES,
         *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
