@@ -53,7 +53,7 @@ def make_trainer(job: Job) -> tuple[Any, Rows]:
     if job.method.samples:
         require_no_sense_of_place(policy)
         extras["reward_funcs"], weights = reward_functions(recipe, job.task)
-    if job.task.environment is not None:
+    if job.task.environment is not None and job.method.samples:
         extras |= episodes_of(job, policy)
     if recipe.lora:
         extras["peft_config"] = lora_config(recipe)

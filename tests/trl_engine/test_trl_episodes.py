@@ -5,7 +5,8 @@ import warnings
 import pytest
 import torch
 from datasets import Dataset
-from engines import assert_same_weights
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
@@ -34,6 +35,13 @@ def small(shown, **changes):
     return load_recipe("calculator_grpo", **(settings | changes))
 
 
+def apart(one, other, start) -> float:
+    """How far two policies are from each other, next to how far they are from `start`."""
+    policies = (one, other, Policy.load(start, device="cpu"))
+    a, b, c = (torch.cat([p.detach().flatten() for p in each.parameters()]) for each in policies)
+    return ((a - b).norm() / (a - c).norm()).item()
+
+
 def test_both_engines_play_the_same_episodes_and_learn_the_same(shown, tmp_path, monkeypatch):
     """Rewards of the two engines are equal by a rule that a beginner is paid by, too."""
     respond = CalculatorEnvironment.respond
@@ -46,7 +54,7 @@ def test_both_engines_play_the_same_episodes_and_learn_the_same(shown, tmp_path,
     recipe = small(shown)
     ours = train_locally(recipe, tmp_path / "local", progress=False)
     theirs = trl_engine.train(recipe, tmp_path / "trl", progress=False)
-    assert_same_weights(ours.policy, theirs.policy, Policy.load(shown, device="cpu"))
+    assert apart(ours.policy, theirs.policy, shown) < 0.005  # 4e-4, of gradients that are rounding
     for mine, other in zip(ours.metrics, theirs.metrics, strict=True):
         assert mine["grad_norm"] > 0 and mine["turns"] > 1
         for name in ("reward/mean", "grad_norm", "tokens", "lr"):
@@ -58,7 +66,7 @@ def test_demonstrated_episodes_are_the_same_to_both_engines(shown, tmp_path):
     recipe = load_recipe("calculator_sft", device="cpu", **settings)
     ours = train_locally(recipe, tmp_path / "local", progress=False)
     theirs = trl_engine.train(recipe, tmp_path / "trl", progress=False)
-    assert_same_weights(ours.policy, theirs.policy, Policy.load(shown, device="cpu"))
+    assert apart(ours.policy, theirs.policy, shown) < 0.005
     assert ours.metrics[0]["tokens"] == theirs.metrics[0]["tokens"]
 
 
@@ -99,32 +107,44 @@ def test_a_tool_environment_is_reset_stepped_and_paid():
     assert environment.get_reward() == 0
 
 
+def byte_tokenizer():
+    letters = ["<pad>", "<|im_end|>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE(vocab={s: i for i, s in enumerate(letters)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<|im_end|>"
+    )
 
 
 def test_trl_trains_a_random_model_in_our_environment(tmp_path, monkeypatch):
-    """TRL calls `step` as a tool where a completion asks for it, and learns from the model's tokens.
+    """TRL calls `step` as a tool where a completion asks for it, and pays what it has earned.
 
-    A random model never asks, so what it writes is replaced: half of the episodes call and answer.
+    A random model never asks, so its turns are replaced: half of the episodes call and answer.
     """
-    from llamas import byte_tokenizer, random_model
-
     warnings.simplefilter("ignore")
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     tokenizer = byte_tokenizer()
     place = next(p for p in trl.__path__)
-    with open(f"{place}/chat_templates/qwen3_training.jinja", encoding="utf-8") as file:
+    with open(f"{place}/chat_templates/qwen3.jinja", encoding="utf-8") as file:
         tokenizer.chat_template = file.read()
-    model = random_model(tokenizer)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "vocab_size": len(tokenizer)}
+    model = LlamaForCausalLM(
+        LlamaConfig(**sizes, pad_token_id=0, eos_token_id=1, bos_token_id=None)
+    )
     said = '<tool_call>\n{"name": "step", "arguments": {"text": "%s"}}\n</tool_call>'
     eos = tokenizer.eos_token_id
-    seen: list[int] = []
 
-    def written(self, prompt_ids, *unused):
-        turn = len(seen)
-        seen.append(len(prompt_ids))
-        texts = [("#### 204" if turn % 2 else "12 * 17") if i % 2 else None for i in range(4)]
-        texts = texts[: len(prompt_ids)]
-        rows = [tokenizer.encode(said % t if t else "I do not know.") + [eos] for t in texts]
+    def written(self, prompt_ids, *unused, **also_unused):
+        """Every second episode calls, reads the result, and answers with it."""
+        rows = []
+        for i, ids in enumerate(prompt_ids):
+            _, *heard = tokenizer.decode(ids).split("<tool_response>\n")
+            turn = said % ("#### 204" if heard else "12 * 17")
+            silent = len(heard) == 2 or (i % 2 == 0 and not heard)
+            rows.append([*tokenizer.encode("I do not know." if silent else turn), eos])
         return rows, None
 
     monkeypatch.setattr(trl.GRPOTrainer, "_generate_single_turn", written)
@@ -154,7 +174,11 @@ def test_trl_trains_a_random_model_in_our_environment(tmp_path, monkeypatch):
     before = [p.detach().clone() for p in model.parameters()]
     trainer.train()
     logs = [log for log in trainer.state.log_history if "reward" in log]
-    assert len(logs) == 2
+    assert [log["reward"] for log in logs] == [0.5, 0.5]
+    assert [log["tools/call_frequency"] for log in logs] == [1.0, 1.0]  # two in half of them
+    lengths = [len(tokenizer.encode(said % text)) + 1 for text in ("12 * 17", "#### 204")]
+    lengths.append(len("I do not know.") + 1)
+    wrote = (lengths[2] + sum(lengths)) / 2  # and not what the tool wrote
+    assert logs[0]["completions/mean_length"] == pytest.approx(wrote)
     assert any((a != b).any() for a, b in zip(before, model.parameters(), strict=True))
     assert all(torch.isfinite(p).all() for p in model.parameters())
-    print(logs)
