@@ -147,7 +147,7 @@ def top_k_kl_loss(
     to which the teacher gives most keep their probabilities, and the others count as
     one more word, which has the sum of theirs: so both models have a distribution over
     k + 1 words. Their divergence is at most that of the whole vocabulary. The mean is
-    over the mask's tokens, and gradient flows through `logits` alone.
+    over the mask's tokens. Gradient flows through `logits` alone.
     """
     top = teacher_logits.topk(k).indices
 

@@ -39,20 +39,29 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         yield case(f"a token is replaced at {at}", broken(at, lambda ids: [ids[0], 200, *ids[2:]]))
     yield case("a token is removed", broken(3, lambda ids: ids[:1] + ids[2:]))
     yield case("two messages, broken", broken(1, lambda ids: [200, *ids[1:]], 2))
-    yield case("something is put in front", broken(2, lambda ids: [200, *ids]))
-    yield case("two tokens change places", broken(2, lambda ids: [ids[1], ids[0], *ids[2:]]))
+    for at in (1, 2, 4):
+        yield case(f"something is put in front at {at}", broken(at, lambda ids: [200, *ids]))
+        crossed = broken(at, lambda ids: [ids[1], ids[0], *ids[2:]])
+        yield case(f"two tokens change places at {at}", crossed)
     last = _grown(draw, 4)
     yield case("the last token alone", [*last[:2], [*last[1][:-1], 200, *last[2][len(last[1]) :]]])
     kept = _grown(draw, 4)
     yield case(
         "broken, and then kept", [kept[0], [200, *kept[1]], [200, *kept[2]], [200, *kept[3]]]
     )
-    twice = _grown(draw, 5)
-    again = [[300, *twice[3][1:]], [300, *twice[4][1:]]]
-    yield case("broken twice", [*twice[:2], [200, *twice[2][1:]], *again])
+    for first, then in ((1, 2), (2, 3), (1, 4), (2, 4)):
+        twice = _grown(draw, 5)
+        twice[first:] = [[200, *ids[1:]] for ids in twice[first:]]
+        twice[then:] = [[300, *ids[1:]] for ids in twice[then:]]
+        yield case(f"broken twice, at {first} and at {then}", twice)
+    for at in (1, 2, 3):
+        short = _grown(draw, 4)
+        less = [*short[:at], short[at - 1][:-1], *short[at:]]
+        yield case(f"cut short at {at}, and otherwise the same", less)
+    ends = _grown(draw, 4)
+    yield case("cut short at the end", [*ends, ends[-1][:-2]])
+    yield case("cut short by much", [*ends, ends[0]])
     short = _grown(draw, 3)
-    yield case("cut short, and otherwise the same", [*short[:2], short[1][:-1]])
-    yield case("cut short by much", [*short, short[0]])
     yield case("nothing is added", [short[0], short[0], short[1]])
     yield case("an empty rendering at first", [[], *short])
 

@@ -81,7 +81,7 @@ def by_gather(values, mask, target):
     here, there = mask.bool(), target.bool()
     if (here.sum(1) - there.sum(1)).any():
         raise ValueError("each row must have as many tokens in both masks")
-    column = (~here).to(torch.uint8).sort(1, stable=True).indices
+    column = (~here).to(torch.uint8).sort(dim=1, stable=True).indices
     rank = (there.long().cumsum(1) - 1).clamp(0, values.shape[1] - 1)
     return values.gather(1, column.gather(1, rank)).masked_fill(~there, 0)
 
