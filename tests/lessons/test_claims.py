@@ -12,8 +12,8 @@ lesson's own cells printed for it, and the least that must come out again. Run w
 | 12 §4 | no correction is worse than the clip, sampled | .15 to .22 | .05 |
 | 12 §4 | under a gap of the sampler's own, decoupled beats the clip, sampled | .18 to .21 | .05 |
 | 14 §4 | the mask of the policy's tokens beats that of all tokens, greedy | .16 to .23 | .05 |
-| 14 §7 | taught by itself with the solution, the warm start loses, greedy | .20 to .23 | .10 |
-| 14 §7 | … where it follows a solution, it gains, sampled, mean of two rates | SEE | 0 |
+| 14 §7 | taught by itself with the solution, the warm start loses, greedy | .21 to .23 | .10 |
+| 14 §7 | … where it follows a solution, it gains, sampled, mean of two rates | .02 to .07 | 0 |
 | 16 §5 | nearly no answer is right: steps beat outcomes, sampled, two rates | .14 to .25 | .04 |
 | 17 §1 | after equal steps a foreign style costs more adding, sampled | .41 to .54 | .10 |
 | 17 §1 | … while multiplying, which it trains, is learned, sampled | .52 to .58 | .25 |
