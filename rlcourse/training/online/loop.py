@@ -175,7 +175,8 @@ def drawn(policy, recipe, task, reward, generator, step, attempt=0):
 def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, Metrics]:
     """The rollouts with their advantages: by the method's estimator, critic or teacher."""
     if critic is not None:
-        return with_values(critic, rollouts, recipe, method)
+        rollouts, facts = with_values(critic, rollouts, recipe, method)
+        return rollouts, {**facts}
     if method.taught:
         return taught(rollouts, recipe, method)
     scored = (rollouts.rewards, rollouts.mask, recipe.arguments())
