@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from rlcourse.planning.work import Work
+from rlcourse.training.recipes.recipe import teacher_recipe
 
 # 16 bit, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
 KEPT = {
@@ -128,6 +129,9 @@ def _always(work: Work) -> tuple[Line, ...]:
         lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
     if work.reference:
         lines.append(reference_of(work))
+    if work.teacher:
+        k, size = work.teacher.parameters, 2 if work.rounds and not teacher_recipe(recipe) else 4
+        lines.append(Line("teacher", f"{size} B x {k:,}, frozen", size * k))
     return tuple(lines)
 
 
@@ -158,9 +162,9 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     """What it takes to write `rows` completions at the same time."""
     recipe, shape, lengths = work.recipe, work.shape, work.lengths
     keys, values = cached_bytes(work)
-    places = lengths.longest_prompt + recipe.max_tokens
+    places = lengths.longest_prompt + work.written
     if not work.in_graphs:
-        places = cache_places(lengths.longest_prompt, recipe.max_tokens)
+        places = cache_places(lengths.longest_prompt, work.written)
     number = shape.cached_numbers
     cache = Line(
         "KV cache",

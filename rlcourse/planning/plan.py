@@ -25,7 +25,7 @@ from rlcourse.planning.timing import (
     duration_of,
 )
 from rlcourse.planning.work import Work, work_of
-from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
+from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe
 
 USABLE = 0.92  # of a GPU's memory; the rest is CUDA's own and lost between tensors
@@ -140,7 +140,8 @@ def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
         work = work_of(changed, prompt, completion)
         needed = memory_of(work)
         if needed.peak <= usable:
-            duration = duration_of(work, gpu, usable - needed.resident, _warm(changed, gpu))
+            before = (_alone(first, gpu) for first in (warm_start_of(changed), taught_by(changed)))
+            duration = duration_of(work, gpu, usable - needed.resident, *before)
             return Fit(name, memory, usable, needed.peak, precision | changes, duration)
     peak = memory_of(work_of(start, prompt, completion)).peak
     return Fit(name, memory, usable, peak, None, None)
@@ -166,12 +167,17 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
         yield from (adapters | saving for saving in savings)
 
 
-def _warm(recipe: Recipe, gpu: GPU) -> float:
-    """Seconds of the warm start's training."""
-    first = warm_start_of(recipe)
+def taught_by(recipe: Recipe) -> Recipe | None:
+    """The recipe that makes the teacher, where there is one to be made."""
+    return teacher_recipe(recipe) if recipe.method.taught else None
+
+
+def _alone(first: Recipe | None, gpu: GPU) -> float:
+    """Seconds of training by a recipe that is run first, its own warm start included."""
     if first is None:
         return 0.0
-    return duration_of(work_of(first), gpu, gpu.memory * 1e9).seconds
+    room = gpu.memory * 1e9
+    return duration_of(work_of(first), gpu, room, _alone(warm_start_of(first), gpu)).seconds
 
 
 # The table that people read

@@ -80,14 +80,18 @@ class Duration:
         return total(self.run)
 
 
-def duration_of(work: Work, gpu: GPU, free: float, warm_start: float = 0.0) -> Duration:
-    """The time of a run; `free` bytes are left for evaluation, `warm_start` seconds come before.
+def duration_of(
+    work: Work, gpu: GPU, free: float, warm_start: float = 0.0, teacher: float = 0.0
+) -> Duration:
+    """The time of a run; `free` bytes are left for evaluation, `warm_start` seconds and those of
+    a `teacher` that is trained come before.
 
     Call it only where the GPU has the recipe's precision.
     """
     recipe, speed = work.recipe, _Speed(work, gpu)
     step = (*speed.sampling_lines(), *speed.training_lines())
-    lines = [Line("warm start", "a plan of its own", warm_start)] if warm_start else []
+    before = {"warm start": warm_start, "teacher": teacher}
+    lines = [Line(name, "a plan of its own", amount) for name, amount in before.items() if amount]
     lines += list(speed.pair_lines())
     seconds = total(step)
     lines.append(
@@ -169,6 +173,8 @@ class _Speed:
         again = first + updates * recipe.gradient_checkpointing
         if recipe.beta > 0 and self.method.trains_policy:
             yield self.passing("reference", 2 * m, 1)
+        if work.teacher:
+            yield self.passing("teacher", 2 * work.teacher.matrices, 1)
         yield self.passing("forward", 2 * m, updates)
         if again:
             why = ["micro-batches"] * (first > 0)

@@ -225,7 +225,7 @@ class Policy(nn.Module):
 
     def _read(self, rollouts: Rollouts, read: Callable) -> Tensor:
         """What `read` makes of the rows, from the prompt's last token to the end (N, T+1, …)."""
-        mask = torch.cat([rollouts.prompt_mask, rollouts.mask], dim=1)
+        mask = torch.cat([rollouts.prompt_mask, rollouts.reads], dim=1)
         return read(
             keep=rollouts.tokens.shape[1] + 1,
             input_ids=torch.cat([rollouts.prompt_tokens, rollouts.tokens], dim=1),

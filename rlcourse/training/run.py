@@ -27,6 +27,7 @@ from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
+from rlcourse.training.data.playing import require_playable
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
@@ -35,7 +36,8 @@ from rlcourse.training.measuring.live import Live
 from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import NonFinite, warn_of_slow_precision
-from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
+from rlcourse.training.online.teaching import require_same_words
+from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
 from rlcourse.training.runs.checkpoint import CheckpointWriter, checkpoints, load_checkpoint
 from rlcourse.training.runs.outcome import Run, load_run
@@ -45,6 +47,7 @@ from rlcourse.training.runs.run_directory import (
     open_directory,
 )
 
+PASSED_IN = "(passed in)"  # where a recipe would name a model
 LARGE = 100_000_000  # weights that nobody trains on a processor without meaning to
 
 
@@ -54,6 +57,7 @@ def train(
     *,
     policy=None,
     task: Task | None = None,
+    teacher=None,
     loss: Callable | None = None,
     advantages: Callable | None = None,
     reward: Callable | None = None,
@@ -72,6 +76,7 @@ def train(
         policy: the policy to start from, which is left as it is; a copy is trained. By default the
             recipe's, after its warm start.
         task: in place of the recipe's.
+        teacher: the policy that a distillation learns from, in place of the recipe's.
         loss, advantages, reward: functions to use in place of the algorithm's own. They are called
             by parameter name (see ``calling.py`` and ``scoring.score``).
         step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
@@ -88,9 +93,11 @@ def train(
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     recipe = recipe if fault is None else recipe.but(fault=fault)
     if policy is not None:
-        recipe = recipe.but(policy="(passed in)", warm_start=None)
+        recipe = recipe.but(policy=PASSED_IN, warm_start=None)
     if task is not None:
         recipe = recipe.but(task=task.name)
+    if teacher is not None and recipe.method.taught:
+        recipe = recipe.but(teacher=PASSED_IN)
     method = recipe.method.using(functions, recipe.algorithm)
     if step is not None and (method.compares_pairs or method.critic):
         reason = "learns from pairs" if method.compares_pairs else "also trains a critic"
@@ -113,6 +120,7 @@ def train(
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
         with false_start_undone(out, stood_there):
             task = task or task_of(recipe)
+            require_playable(recipe, method, reward, task)
             if recipe.extract is not None:
                 task = replace(task, extract=EXTRACTORS[recipe.extract])
             if policy is None:
@@ -120,6 +128,7 @@ def train(
             else:
                 policy = policy.clone()
             require_gpu(policy, recipe)
+            teacher = teacher_of(recipe, out, policy, task, teacher, progress)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
@@ -128,7 +137,7 @@ def train(
             if recipe.gradient_checkpointing:
                 enable_gradient_checkpointing(policy.model)
             warn_of_slow_precision(policy.device, recipe.dtype)
-        return _train(recipe, out, policy, task, method, reward, stop, progress)
+        return _train(recipe, out, policy, task, method, reward, stop, progress, teacher)
 
 
 def _place_for(recipe: Recipe, policy) -> Path | None:
@@ -155,10 +164,10 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         ) from None
 
 
-def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
+def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=None) -> Run:
     before = evaluation_of(policy, recipe, task, out, "before", progress)
     watched = Watched.begin(policy, recipe, task, before) if out else None
-    learner = learner_for(policy, recipe, task, method, reward, out, progress)
+    learner = learner_for(policy, recipe, task, method, reward, out, progress, teacher=teacher)
     saved = checkpoints(out / "checkpoints") if out else []
     states = (learner.module, learner.optimizer, learner.carried)
     done = load_checkpoint(saved[-1], *states) if saved else 0
@@ -245,7 +254,7 @@ def check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
     ]
     longest = sorted(questions, key=len)[-32:]  # in letters; of tokens they have about the most
     prompts = [policy.format_prompt(question, system=recipe.system) for question in longest]
-    policy.check_context(prompts, recipe.max_tokens)
+    policy.check_context(prompts, recipe.max_tokens * (recipe.max_turns if task.environment else 1))
 
 
 def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
@@ -258,6 +267,32 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
         return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
     place = out / "warm_start" if out else None
     return train(first, place, task=task, resume=resume, progress=progress).policy
+
+
+def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given, progress: bool):
+    """The frozen teacher: the one that was passed in, a model, or what the recipe's teacher makes.
+
+    A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
+    there is no such model or recipe, or its tokens are others than the policy's.
+    """
+    if not recipe.method.taught:
+        if given is not None:
+            raise UserError(f"{recipe.algorithm} has no teacher: remove teacher=, or use distill")
+        return None
+    first = teacher_recipe(recipe) if given is None else None
+    if first is not None:
+        place = out / "teacher" if out else None
+        start = policy if recipe.policy == PASSED_IN else None
+        given = train(first, place, policy=start, task=task, resume=True, progress=progress).policy
+    elif given is None:
+        from rlcourse.policy import Policy
+
+        dtype = recipe.dtype if recipe.dtype != "float32" else None
+        given = Policy.load(recipe.teacher, recipe.device, dtype)
+    assert given is not None, "recipes that make teachers train policies"
+    teacher = given.clone(frozen=True)
+    require_same_words(policy, teacher)
+    return teacher
 
 
 def shown_in_bar(metrics: dict) -> dict[str, str]:

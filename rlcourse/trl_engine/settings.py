@@ -27,6 +27,7 @@ TRAINERS = {
     **{"rloo": "RLOO", "sft": "SFT", "dpo": "DPO", "reward_model": "Reward"},
 }
 INSTEAD = {"ppo": "grpo", "reinforce": "rloo", "rejection_sampling": "grpo", "cispo": "dapo"}
+INSTEAD |= {"distill": ""}  # nothing near it
 # How TRL spells what tells these four apart. `grpo` as a loss type is: the mean over each
 # completion's tokens, then over completions. Of gspo, whose completions have one ratio each, that
 # is the mean over completions.
@@ -76,7 +77,7 @@ def require_possible(recipe: Recipe) -> None:
     """Raise ``UserError`` where TRL cannot do what this recipe says, or would do it otherwise."""
     name, method = recipe.algorithm, recipe.method
     if name not in TRAINERS:
-        other = f", or set algorithm={INSTEAD[name]}" if name in INSTEAD else ""
+        other = f", or set algorithm={INSTEAD[name]}" if INSTEAD.get(name) else ""
         raise UserError(
             f"TRL does not do {name} as this course does: leave out --engine trl{other}"
         )

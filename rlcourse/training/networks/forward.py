@@ -79,7 +79,7 @@ def read_once(read: Callable, model, prompts: tuple[Tensor, Tensor, Tensor], bat
     """
     prompt_tokens, prompt_mask, group = prompts
     width = batch.prompt_tokens.shape[1]
-    mask = torch.cat([batch.prompt_mask, batch.mask], dim=1)
+    mask = torch.cat([batch.prompt_mask, batch.reads], dim=1)
     cache: Any = DynamicCache(config=model.config)
     first = read(
         keep=1,

@@ -1,7 +1,6 @@
 """Groups of settings: those that are about one thing, with the rules between them.
 
-`settings.py` makes the class of each algorithm out of them. Each setting is declared once, with its
-default, so that it is the same thing in every algorithm that has it.
+`settings.py` makes each algorithm's class of them. A setting is declared once, with its default.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -23,7 +22,7 @@ from rlcourse.training.recipes.values import (
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
-# A setting that a method does not have is off. So one loop serves all methods.
+# A setting that a method does not have is off: one loop serves all.
 OFF: dict[str, Any] = {
     "group_size": 1,
     "temperature": 1.0,
@@ -78,7 +77,9 @@ class Problems(Settings):
 
     algorithm: str = ALGORITHM
     policy: Text = setting("tiny", "'tiny' (embedded), or a Hugging Face model's name or path")
-    task: Text = setting("word_problems", "'word_problems', 'gsm8k', or a path to JSONL data")
+    task: Text = setting(
+        "word_problems", "'word_problems', 'calculator', 'gsm8k', or a path to JSONL data"
+    )
     data: Text | None = setting(None, "directory of its data; null: embedded or downloaded")
     task_options: dict[str, Any] = setting({}, "options handed to the task, such as its level")
     system: Text | None = setting(None, "system message put before every question")
@@ -93,6 +94,7 @@ class Problems(Settings):
         "gradual", "how rewards.format judges: see rlcourse.tasks"
     )
     max_tokens: Whole = setting(64, "longest completion, in tokens", low=1)
+    max_turns: Whole = setting(4, "the policy's turns in an episode of an environment", low=1)
     shuffle: Truth = setting(True, "false: questions in the order of the task's file")
     warm_start: Text | None = setting(None, "recipe that is run first, such as sft")
     seed: Whole = setting(0, "the only source of randomness", low=0)
@@ -243,6 +245,13 @@ class Critic(Settings):
     gamma: Number = setting(1.0, "discount of a reward one token later", low=0.0, high=1.0)
     lam: Number = setting(0.95, "λ: 0 trusts the critic, 1 the rewards alone", low=0.0, high=1.0)
     critic_lr: Number = setting(1e-3, "learning rate of the critic", above=0.0, high=1.0)
+
+
+class Taught(Settings):
+    """A teacher that says of each token how likely it would have written it."""
+
+    teacher: Text = setting("grpo", "a model's name or path, or a recipe that makes the teacher")
+    teacher_gamma: Number = setting(0.0, "discount of its word on later tokens", low=0.0, high=1.0)
 
 
 class Selective(Settings):

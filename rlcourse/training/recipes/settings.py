@@ -37,6 +37,7 @@ from rlcourse.training.recipes.groups import (
     Selective,
     Settings,
     Smoothed,
+    Taught,
     TokenWeighted,
     TrainsPolicy,
     Wide,
@@ -191,6 +192,12 @@ class CISPO(Normalized, TokenWeighted, Bounded, Online, Adapted, Recipe):
     algorithm: Literal["cispo"] = ALGORITHM
 
 
+class Distill(Taught, TokenWeighted, Wide, Online, Adapted, Recipe):
+    """A teacher's word for every token that the student writes."""
+
+    algorithm: Literal["distill"] = ALGORITHM
+
+
 class DPO(Smoothed, Penalized, Pairs, Adapted, Recipe):
     """Preferences in place of rewards."""
 
@@ -209,7 +216,20 @@ class RewardModel(Pairs, WithHead, Recipe):
     algorithm: Literal["reward_model"] = ALGORITHM
 
 
-_OURS = (SFT, RejectionSampling, Reinforce, RLOO, PPO, GRPO, DrGRPO, DAPO, GSPO, CISPO, DPO)
+_OURS = (
+    SFT,
+    RejectionSampling,
+    Reinforce,
+    RLOO,
+    PPO,
+    GRPO,
+    DrGRPO,
+    DAPO,
+    GSPO,
+    CISPO,
+    Distill,
+    DPO,
+)
 CLASSES: dict[str, type[Recipe]] = {
     get_args(kind.model_fields["algorithm"].annotation)[0]: kind for kind in (*_OURS, RewardModel)
 }
@@ -263,6 +283,7 @@ def _made_of_groups(method: Method) -> type[Recipe]:
         (WithHead if method.trains_head else Adapted): True,
         TrainsPolicy: method.trains_policy,
         Critic: method.critic,
+        Taught: method.taught,
         Selective: method.keeps_rewarded,
         Resampling: method.resamples,
         TokenWeighted: method.weighs_tokens,
