@@ -19,7 +19,7 @@ gradient is then a sum, in addition to the piece's own.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from rlcourse.planning.work import Work
@@ -36,6 +36,7 @@ LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion tok
 LOGITS_AT_ONCE = 2**26  # as policy/large_vocabulary.py has it, which takes seconds to import
 LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
 LOGITS_FILTERED = 40  # top-k and top-p also sort
+PLACES = {False: 8, True: 64}  # not kept, kept: as policy/static_decoding.py has it
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def total(lines: tuple[Line, ...]) -> float:
 def memory_of(work: Work) -> Memory:
     """The memory of a run on one device."""
     moments = list(_training(work))
-    if work.samples or work.recipe.method.compares_pairs:
-        lines = (*_copies(work), *decoding(work, work.sampled_rows))
+    if (work.samples or work.recipe.method.compares_pairs) and not work.keeps_graphs:
+        lines = (*_copies_to_sample(work), *decoding(work, work.sampled_rows))
         moments.insert(0, Moment("sampling", lines))
     return Memory(_always(work), tuple(moments))
 
@@ -128,6 +129,9 @@ def _always(work: Work) -> tuple[Line, ...]:
         lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
     if work.reference:
         lines.append(reference_of(work))
+    if work.keeps_graphs:
+        kept = (*_copies_to_sample(work), *decoding(work, work.sampled_rows))
+        lines += [replace(line, name=f"kept: {line.name}") for line in kept]
     return tuple(lines)
 
 
@@ -154,6 +158,20 @@ def _copies(work: Work, but: int = 0) -> tuple[Line, ...]:
     return tuple(lines)
 
 
+def _copies_to_sample(work: Work) -> tuple[Line, ...]:
+    """The weights that a token is written with: rounded, or where two are put together, a copy."""
+    if not work.fused:
+        return _copies(work)
+    shape = work.shape
+    if work.rounds:
+        n = shape.matrices + shape.biases
+        return (Line("weights to sample", f"2 B x {n:,}, together", 2 * n),)
+    maps = shape.linear_maps
+    together = sum(a * b for name, (a, b) in maps.items() if name not in ("o_proj", "down_proj"))
+    n = shape.layers * together + shape.biases
+    return (Line("weights to sample", f"4 B x {n:,}, together", 4 * n),)
+
+
 def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     """What it takes to write `rows` completions at the same time."""
     recipe, shape, lengths = work.recipe, work.shape, work.lengths
@@ -161,6 +179,9 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     places = lengths.longest_prompt + recipe.max_tokens
     if not work.in_graphs:
         places = cache_places(lengths.longest_prompt, recipe.max_tokens)
+    if work.fused:
+        unit = PLACES[work.keeps_graphs]
+        places = ceil(places / unit) * unit
     number = shape.cached_numbers
     cache = Line(
         "KV cache",
@@ -172,6 +193,8 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     size = LOGITS_FILTERED if filtered else LOGITS_SAMPLING
     logits = size * rows * shape.vocabulary
     words = f"{size} B x {rows} rows x {shape.vocabulary:,} words"
+    if work.keeps_graphs:
+        logits, words = 2 * logits, f"{words}, and of half, a quarter, …"
     return cache, Line("logits", words, logits)
 
 
@@ -295,7 +318,7 @@ def _recomputed(work: Work) -> Line:
 def evaluation_rows(work: Work, free: float, at_most: int = 512) -> int:
     """Completions that evaluation writes at once: 512, halved until they fit into `free` bytes."""
     rows = at_most
-    while rows > 1 and total((*_copies(work), *decoding(work, rows))) > free:
+    while rows > 1 and total((*_copies_to_sample(work), *decoding(work, rows))) > free:
         rows = ceil(rows // 2)
     return rows
 

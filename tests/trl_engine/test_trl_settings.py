@@ -38,7 +38,7 @@ READ_BY_US = {*Problems.model_fields, *Evaluation.model_fields, *TrainsPolicy.mo
     *CHANGED
 }
 READ_BY_US |= {"schedule", "warmup", "checkpoint_every", "checkpoint_minutes"}
-READ_BY_US |= {"static_cache", "pairs", "questions"}
+READ_BY_US |= {"static_cache", "fused_decoding", "pairs", "questions"}
 READ_BY_US |= {"old_logprobs", "lora", "device", "overlong_buffer"}
 
 
