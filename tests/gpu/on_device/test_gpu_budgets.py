@@ -12,6 +12,7 @@ from simulated_graph import SimulatedGraph
 from small_models import left_padded_prompts, small_model
 
 from rlcourse.policy import sample_completions, static_decoding
+from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.training.learners import learner_for
 from rlcourse.training.recipes.methods import METHODS
 
@@ -54,6 +55,27 @@ def test_a_gpu_decodes_by_repeating_a_graph():
     before = SimulatedGraph.replays
     counts(33, static_cache=None)
     assert SimulatedGraph.replays - before == 33 - 2  # the prompt's token and one step come before
+
+
+def test_operators_of_a_token_with_fused_weights(monkeypatch):
+    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ())
+    # Here RMSNorm is six operators and attention some more; tests/policy/test_fused.py counts
+    # them as one, as they are on a real GPU.
+    plain = per_token("operators", static_cache=True)
+    assert per_token("operators", static_cache=True, fused=True) < 0.9 * plain
+    assert per_token("waits", static_cache=True, fused=True) == 1 / 8
+
+
+def test_kept_graphs_are_captured_once(monkeypatch):
+    captured, capture = [], static_decoding.captured
+    monkeypatch.setattr(
+        static_decoding, "captured", lambda *asked: captured.append(1) or capture(*asked)
+    )
+    policy, generator = echo_policy().cuda(), torch.Generator("cuda").manual_seed(0)
+    policy.fused_decoding, policy.static_cache, policy.kept_graphs = True, True, KeptGraphs()
+    for _ in range(3):
+        policy.sample(["w3 w4"], group_size=8, max_tokens=9, generator=generator)
+    assert len(captured) == 1
 
 
 def a_step_of(algorithm, rows, tokens, **changes):
