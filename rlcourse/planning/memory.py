@@ -115,6 +115,11 @@ def weight_bytes(work: Work) -> int:
     return 2 if work.recipe.lora and work.rounds else 4
 
 
+def average_bytes(work: Work) -> float:
+    """Bytes of a number in one of AdamW's averages; 8 bits come with a scale for every 256."""
+    return 4 if work.recipe.optimizer == "adamw" else 1 + 4 / 256
+
+
 def _always(work: Work) -> tuple[Line, ...]:
     recipe, n, trained = work.recipe, work.shape.parameters, trained_parameters(work)
     size = weight_bytes(work)
@@ -123,10 +128,11 @@ def _always(work: Work) -> tuple[Line, ...]:
         lines.append(Line("adapters", f"4 B x {trained:,} of rank {_rank(work)}", 4 * trained))
     if not recipe.method.trains_policy:
         lines.append(Line("reward model", f"4 B x {trained:,}", 4 * trained))
-    lines.append(Line("AdamW", f"2 averages x 4 B x {trained:,}", 8 * trained))
+    size = average_bytes(work)
+    lines.append(Line("AdamW", f"2 averages x {size:.3g} B x {trained:,}", 2 * size * trained))
     if recipe.method.critic:
-        m = scalar_parameters(work)
-        lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
+        m, both = scalar_parameters(work), 2 * size
+        lines.append(Line("critic", f"(4 B + AdamW's {both:.3g} B) x {m:,}", (4 + both) * m))
     if work.reference:
         lines.append(reference_of(work))
     if work.keeps_graphs:

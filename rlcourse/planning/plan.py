@@ -152,7 +152,7 @@ def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
     """Settings that save memory and leave the batch as it is, those that cost least first:
-    micro-batches, recomputing, both, and adapters in place of all weights."""
+    micro-batches, recomputing, both, AdamW in 8 bits, and adapters in place of all weights."""
     rows = work_of(recipe).rows
     smaller: list[dict] = []
     size = recipe.micro_batch or rows
@@ -164,6 +164,8 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
     )
     savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
     yield from savings
+    if recipe.optimizer == "adamw":
+        yield from ({"optimizer": "adamw_8bit"} | saving for saving in ({}, *savings))
     if not (recipe.lora or recipe.method.trains_head or recipe.reference_every):
         adapters: dict = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
         yield adapters

@@ -13,6 +13,7 @@ from math import ceil
 from rlcourse.planning.memory import (
     Line,
     all_logits,
+    average_bytes,
     cached_bytes,
     evaluation_rows,
     logits_at_once,
@@ -203,8 +204,9 @@ class _Speed:
             trained += scalar_parameters(work)
         steps = updates * work.minibatches
         # AdamW reads weight, gradient and averages and writes all but the gradient: 28 bytes.
-        seconds = steps * 28 * trained / self.bytes
-        yield Line("optimizer", f"{steps} x 28 B x {trained:,} at {self.rate}", seconds)
+        size = 12 + 4 * average_bytes(work)
+        seconds = steps * size * trained / self.bytes
+        yield Line("optimizer", f"{steps} x {size:.3g} B x {trained:,} at {self.rate}", seconds)
 
     @property
     def rate(self) -> str:

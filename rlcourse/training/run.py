@@ -153,7 +153,8 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         raise UserError(
             f"there is too little memory: lower prompts_per_step (now {recipe.prompts_per_step}), "
             f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
-            "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16 (float16 on a T4)"
+            "gradient_checkpointing=true, optimizer=adamw_8bit, lora.rank=16 or dtype=bfloat16 "
+            "(float16 on a T4)"
         ) from None
 
 

@@ -61,6 +61,9 @@ class Descent(Settings):
     prompts_per_step: Whole = setting(
         16, "questions in a step (demonstrations for sft, pairs for dpo and reward_model)", low=1
     )
+    optimizer: Literal["adamw", "adamw_8bit"] = setting(
+        "adamw", "adamw_8bit keeps AdamW's averages in 8 bits: less memory; needs bitsandbytes"
+    )
     lr: Number = setting(3e-4, "learning rate", above=0.0, high=1.0)
     schedule: Literal["constant", "linear", "cosine"] = setting("constant", "lr after warmup")
     warmup: Whole = setting(5, "steps in which the learning rate rises to lr", low=0)
