@@ -32,6 +32,7 @@ class Policy(nn.Module):
     student's: every completion is then drawn, and scored, with these.
     """
 
+    packing: bool = False  # how a trainer reads its rows; see training/networks/packing.py
     # How it decodes; see `sample_completions`.
     static_cache: bool | None = None
     fused_decoding: bool | None = None
@@ -245,6 +246,7 @@ class Policy(nn.Module):
     def clone(self, frozen: bool = False) -> "Policy":
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
         twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
+        twin.packing = self.packing
         twin.static_cache, twin.fused_decoding = self.static_cache, self.fused_decoding
         if frozen:
             twin.eval().requires_grad_(False)

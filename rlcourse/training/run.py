@@ -123,7 +123,7 @@ def train(
             require_gpu(policy, recipe)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
-            policy.fused_decoding = recipe.fused_decoding
+            policy.fused_decoding, policy.packing = recipe.fused_decoding, recipe.packing
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))

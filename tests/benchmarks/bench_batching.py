@@ -24,6 +24,7 @@ from rlcourse.planning.timing import (
 from rlcourse.planning.work import ANSWER_CHARACTERS
 from rlcourse.policy.static_decoding import ASK_EVERY, FEWEST_ROWS
 from rlcourse.tasks import load_task
+from rlcourse.training.networks.packing import PLACES
 
 MAX_TOKENS, GROUP, PROMPTS, PROMPT_TOKENS = 300, 8, 4, 80
 SHAPE = KNOWN["Qwen/Qwen2.5-0.5B"]
@@ -39,12 +40,34 @@ def completions(solutions: list[int], problems: int, samples: int, spread: float
     return [length(s) for s in random.sample(solutions, problems) for _ in range(samples)]
 
 
-def padding(lengths: list[int], micro_batch: int) -> float:
-    """The share of an update's places that is padding, in the pieces of micro_batches.py."""
+def pieces_of(lengths: list[int], micro_batch: int) -> list[list[int]]:
+    """The pieces of micro_batches.py."""
     groups = [sorted(lengths[i : i + GROUP]) for i in range(0, len(lengths), GROUP)]
     ordered = [length for group in sorted(groups, key=max) for length in group]
-    pieces = [ordered[i : i + micro_batch] for i in range(0, len(ordered), micro_batch)]
-    return 1 - sum(ordered) / sum(max(piece) * len(piece) for piece in pieces)
+    return [ordered[i : i + micro_batch] for i in range(0, len(ordered), micro_batch)]
+
+
+def padding(lengths: list[int], micro_batch: int) -> float:
+    """The share of an update's places that is padding."""
+    pieces = pieces_of(lengths, micro_batch)
+    return 1 - sum(lengths) / sum(max(piece) * len(piece) for piece in pieces)
+
+
+def arithmetic(lengths: list[int], micro_batch: int, packed: bool) -> float:
+    """FLOP of a forward pass, attention to all places included, those that a mask hides, too."""
+    total = 0.0
+    head = SHAPE.vocabulary * SHAPE.hidden
+    pair = 4 * SHAPE.layers * SHAPE.heads * SHAPE.head_size
+    for piece in pieces_of(lengths, micro_batch):
+        prompts = -(-len(piece) // GROUP) * PROMPT_TOKENS
+        read = sum(piece) if packed else max(piece) * len(piece)
+        total += 2 * (SHAPE.matrices - head) * (prompts + read) + 2 * head * read
+        if packed:
+            texts = -(-(prompts + read) // PLACES)
+            total += pair * (prompts + read) ** 2 / texts
+        else:
+            total += pair * read * (PROMPT_TOKENS + max(piece))
+    return total
 
 
 def of_a_token(rows: int, gpu: str) -> float:
@@ -114,7 +137,11 @@ def main() -> None:
     steps = [completions(solutions, PROMPTS, GROUP, asked.spread) for _ in range(300)]
     for micro_batch in (2, 4, 8, 32):
         share = sum(padding(step, micro_batch) for step in steps) / len(steps)
-        print(f"an update in micro-batches of {micro_batch}: {share:.0%} of the places is padding")
+        flop = [
+            sum(arithmetic(step, micro_batch, packed) for step in steps) for packed in (True, False)
+        ]
+        told = f"{share:.0%} of the places is padding; packed {flop[0] / flop[1]:.2f} of the FLOP"
+        print(f"an update in micro-batches of {micro_batch}: {told}")
     whole = sum(map(max, steps)) / len(steps)
     half = sum(slots(step, len(step) // 2) for step in steps) / len(steps)
     told = f"{whole:.0f} token steps at once, {half:.0f} in half the rows, refilled"

@@ -80,6 +80,11 @@ class Machine(Settings):
     micro_batch: Whole | None = setting(
         None, "rows read at once in training: less memory, the same gradient; null: all", low=1
     )
+    packing: Truth = setting(
+        False,
+        "read a step's rows one after another, without padding: less work, the same gradient",
+        local="TRL reads them side by side",
+    )
     gradient_checkpointing: Truth = setting(
         False, "compute activations twice instead of keeping them: less memory"
     )
