@@ -13,6 +13,7 @@ from pathlib import Path
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import smallest_lift
 from rlcourse.planning.memory import Line, Memory, memory_of, total
+from rlcourse.planning.rows import Rows, rows_on, rows_table
 from rlcourse.planning.storage import checkpoint_of, disk_of, disk_warning
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
@@ -41,6 +42,7 @@ class Fit:
     peak: float  # bytes that the run needs, after the changes
     changes: dict | None  # settings that make it fit, {} for none; None: nothing does
     duration: Duration | None  # with these changes; None where it does not fit
+    rows: tuple[Rows, ...] = ()  # other sizes of a step, each with its largest micro-batch
 
     @property
     def fits(self) -> bool:
@@ -75,6 +77,7 @@ class Plan:
                 "seconds": fit.duration and fit.duration.seconds,
                 "step": fit.duration and [asdict(line) for line in fit.duration.step],
                 "run": fit.duration and [asdict(line) for line in fit.duration.run],
+                "rows": [asdict(rows) for rows in fit.rows],
                 "dollars": fit.dollars(price),
             }
             for fit in self.fits
@@ -142,14 +145,15 @@ def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
         if needed.peak <= usable:
             before = (_alone(first, gpu) for first in (warm_start_of(changed), taught_by(changed)))
             duration = duration_of(work, gpu, usable - needed.resident, *before)
-            return Fit(name, memory, usable, needed.peak, precision | changes, duration)
+            rows = tuple(rows_on(gpu, usable, changed, prompt, completion))
+            return Fit(name, memory, usable, needed.peak, precision | changes, duration, rows)
     peak = memory_of(work_of(start, prompt, completion)).peak
     return Fit(name, memory, usable, peak, None, None)
 
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
     """Settings that save memory and leave the batch as it is, those that cost least first:
-    micro-batches, recomputing, both, and adapters in place of all weights."""
+    micro-batches, recomputing, both, AdamW in 8 bits, and adapters in place of all weights."""
     rows = work_of(recipe).rows
     smaller: list[dict] = []
     size = recipe.micro_batch or rows
@@ -161,6 +165,8 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
     )
     savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
     yield from savings
+    if recipe.optimizer == "adamw":
+        yield from ({"optimizer": "adamw_8bit"} | saving for saving in ({}, *savings))
     if not (recipe.lora or recipe.method.trains_head or recipe.reference_every):
         adapters: dict = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
         yield adapters
@@ -262,6 +268,10 @@ def _time(plan: Plan) -> Iterator[str]:
     yield from (_row(line, line.amount) for line in fit.duration.run)
     seconds = fit.duration.seconds
     yield _row(Line("total", f"{seconds / 3600:.2f} hours", 0), seconds, indent=2)
+    if fit.rows:
+        yield f"Rows of a step that fit {fit.gpu}{changed}, read in the largest micro-batches"
+        yield from rows_table(fit.rows)
+        yield "  micro_batch leaves the gradient as it is; prompts_per_step is another experiment"
 
 
 def lift_of(recipe: Recipe) -> float | None:

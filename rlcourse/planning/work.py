@@ -76,6 +76,19 @@ class Work:
         return self.recipe.static_cache is not False
 
     @property
+    def fused(self) -> bool:
+        """Whether tokens are written in few kernels: policy/fused.py, which knows no adapters."""
+        asked = self.recipe.fused_decoding
+        return bool(
+            self.in_graphs and not self.recipe.lora and (self.rounds if asked is None else asked)
+        )
+
+    @property
+    def keeps_graphs(self) -> bool:
+        """Whether a step repeats the graphs of the step before."""
+        return self.fused and self.samples and self.recipe.keep_graphs
+
+    @property
     def minibatches(self) -> int:
         """Optimizer steps in a pass over a step's rows; pairs are not divided."""
         return self.recipe.minibatches

@@ -20,6 +20,7 @@ from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.machine import is_out_of_memory, unusable_gpu
+from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.loading import is_small
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
@@ -131,6 +132,7 @@ def train(
             teacher = teacher_of(recipe, out, policy, task, teacher, progress)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
+            policy.fused_decoding, policy.packing = recipe.fused_decoding, recipe.packing
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
@@ -160,7 +162,8 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         raise UserError(
             f"there is too little memory: lower prompts_per_step (now {recipe.prompts_per_step}), "
             f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
-            "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16 (float16 on a T4)"
+            "gradient_checkpointing=true, optimizer=adamw_8bit, lora.rank=16 or dtype=bfloat16 "
+            "(float16 on a T4)"
         ) from None
 
 
@@ -180,6 +183,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     live = Live.of(recipe, policy, task, before) if progress and bars.watched() else None
     shown = bars.bar(desc=recipe.algorithm, disable=not progress, picture=live, **options)
     with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
+        policy.kept_graphs = KeptGraphs() if recipe.keep_graphs else None
         try:
             for metrics in learner.steps(done):
                 done = metrics["step"]
@@ -203,6 +207,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
             saving.wait()
             raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
         finally:
+            policy.kept_graphs = None
             shown.close()
             writer.close()
         _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written

@@ -37,6 +37,7 @@ LOSSES = {
     "dapo": {"loss_type": "dapo"},
     "gspo": {"loss_type": "grpo", "importance_sampling_level": "sequence"},
 }
+OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw_8bit": "adamw_bnb_8bit"}
 DIVIDED_BY_ALL_TOKENS = ("dapo",)  # loss types that TRL divides by the tokens of all minibatches
 
 
@@ -140,7 +141,7 @@ def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float
         "learning_rate": recipe.lr,
         "lr_scheduler_type": "constant",  # `trainers` puts ours in its place
         "warmup_steps": 0,
-        "optim": "adamw_torch_fused",
+        "optim": OPTIMIZERS[recipe.optimizer],
         "adam_beta1": recipe.betas[0],
         "adam_beta2": recipe.betas[1],
         "adam_epsilon": 1e-8,

@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 from rlcourse.errors import UserError
 from rlcourse.planning import memory
 from rlcourse.planning.memory import (
+    _copies_to_sample,
     activations,
     cache_places,
     decoding,
@@ -25,6 +26,7 @@ from rlcourse.planning.shapes import KNOWN, model_shape, shape_from_config
 from rlcourse.planning.work import Lengths, work_of
 from rlcourse.policy import Policy, large_vocabulary
 from rlcourse.policy.decoding import CopiedPrompts
+from rlcourse.policy.fused import FusedModel
 from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder
@@ -217,17 +219,31 @@ def test_the_cache_is_exact(dtype, lora):
     assert buffers[0].shape[2] == cache_places(9, 60)
 
 
-@pytest.mark.parametrize("dtype, lora", KINDS)
-def test_the_cache_of_fixed_size_is_exact(dtype, lora):
+@pytest.mark.parametrize(
+    "dtype, lora, kept, fuses",
+    [
+        *((dtype, lora, False, None) for dtype, lora in KINDS),
+        *((dtype, False, True, True) for dtype in ("float32", "bfloat16")),
+    ],
+)
+def test_the_cache_of_fixed_size_is_exact(dtype, lora, kept, fuses):
     policy, batch = small_policy(dtype, lora), random_batch(length=60)
-    work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
+    settings = {"keep_graphs": kept, "fused_decoding": fuses, "lora": LORA if lora else {}}
+    work = small_work(policy, batch, dtype=dtype, **settings)
+    fused = FusedModel(policy.model, getattr(torch, dtype)) if work.fused else None
     eos = torch.tensor([], dtype=torch.long)
-    decoder = StaticDecoder(policy.model, lambda logits: logits.argmax(1), eos, 1.0)
+    draw = torch.Tensor.argmax
+    decoder = StaticDecoder(policy.model, draw, eos, 1.0, fused=fused, kept=kept)
+    if fused is not None:
+        copies = [copy for copy, _ in fused.copies]
+        assert sum(x.nbytes for x in copies) == _copies_to_sample(work)[0].amount
+    lines = memory_of(work).always if kept else decoding(work, len(batch))
+    name = "kept: KV cache" if kept else "KV cache"
     with torch.no_grad(), autocast("cpu", dtype), decoder as static:
         prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
         static._read_prompts(prompts, mask, batch.group_size, 60)
         buffers = [b for layer in static.layers for b in (layer.keys, layer.values)]
-    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
+    assert amount(lines, name) == bytes_of(buffers)
 
 
 def kept_bytes(policy, batch, dtype):

@@ -5,10 +5,11 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rlcourse.errors import UserError
 from rlcourse.training.faults.catalog import FAULTS
+from rlcourse.training.recipes.declaring import Settings, setting
 from rlcourse.training.recipes.values import (
     Adapters,
     Number,
@@ -21,51 +22,6 @@ from rlcourse.training.recipes.values import (
 )
 
 Precision = Literal["float32", "bfloat16", "float16"]
-
-# A setting that a method does not have is off: one loop serves all.
-OFF: dict[str, Any] = {
-    "group_size": 1,
-    "temperature": 1.0,
-    "top_k": None,
-    "top_p": None,
-    "fault": None,
-    "num_iterations": 1,
-    "minibatches": 1,
-    "sampler_staleness": 0,
-    "old_logprobs": "sampled",
-    "truncate": {},
-    "overlong_filter": False,
-    "beta": 0.0,
-    "reference_every": 0,
-    "entropy_bonus": 0.0,
-    "lora": {},
-}
-
-
-def setting(
-    default, help: str, low=None, high=None, above=None, local: str = "", otherwise=...
-) -> Any:
-    """A setting: its default, what it is, and the values that it accepts.
-
-    `local` says why only the local engine does it; TRL takes no value but `otherwise`, by default
-    the default.
-    """
-    facts = {"local": local, "otherwise": default if otherwise is ... else otherwise}
-    return Field(default, description=help, ge=low, le=high, gt=above, json_schema_extra=facts)
-
-
-class Settings(BaseModel):
-    """A group of settings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    # What to say of a setting that this method lacks: {setting: words after the method's name}.
-    instead: ClassVar[dict[str, str]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if name in OFF:
-            return OFF[name]
-        return super().__getattr__(name)  # type: ignore[misc]
-
 
 # Groups that every method has
 
@@ -107,6 +63,9 @@ class Descent(Settings):
     prompts_per_step: Whole = setting(
         16, "questions in a step (demonstrations for sft, pairs for dpo and reward_model)", low=1
     )
+    optimizer: Literal["adamw", "adamw_8bit"] = setting(
+        "adamw", "adamw_8bit keeps AdamW's averages in 8 bits: less memory; needs bitsandbytes"
+    )
     lr: Number = setting(3e-4, "learning rate", above=0.0, high=1.0)
     schedule: Literal["constant", "linear", "cosine"] = setting("constant", "lr after warmup")
     warmup: Whole = setting(5, "steps in which the learning rate rises to lr", low=0)
@@ -123,11 +82,19 @@ class Machine(Settings):
     micro_batch: Whole | None = setting(
         None, "rows read at once in training: less memory, the same gradient; null: all", low=1
     )
+    packing: Truth = setting(
+        False,
+        "read a step's rows one after another, without padding: less work, the same gradient",
+        local="TRL reads them side by side",
+    )
     gradient_checkpointing: Truth = setting(
         False, "compute activations twice instead of keeping them: less memory"
     )
     static_cache: Truth | None = setting(
         None, "sample with a cache of fixed size, as one CUDA graph a token; null: on CUDA"
+    )
+    fused_decoding: Truth | None = setting(
+        None, "sample with few kernels a token, where static_cache is; null: on CUDA in 16 bits"
     )
     checkpoint_every: Whole = setting(
         10, "steps between checkpoints; 0: none that are counted in steps", low=0
@@ -181,7 +148,7 @@ class Passes(Settings):
 class Online(Sampling, Passes):
     """Batches of the policy's own completions, written while it learns."""
 
-    instead = {
+    instead: ClassVar[dict[str, str]] = {
         "truncate": "weighs whole completions, and truncate weighs tokens",
         "beta": "has no KL penalty",
     }
@@ -190,6 +157,11 @@ class Online(Sampling, Passes):
         "steps that a batch is older than the policy that learns from it",
         low=0,
         local="TRL writes each batch with the policy that learns",
+    )
+    keep_graphs: Truth = setting(
+        False,
+        "keep the CUDA graphs of fused_decoding from step to step, with their memory",
+        local="TRL samples without them",
     )
     overlong_filter: Truth = setting(
         False,
@@ -223,7 +195,7 @@ class Ratio(Settings):
 class Clipped(Ratio):
     """A ratio that is clipped."""
 
-    instead = {"clip_high": "clips at clip={clip:g} on both sides"}
+    instead: ClassVar[dict[str, str]] = {"clip_high": "clips at clip={clip:g} on both sides"}
     clip: Number = setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
 
 
@@ -375,7 +347,7 @@ NOT_ONLINE = dict.fromkeys(
 class WithHead(Settings):
     """A scalar head, which is trained."""
 
-    instead = {"lora": "trains a head, which has no adapters"}
+    instead: ClassVar[dict[str, str]] = {"lora": "trains a head, which has no adapters"}
 
 
 class Smoothed(Settings):
@@ -393,7 +365,7 @@ class Pairs(Sampling):
         None, "JSONL of prompt, chosen, rejected; null: pairs of the policy's own completions"
     )
     questions: Whole = setting(400, "questions whose completions make these pairs", low=1)
-    instead = NOT_ONLINE | {
+    instead: ClassVar[dict[str, str]] = NOT_ONLINE | {
         "num_iterations": "makes one update of each batch",
         "minibatches": "makes one update of each batch",
     }

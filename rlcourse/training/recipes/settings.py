@@ -14,10 +14,10 @@ from pydantic import create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from rlcourse.errors import UserError
+from rlcourse.training.recipes.declaring import OFF, Settings, setting
 from rlcourse.training.recipes.groups import (
     ALGORITHM,
     NOT_ONLINE,
-    OFF,
     Adapted,
     Anchored,
     Bounded,
@@ -35,14 +35,12 @@ from rlcourse.training.recipes.groups import (
     Ratio,
     Resampling,
     Selective,
-    Settings,
     Smoothed,
     Taught,
     TokenWeighted,
     TrainsPolicy,
     Wide,
     WithHead,
-    setting,
 )
 from rlcourse.training.recipes.methods import METHODS, Method, resolved
 from rlcourse.training.recipes.refusing import refuse_unknown
