@@ -28,6 +28,7 @@ from rlcourse.grading.commands import (
     roster,
     verify,
 )
+from rlcourse.grading.edition.commands import student_edition
 from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.lab.commands import lab, lessons
@@ -41,7 +42,7 @@ GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        teaching_notes,
+        *(teaching_notes, student_edition),
     ),
     "For instructors (training and measuring models)": (
         *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),

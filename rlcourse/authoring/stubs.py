@@ -7,7 +7,7 @@ gives the stub (signature, docstring, ``raise NotImplementedError``) and the sol
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rlcourse.errors import UserError
 
@@ -37,8 +37,13 @@ def solution(function: Callable, marks: bool = True) -> str:
     return f"{header}\n{indent}{BEGIN}\n{body}\n{indent}{END}"
 
 
-def blank_functions(module_source: str, names: Iterable[str]) -> str:
-    """A module's text with the bodies of the named top-level functions replaced by the stub."""
+def blank_functions(
+    module_source: str,
+    names: Iterable[str],
+    body: Callable[[str], Sequence[str]] = lambda name: [STUB],
+) -> str:
+    """A module's text with the bodies of the named top-level functions replaced: by the stub, or by
+    the lines that `body` gives for a name."""
     names, lines = set(names), module_source.splitlines()
     tree = ast.parse(module_source)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in names]
@@ -48,7 +53,7 @@ def blank_functions(module_source: str, names: Iterable[str]) -> str:
     for node in reversed(functions):
         first = _docstring(node)
         indent = " " * first.col_offset
-        lines[first.end_lineno : node.end_lineno] = [f"{indent}{STUB}"]
+        lines[first.end_lineno : node.end_lineno] = [f"{indent}{line}" for line in body(node.name)]
     return "\n".join(lines) + "\n"
 
 

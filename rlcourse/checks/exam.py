@@ -24,7 +24,7 @@ from rlcourse.checks.diagnose import (
 )
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.failed import FailedCheck
-from rlcourse.checks.fallback import Candidates, find_likeness
+from rlcourse.checks.fallback import Candidates, Likeness, find_likeness
 from rlcourse.checks.naming import find_mistake
 from rlcourse.checks.nearly import nearly
 from rlcourse.checks.partial_credit import missed_edges, partial_credit
@@ -65,12 +65,18 @@ def _uncollected():
 class Exam:
     """One drawing of an exercise's cases, with everything needed to judge outcomes on them."""
 
-    def __init__(self, exercise: Exercise, seed: int | None = None, hidden: bool = False):
+    def __init__(
+        self,
+        exercise: Exercise,
+        seed: int | None = None,
+        hidden: bool = False,
+        cases: tuple[Case, ...] | None = None,
+    ):
         self.exercise = exercise
         self.hidden = hidden
         self.kept = KEPT
         with one_thread():
-            self.cases = exercise.draw_cases(seed, hidden)
+            self.cases = exercise.draw_cases(seed, hidden) if cases is None else cases
         self._of_mistake: dict[tuple[Mistake, int, bool], Outcome] = {}
         self._runs: dict[int, Runs] = {}
 
@@ -103,6 +109,10 @@ class Exam:
     def candidates(self) -> Candidates:
         """Undeclared wrong answers, and their results."""
         return Candidates(self.exercise, self.cases, [o.value for o in self.expected])
+
+    def likeness(self, failed: FailedCheck) -> Likeness | None:
+        """The undeclared wrong answer that gives the same numbers, if there is one."""
+        return find_likeness(self, failed)
 
     @cached_property
     def other_drawing(self) -> "Exam":
@@ -179,7 +189,7 @@ class Exam:
         else:
             sentences, at = diagnose(failed)
             place = place_of(failed, sentences)
-            likeness = find_likeness(self, failed)
+            likeness = self.likeness(failed)
             nearness = None if likeness else nearly(failed)
             if more := likeness.sentences() if likeness else nearness and (nearness,):
                 sentences = [*more, *(said for said in sentences if said != DIFFER)]

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 from rlcourse.checks.case import Case
 from rlcourse.checks.case_sampler import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.recorded import SUFFIX, read
 from rlcourse.checks.sketch import Sketch
 from rlcourse.courses.course import Course, LessonFolder
 from rlcourse.courses.finding import shipped
@@ -28,11 +30,19 @@ NEW_LINE = "⏎"  # within an edit
 
 
 def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
-    """The exercise `name` of a lesson, with the course's own points and minutes.
+    """The exercise `name` of a lesson, with the course's own points and minutes; in a students'
+    edition, the recorded one, if its lesson is not due.
 
     Raises:
         UserError: its files are missing or contain a mistake; with file and, for a page, line.
     """
+    overridden: dict[str, Any] = {
+        key: table[name]
+        for key, table in (("points", course.points), ("minutes", course.minutes))
+        if name in table
+    }
+    if (recorded := lesson.directory / f"{name}{SUFFIX}").is_file():
+        return read(recorded, **overridden)
     for path in (lesson.directory / f"{name}.md", lesson.directory / f"{name}.py"):
         if not path.is_file():
             raise UserError(f"{lesson.cell(name)}: exercise {name!r} has no {path}.")
@@ -46,11 +56,6 @@ def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
     facts = dict(page.facts)
     reference = _reference(str(facts.pop("function", "")), module, name, page.path)
     _verify_arguments(facts, reference, page.path)
-    overridden = {
-        key: table[name]
-        for key, table in (("points", course.points), ("minutes", course.minutes))
-        if name in table
-    }
     pages = (lesson.home / "lessons" / SHARED, shipped().directory / "lessons" / SHARED)
     return Exercise(
         reference=reference,

@@ -14,9 +14,7 @@ def lab(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson to open.")] = "",
     directory: Annotated[
         Path | None,
-        typer.Option(
-            "--dir", help="Folder of your copy [default: my-lessons, or ./COURSE-lessons]."
-        ),
+        typer.Option("--dir", help="Folder of your copy [default: my-lessons, or COURSE-lessons]."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
     port: Annotated[
@@ -37,7 +35,7 @@ def lab(
 def lessons(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="By default my-lessons, or ./COURSE-lessons."),
+        typer.Argument(metavar="[DIR]", help="By default my-lessons, or COURSE-lessons."),
     ] = None,
     newer: Annotated[
         bool, typer.Option("--newer", help="Save newer versions next to lessons that you changed.")

@@ -72,12 +72,26 @@ def course_lessons() -> dict[str, Path]:
 
 
 def default_directory() -> Path:
-    """The folder of lessons that you are in; else ``my-lessons`` of the clone, or one made here."""
+    """The folder of lessons that you are in; else ``my-lessons`` of your own clone; else the one in
+    your home, if there is one or if the clone is somebody else's, as on a shared machine; else one
+    made here."""
     here, course = Path.cwd(), current()
-    if (here / MANIFEST).is_file():
+    root, name = clone_root(), f"{course.name}-lessons"
+    if (here / MANIFEST).is_file() or here.name == name:
         return here
-    root = clone_root() if course.directory == shipped_directory() else None
-    return root / IN_A_CLONE if root else here / f"{course.name}-lessons"
+    if course.directory != shipped_directory():
+        return here / name
+    if root and _is_mine(root):
+        return root / IN_A_CLONE
+    at_home = Path.home() / name
+    return at_home if root or (at_home / MANIFEST).is_file() else here / name
+
+
+def _is_mine(folder: Path) -> bool:
+    """Whether it belongs to this user, who can write to it. Windows has no numbers of users, and
+    only the second counts."""
+    owned = not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid()
+    return owned and os.access(folder, os.W_OK)
 
 
 def place(directory: Path, name: str) -> Path:

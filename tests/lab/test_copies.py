@@ -188,7 +188,48 @@ def test_the_copy_one_stands_in_is_used_and_not_a_copy_in_the_copy(copy, tmp_pat
     assert lessons.default_directory() == tmp_path / "course-lessons"
     monkeypatch.setenv("RLCOURSE_COURSE", "rlcourse")
     assert lessons.default_directory() == clone_root() / "my-lessons"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(lessons, "clone_root", lambda: None)
+    assert lessons.default_directory() == tmp_path / "rlcourse-lessons"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only there do folders have owners")
+@pytest.mark.parametrize("whose", ["another user's", "mine, but I may not write"])
+def test_in_somebody_else_s_clone_there_is_one_copy_and_it_is_at_home(tmp_path, monkeypatch, whose):
+    """One editable install for all users of a machine: each must get a copy of their own."""
+    home, clone = tmp_path / "home", tmp_path / "clone"
+    for folder in (home, clone):
+        folder.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("RLCOURSE_COURSE", "rlcourse")
+    monkeypatch.setattr(lessons, "clone_root", lambda: clone)
+    monkeypatch.chdir(tmp_path)
+    # the course itself is found beside the clone, as ever
+    monkeypatch.setattr(lessons, "shipped_directory", lambda: lessons.current().directory)
+    assert lessons.default_directory() == clone / "my-lessons"
+    if whose == "another user's":
+        owner = clone.stat().st_uid
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    else:
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert lessons.default_directory() == home / "rlcourse-lessons"
+    copied = copy_lessons(lessons.default_directory())
+    assert len(copied.new) == len(course_lessons())
+    for elsewhere in (home, home / "rlcourse-lessons", home / "rlcourse-lessons" / "00_start_here"):
+        monkeypatch.chdir(elsewhere)
+        assert lessons.default_directory() == home / "rlcourse-lessons"
+    assert not list(clone.iterdir())
+
+
+def test_from_a_wheel_the_copy_at_home_is_used_if_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("RLCOURSE_COURSE", "rlcourse")
+    monkeypatch.setattr(lessons, "clone_root", lambda: None)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert lessons.default_directory() == tmp_path / "elsewhere" / "rlcourse-lessons"
+    copy_lessons(tmp_path / "rlcourse-lessons")
     assert lessons.default_directory() == tmp_path / "rlcourse-lessons"
 
 

@@ -92,11 +92,24 @@ def course_wheel() -> tuple[str, bytes]:
 def _built(root: Path) -> tuple[str, bytes]:
     """The wheel of a clone, built from a copy, so that nothing is left in the clone."""
     with tempfile.TemporaryDirectory(prefix="rlcourse-wheel-") as scratch:
-        tree = Path(scratch, "tree")
-        for name in SOURCES:
-            copy = shutil.copytree if (root / name).is_dir() else shutil.copy2
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            copy(root / name, tree / name)
+        copy_sources(root, Path(scratch, "tree"))
+        return wheel_of(Path(scratch, "tree"))
+
+
+def copy_sources(root: Path, tree: Path) -> None:
+    """Copy what the wheel of a clone is built from."""
+    skip = shutil.ignore_patterns("__pycache__")
+    for name in SOURCES:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        if (root / name).is_dir():
+            shutil.copytree(root / name, tree / name, ignore=skip)
+        else:
+            shutil.copy2(root / name, tree / name)
+
+
+def wheel_of(tree: Path) -> tuple[str, bytes]:
+    """(file name, bytes) of the wheel that such a copy gives."""
+    with tempfile.TemporaryDirectory(prefix="rlcourse-wheel-") as scratch:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         command += ["--disable-pip-version-check", "--wheel-dir", scratch, str(tree)]
         if _has_setuptools():  # else pip fetches it

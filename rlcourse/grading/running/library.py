@@ -36,7 +36,7 @@ STUDENTS_SIDE = tuple(
     f"checks/{name}.py"
     for name in (
         *("blaming", "borrowed", "calling", "case", "causes", "episodes", "operands", "quiet"),
-        *("scene", "specs", "stand_in"),
+        *("scene", "specs", "stand_in", "wire"),
     )
 )
 RUNTIME = (

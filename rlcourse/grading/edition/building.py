@@ -1,0 +1,191 @@
+"""Write the students' edition: which lessons it opens, and everything that goes into it."""
+
+import datetime
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from tqdm import tqdm
+
+import rlcourse
+from rlcourse import exercises, published
+from rlcourse.authoring.hosted import is_setup
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.recorded import SUFFIX, record
+from rlcourse.courses import Course, LessonFolder, current
+from rlcourse.courses.finding import clone_root
+from rlcourse.errors import UserError
+from rlcourse.files import replace_bytes
+from rlcourse.grading.edition.blanking import blank, reachable, without_answers
+from rlcourse.grading.gradescope.archive import copy_sources, wheel_of
+
+DRAWINGS = 3  # of each exercise's cases; a check takes one of them
+LARGEST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What was written, and what is in it."""
+
+    wheel: Path
+    open: tuple[str, ...]  # lessons whose answers are in it
+    withheld: tuple[str, ...]
+    exercises: int  # that are withheld
+    packed: tuple[str, ...]  # functions of these whose text goes along packed
+    later: tuple[str, ...]  # exercises that are judged only when handed in
+
+    def __str__(self) -> str:
+        size = self.wheel.stat().st_size / 2**20
+        lines = [
+            f"{self.wheel} ({size:.1f} MiB), and notebooks beside it",
+            f"open: {', '.join(self.open) or 'no lesson'}",
+            f"withheld: {', '.join(self.withheld) or 'no lesson'} ({self.exercises} exercises)",
+        ]
+        if self.packed:
+            lines.append(
+                "The library itself runs on these functions, so they are in the wheel, packed; who "
+                f"unpacks them can read them: {', '.join(self.packed)}"
+            )
+        if self.later:
+            lines.append(f"Judged only when handed in: {', '.join(self.later)}")
+        return "\n".join(lines)
+
+
+def write_edition(
+    out: Path, opened: Sequence[str] = (), now: datetime.datetime | None = None, progress=False
+) -> Edition:
+    """Write the wheel and the notebooks to `out`, a directory that is made or emptied.
+
+    Lessons that are due by `now`, and those in `opened`, keep their answers.
+    """
+    course, root = current(), clone_root()
+    if course.is_package:
+        raise UserError("the students' edition is of rlcourse alone: a course of your own has none")
+    if root is None:
+        raise UserError("the students' edition is made from a clone of the course: run it there")
+    _refuse_foreign(out)
+    moment = now or datetime.datetime.now(datetime.UTC)
+    opens = _opened(course, opened, moment)
+    closed = [lesson for lesson in course.lessons if lesson.name not in opens]
+    names = {lesson.name for lesson in closed}
+    hidden = [e for e in exercises.all(course) if e.lesson in names]
+    with tempfile.TemporaryDirectory(prefix="rlcourse-edition-") as scratch:
+        tree = Path(scratch, "tree")
+        copy_sources(root, tree)
+        _record(tree, hidden, progress)
+        packed = blank(tree, [lesson.name for lesson in closed], hidden)
+        _strip(tree, course, closed)
+        for path in sorted((tree / "notebooks").glob("*/*.ipynb")):
+            _without_address(path)
+        _name(tree, moment)
+        name, wheel = wheel_of(tree)
+        _empty(out)
+        replace_bytes(out / name, wheel)
+        shutil.copytree(tree / "notebooks", out / "notebooks")
+    for lesson in opens:
+        if (solution := course.solutions / f"{lesson}.ipynb").is_file():
+            (out / "solutions").mkdir(exist_ok=True)
+            shutil.copy(solution, out / "solutions")
+    later = tuple(e.name for e in hidden if e.suspects)
+    return Edition(out / name, opens, tuple(names_of(closed)), len(hidden), tuple(packed), later)
+
+
+def names_of(lessons: Iterable[LessonFolder]) -> list[str]:
+    return [lesson.name for lesson in lessons]
+
+
+def _opened(course: Course, wanted: Sequence[str], now: datetime.datetime) -> tuple[str, ...]:
+    """The lessons that are due or asked for. They come before all others: a later lesson contains
+    the functions of earlier ones."""
+    chosen = {course.lesson(one).name for one in wanted}
+    chosen |= {name for name, due in course.due.items() if due <= now}
+    names = names_of(course.lessons)
+    opened = [name for name in names if name in chosen]
+    for first, needed in zip(names, opened, strict=False):
+        if first != needed:
+            raise UserError(
+                f"{opened[-1]} is open, and its answers hold those of {first}, which is not due: "
+                f"add --open {first.partition('_')[0]}, or wait with {opened[-1]}"
+            )
+    return tuple(opened)
+
+
+def _record(tree: Path, hidden: list[Exercise], progress: bool) -> None:
+    """Recorded cases in place of the exercises' files; nobody can draw the same ones again."""
+    for exercise in tqdm(hidden, desc="record", unit="exercise", disable=not progress, leave=False):
+        folder = tree / "course" / "lessons" / exercise.lesson
+        seeds = [secrets.randbelow(LARGEST_SEED) for _ in range(DRAWINGS)]
+        observe = ""
+        if exercise.observe and not exercise.suspects:
+            observe = reachable((folder / f"{exercise.name}.py").read_text("utf-8"), "observe")
+        (folder / f"{exercise.name}{SUFFIX}").write_bytes(record(exercise, seeds, observe))
+
+
+def _strip(tree: Path, course: Course, closed: list[LessonFolder]) -> None:
+    """Leave of each closed lesson its text, without model answers, and what was recorded."""
+    lessons = tree / "course" / "lessons"
+    for lesson in closed:
+        for path in (lessons / lesson.name).iterdir():
+            if path.name == "lesson.md":
+                path.write_text(without_answers(path.read_text("utf-8")), "utf-8")
+            elif path.suffix != SUFFIX:
+                path.unlink()
+    if len(closed) == len(course.lessons):
+        (lessons / "mistakes.md").unlink(missing_ok=True)
+    shutil.rmtree(tree / "course" / "site", ignore_errors=True)
+
+
+def _without_address(path: Path) -> None:
+    """A notebook whose set-up cell does not install the whole course, and which links to none."""
+    address = published.requirement()
+    if not address:
+        return
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if is_setup(cell):
+            cell.source = cell.source.replace(f'set_up("{address}"', 'set_up(""')
+    first = notebook.cells[0]
+    lines = [line for line in first.source.splitlines() if not line.startswith("Open in [")]
+    first.source = "\n".join(lines)
+    path.write_text(nbformat.writes(notebook) + "\n", "utf-8")
+
+
+def _name(tree: Path, now: datetime.datetime) -> None:
+    """A version of its own, which pip takes for newer than the last edition's; and no address, from
+    which the whole course could be installed in its place."""
+    version = f"{rlcourse.__version__}+students.{now:%Y%m%d%H%M}"
+    _replaced(tree / "rlcourse" / "__init__.py", f'"{rlcourse.__version__}"', f'"{version}"')
+    if published.REPOSITORY:
+        _replaced(tree / "rlcourse" / "published.py", f'"{published.REPOSITORY}"', '""')
+
+
+def _replaced(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    path.write_text(text.replace(old, new, 1), "utf-8")
+
+
+def _refuse_foreign(out: Path) -> None:
+    """A directory that holds something else than an earlier edition is left alone."""
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a directory")
+    known = ("notebooks", "solutions")
+    strange = [p.name for p in out.glob("*") if p.name not in known and p.suffix != ".whl"]
+    if strange:
+        raise UserError(
+            f"{out} holds {strange[0]}, which is of no edition: name an empty directory"
+        )
+    if out.resolve() in (current().notebooks.parent, current().directory):
+        raise UserError(f"{out} belongs to the course itself: name another directory")
+
+
+def _empty(out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    for path in out.glob("*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -1,0 +1,23 @@
+"""``rlcourse student-edition``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlcourse.installed import needing
+
+
+def student_edition(
+    out: Annotated[
+        Path, typer.Option(metavar="DIRECTORY", help="Where the wheel and the notebooks go.")
+    ] = Path("student-edition"),
+    opened: Annotated[
+        list[str] | None,
+        typer.Option("--open", metavar="LESSON", help="A lesson to open that is not due; repeat."),
+    ] = None,
+) -> None:
+    """Make a wheel and notebooks without the right answers of lessons that are not due."""
+    with needing("grade", "the students' edition"):
+        from rlcourse.grading.edition.building import write_edition
+    print(write_edition(out, opened or (), progress=True))
