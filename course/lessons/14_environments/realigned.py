@@ -62,18 +62,40 @@ def line_by_line(values, mask, target):
     equal = (here.sum(1) == there.sum(1)).all()
     if not equal:
         raise ValueError("each row must have as many tokens in both masks")
-    moved = values.new_zeros(target.shape)
-    for i in range(len(values)):
-        found = values[i, here[i]]
-        moved[i, there[i]] = found
+    taken = values[here]
+    empty = values.new_zeros(target.shape)
+    moved = empty.masked_scatter(there, taken)
     return moved
 
 
-def by_masked_scatter(values, mask, target):
+def first(mask):
+    """As many ones in each row, in its first columns."""
+    return torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)
+
+
+def last(mask):
+    return first(mask).flip(1)
+
+
+def row_by_row(taken, mask, change):
+    return torch.cat([change(row) for row in taken.split(mask.sum(1).tolist())])
+
+
+def flipped(row):
+    return row.flip(0)
+
+
+def in_order(row):
+    return row.sort().values
+
+
+def by_loop(values, mask, target):
     if mask.bool().sum(1).tolist() != target.bool().sum(1).tolist():
         raise ValueError("each row must have as many tokens in both masks")
-    chosen = values.masked_select(mask.bool())
-    return torch.zeros(target.shape, dtype=values.dtype).masked_scatter(target.bool(), chosen)
+    moved = torch.zeros(target.shape, dtype=values.dtype)
+    for i in range(len(values)):
+        moved[i, target[i].bool()] = values[i, mask[i].bool()]
+    return moved
 
 
 def by_gather(values, mask, target):
@@ -86,5 +108,5 @@ def by_gather(values, mask, target):
     return values.gather(1, column.gather(1, rank)).masked_fill(~there, 0)
 
 
-sketch = Sketch(line_by_line)
-alternatives = (by_masked_scatter, by_gather)
+sketch = Sketch(line_by_line, first, last, row_by_row, flipped, in_order)
+alternatives = (by_loop, by_gather)

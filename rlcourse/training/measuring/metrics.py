@@ -38,14 +38,8 @@ def rollout_metrics(
     if not rewards or rollouts.rewards is None:
         return metrics
     metrics["reward/mean"] = rollouts.rewards.mean()
-    spread = rollouts.rewards.reshape(-1, rollouts.group_size)
-    metrics["reward/std"] = spread.std(1, correction=0).mean()
-    metrics["frac_reward_zero_std"] = (spread == spread[:, :1]).all(1).float().mean()
-    best, worst = spread.max(), spread.min()
-    high = (spread == best).float().mean()
-    predicted = high**rollouts.group_size + (1 - high) ** rollouts.group_size
-    two = ((spread == best) | (spread == worst)).all()
-    metrics["frac_reward_zero_std_expected"] = torch.where(two, predicted, torch.nan)
+    if rollouts.group_size > 1:
+        metrics |= group_metrics(rollouts.rewards, rollouts.group_size)
     metrics["accuracy"] = rewards["correctness"].mean()
     for name, part in rewards.items():
         metrics[f"rewards/{name}/mean"] = part.mean()
@@ -58,6 +52,19 @@ def rollout_metrics(
     if rollouts.read_mask is not None:
         wrote = rollouts.mask.int()
         metrics["turns"] = (wrote[:, 0] + (wrote.diff(dim=1) > 0).sum(1)).float().mean()
+    return metrics
+
+
+def group_metrics(rewards: Tensor, group_size: int) -> Metrics:
+    """What the groups of a step have to say; a group of one has nothing."""
+    spread = rewards.reshape(-1, group_size)
+    metrics: Metrics = {"reward/std": spread.std(1, correction=0).mean()}
+    metrics["frac_reward_zero_std"] = (spread == spread[:, :1]).all(1).float().mean()
+    best, worst = spread.max(), spread.min()
+    high = (spread == best).float().mean()
+    predicted = high**group_size + (1 - high) ** group_size
+    two = ((spread == best) | (spread == worst)).all()
+    metrics["frac_reward_zero_std_expected"] = torch.where(two, predicted, torch.nan)
     return metrics
 
 
