@@ -1,21 +1,23 @@
 """Claims of lessons 02 to 15 about methods, tried again on a seed that was not used to write them.
 
-The other half of ``test_claims.py``; all of these share one start, one set of problems and, where
-two lessons need the same run, that run. Printed are the lessons' own figures, seeds 0 to 2; "seeds 3
-and 4" is what came out before the least was set. `$CLAIMS_SEED` is another seed to try.
+The other half of ``test_claims.py``; all of these share one start and one set of problems, and
+where two lessons need the same run, that run. Accuracies are sampled, if nothing else is said. The
+third column is what came out on seeds 3 and 4, which no lesson uses; the last is the least that
+must come out again. `$CLAIMS_SEED` is another seed to try.
 
-| lesson | claim, by sampled accuracy unless something else is said | seeds 3 and 4 | least |
+| lesson | claim | seeds 3 and 4 | least |
 |---|---|---|---|
-| 02 §7, 03 §8 | a bit per completion teaches, without a baseline, at two rates | .23 to .53 | .10 |
-| 03 §8 | 4 added to each reward, and it does not, at two rates | −.14 to .03 | below .10 |
-| 04 §9 | sixteen updates a batch are worse without the ratio | .16 .22 | .04 |
-| 05 §7 | sixteen updates a batch are worse without the clip, by both measures | .32 to .44 | .10 |
-| 06 §6 | four updates a batch beat one at equal completions, at the larger of the rates | .23 .19 | .05 |
-| 07 §7 | a soft limit that most answers pass costs most of what is learned | CLAIM07 | .06 |
-| 09 §7 | twenty steps at the hasty rate end above forty, by both measures | CLAIM09 | .05 |
-| 10 §1 | shuffled rewards teach nothing, where the right ones do, within the batches | CLAIM10 | .08 |
-| 13 §3 | the majority's vote lowers what the right reward raises, at equal steps | CLAIM13 | .15 |
-| 15 §5 | a rubric's score rises while its policy stays behind that of a judge who errs | CLAIM15 | .05 |
+| 02 §7, 03 §8 | a bit per completion teaches without a baseline, two rates | .23 to .53 | .10 |
+| 03 §8 | with 4 added to each reward it does not, two rates | −.14 to .03 | below .10 |
+| 04 §9 | at a small rate four updates a batch beat one; greedy by | .15 .20; .69 .74 | .05 |
+| 05 §7 | sixteen updates a batch need the clip; greedy by | .32 .32; .42 .44 | .10 |
+| 06 §6 | four updates beat one at the larger rate, too | .19 .23 | .05 |
+| 07 §7 | a soft limit that most answers pass costs what is learned | .25 .39 | .06 |
+| 09 §7 | hasty DPO: 20 steps end above 40; greedy by | .19 .21; .53 .64 | .05 |
+| 10 §1 | gain of right rewards over shuffled ones, in the batches | .20 .21 | .08 |
+| 13 §3 | the majority's vote lowers what the right reward raises by | .34 .38 | .15 |
+| 15 §5 | a rubric's score rises by | .11 .12 | .03 |
+| 15 §5 | … and its policy stays behind that of a judge who errs, by | .08 .12 | .02 |
 """
 
 import os
@@ -44,9 +46,7 @@ class World:
 
     def run(self, name, functions=None, **options):
         recipe = load_recipe(name, seed=SEED, eval_problems=0, device="cpu", **options)
-        return train(
-            recipe, policy=self.start, task=self.task, progress=False, **(functions or {})
-        )
+        return train(recipe, policy=self.start, task=self.task, progress=False, **(functions or {}))
 
     def both(self, policy):
         """Greedy and sampled accuracy."""
@@ -83,10 +83,16 @@ def test_a_bit_teaches_without_a_baseline_and_an_offset_drowns_it(world, lr):
     assert world.sampled("reinforce", offset(4), **options) < start + 0.10
 
 
-def test_sixteen_updates_a_batch_need_the_ratio(world):
-    options = {"steps": 8, "prompts_per_step": 8, "warmup": 0, "lr": 1e-4, "num_iterations": 16}
-    weighed = world.sampled("rloo", {"loss": A.off_policy_loss}, **options)
-    assert world.sampled("rloo", {"loss": A.reinforce_loss}, **options) < weighed - 0.04
+def test_at_a_small_rate_four_updates_a_batch_beat_one(world):
+    options = {"steps": 8, "prompts_per_step": 8, "warmup": 0, "lr": 1e-4}
+    once, often = (
+        world.both(world.run("rloo", functions, num_iterations=updates, **options).policy)
+        for functions, updates in (
+            ({"loss": A.reinforce_loss}, 1),
+            ({"loss": A.off_policy_loss}, 4),
+        )
+    )
+    assert (often > once + 0.05).all()
 
 
 def test_sixteen_updates_a_batch_need_the_clip(world):
@@ -120,9 +126,7 @@ def test_a_soft_limit_that_most_answers_pass_costs_what_is_learned(world):
 def test_preferences_pushed_too_far_lose_what_a_stop_keeps(world):
     hasty = {"questions": 200, "prompts_per_step": 16, "lr": 2e-4, "beta": 0.1}
     hasty |= {"schedule": "constant"}
-    early, late = (
-        world.both(world.run("dpo", steps=steps, **hasty).policy) for steps in (20, 40)
-    )
+    early, late = (world.both(world.run("dpo", steps=steps, **hasty).policy) for steps in (20, 40))
     assert (late < early - 0.05).all()
 
 
@@ -165,4 +169,4 @@ def test_a_rubrics_score_rises_and_a_judge_that_errs_teaches_more(world):
     print(score[:3].mean(), score[-3:].mean())
     assert score[-3:].mean() > score[:3].mean() + 0.03
     judge = {"reward": NoisyJudge(world.task.train, 0.2, 0.2, SEED)}
-    assert world.both(pleased.policy)[1] < world.sampled("grpo", judge, **options) - 0.05
+    assert world.both(pleased.policy)[1] < world.sampled("grpo", judge, **options) - 0.02
