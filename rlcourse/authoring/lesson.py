@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jupytext
 
+from rlcourse.authoring import recording
 from rlcourse.authoring.filling import LessonFacts, Unfilled, course_facts
 from rlcourse.authoring.mentions import with_links
 from rlcourse.authoring.rubrics import Part, read_rubric, scaled, total
@@ -27,7 +28,7 @@ from rlcourse.courses import Course, current
 from rlcourse.courses.course import LESSON_NAME
 from rlcourse.errors import UserError
 
-TAGS = {"demo", "setup", "optional"}
+TAGS = {"demo", "setup", "optional", recording.TAG}
 KINDS = {"exercise": "code", "question": "markdown", "answer": "markdown", "rubric": "markdown"}
 RESERVED = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST")
 
@@ -106,6 +107,7 @@ def read_lesson(path: Path, registry: Iterable, course: Course | None = None) ->
         raise lesson.error(1, "a lesson begins with its title, a line such as '# Policy gradient'.")
     _verify_names(lesson, registry)
     _verify_code(lesson)
+    recording.verify_opening(lesson)
     return replace(lesson, cells=tuple(_filled_in(lesson, registry.values(), course)))
 
 

@@ -19,6 +19,7 @@ lesson's own cells printed for it, and the least that must come out again. Run w
 | 17 §1 | … while multiplying, which it trains, is learned, sampled | .52 to .58 | .25 |
 | 17 §3 | the slope of entropy: below 0 from wide, above 0 from rare | .002 to .005 | 0 |
 
+The claims of lessons 02 to 15 about methods are in ``test_claims_of_methods.py``.
 Exact claims, of enumerated toys, are in the lessons' own test modules and run with every change.
 """
 
