@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlcourse.errors import UserError
-from rlcourse.tasks import gsm8k, word_problems
+from rlcourse.tasks import gsm8k, stories, word_problems
 from rlcourse.tasks.calculator import CalculatorEnvironment
 from rlcourse.tasks.environment import Environment, Reply
 from rlcourse.tasks.problem import Problem, Task
@@ -46,7 +46,7 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
     """The task called `name`.
 
     Args:
-        name: "word_problems" (embedded), "gsm8k", or the path of a JSONL file, or of a directory
+        name: "word_problems" (embedded), "stories" (longer ones), "gsm8k", or the path of a JSONL file, or of a directory
             with train.jsonl and test.jsonl.
         data: for "gsm8k", a directory with its train.jsonl and test.jsonl; None asks the hub.
         seed: chooses the problems.
@@ -58,13 +58,15 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
     if name == "word_problems":
         load: Callable[..., Task] = word_problems.load
         arguments: dict = {}
+    elif name == "stories":
+        load, arguments = stories.load, {}
     elif name == "gsm8k":
         load, arguments = gsm8k.load, {"data": data}
     elif name.endswith(".jsonl") or Path(name).is_dir():
         load, arguments = gsm8k.load_jsonl, {"path": name}
     else:
         raise UserError(
-            f"There is no task {name!r}; use word_problems, gsm8k, or the path of a JSONL file or "
+            f"There is no task {name!r}; use word_problems, stories, gsm8k, or the path of a JSONL file or "
             "of a directory with train.jsonl and test.jsonl."
         )
     if data is not None and "data" not in arguments:
