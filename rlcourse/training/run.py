@@ -168,8 +168,11 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     run.reward_model = learner.reward_model
     alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
-    live = Live.of(recipe, policy, task, before) if progress and bars.watched() else None
-    shown = bars.bar(desc=recipe.algorithm, disable=not progress, picture=live, **options)
+    telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
+    live = Live.of(recipe, policy, task, before) if progress and bars.watched() or telling else None
+    shown = bars.bar(
+        desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
+    )
     with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
         try:
             for metrics in learner.steps(done):
@@ -178,7 +181,9 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
                     metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
                 writer.write(metrics)
                 if live:
-                    live.follow(metrics)
+                    live.follow(metrics, ask=not telling)
+                    if telling and done % recipe.eval_every == 0 and live.held_out:
+                        tqdm.write(live.lines(), file=sys.stderr)
                 shown.set_postfix(shown_in_bar(metrics), refresh=False)
                 shown.update()
                 for sentence in alarms.heard(metrics):
@@ -199,7 +204,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
         _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written
     if live:
         live.end(run.after)
-        shown.redraw_picture()
+        if not telling:
+            shown.redraw_picture()
     run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)
