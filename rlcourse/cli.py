@@ -44,7 +44,18 @@ GROUPS = {
         teaching_notes,
     ),
     "For instructors (training and measuring models)": (
-        *(recipes, plan, gpu_check, train, report, result, diagnose, evaluate, compare, build_model),
+        *(
+            recipes,
+            plan,
+            gpu_check,
+            train,
+            report,
+            result,
+            diagnose,
+            evaluate,
+            compare,
+            build_model,
+        ),
     ),
     "For authors and contributors": (new_course, build, prove, site, publish_as),
 }

@@ -274,9 +274,8 @@ def grpo_recipe(out: Path, asked: Asked, size: Size) -> str:
         "prompts_per_step": 16,
         "group_size": 8,
         "max_tokens": size.longest,
-        "lr": 3e-4 if tells else 1e-4,
+        "lr": 1e-4,
         "micro_batch": 32,
     }
-    tuned = "see course/gsm8k.md" if tells else "its settings were not tuned"
-    head = f"# GRPO from a model that `rlcourse build-model` made; {tuned}.\n"
+    head = "# GRPO from a model that `rlcourse build-model` made. Its settings were not tuned.\n"
     return head + yaml.safe_dump(values, sort_keys=False)

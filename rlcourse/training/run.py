@@ -169,7 +169,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
     telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
-    live = Live.of(recipe, policy, task, before) if progress and bars.watched() or telling else None
+    watching = telling or (progress and bars.watched())
+    live = Live.of(recipe, policy, task, before) if watching else None
     shown = bars.bar(
         desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
     )

@@ -1,5 +1,5 @@
-"""A run while it trains: its curves, how it does on held-out problems against the start, and what it
-writes to one question by now. A notebook shows all of it, a terminal the words.
+"""A run while it trains: its curves, held-out accuracy against the start, and what it writes to one
+question by now. A notebook shows all of it, a terminal the words.
 """
 
 import time
@@ -72,7 +72,9 @@ class Live:
                 self.training.setdefault(key, []).append((step, metrics[key]))
         for key in HELD_OUT:
             if key in metrics:
-                self._measured(step, Interval(*(metrics[key + end] for end in ("", "_low", "_high"))))
+                self._measured(
+                    step, Interval(*(metrics[key + end] for end in ("", "_low", "_high")))
+                )
         if self.problem and ask and time.monotonic() >= self.next_answer:
             self._ask(self.problem, f"after step {step}")
 
@@ -128,7 +130,8 @@ class Live:
         self.answers = [*self.answers[:1], (when, text, given)]
 
     def _repr_html_(self) -> str:
-        return f'<div class="rl-live"><style>{STYLE}</style>{self._curves()}{self._held()}{self._answers()}</div>'
+        shown = f"<style>{STYLE}</style>{self._curves()}{self._held()}{self._answers()}"
+        return f'<div class="rl-live">{shown}</div>'
 
     def _held(self) -> str:
         return f"<div>{escape(self._standing())}</div>" if self.intervals else ""

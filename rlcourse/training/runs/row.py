@@ -28,7 +28,7 @@ def result_row(directory: Path) -> str:
     """The row, under its head, in Markdown.
 
     Raises:
-        UserError: there is no finished run, or one that has not evaluated a policy before and after.
+        UserError: there is no finished run, or one without evaluations before and after training.
     """
     try:
         found = json.loads((directory / "result.json").read_text("utf-8"))
