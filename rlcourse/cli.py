@@ -35,7 +35,7 @@ from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
-from rlcourse.training.commands import diagnose, recipes, report
+from rlcourse.training.commands import diagnose, recipes, report, result
 from rlcourse.trl_engine.commands import train
 
 GROUPS = {
@@ -45,7 +45,18 @@ GROUPS = {
         *(teaching_notes, student_edition),
     ),
     "For instructors (training and measuring models)": (
-        *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),
+        *(
+            recipes,
+            plan,
+            gpu_check,
+            train,
+            report,
+            result,
+            diagnose,
+            evaluate,
+            compare,
+            build_model,
+        ),
     ),
     "For authors and contributors": (new_course, build, prove, site, publish_as),
 }

@@ -12,7 +12,7 @@ from rlcourse.errors import UserError
 def evaluate(
     policy: Annotated[str, typer.Option(help='"tiny", or a Hugging Face name or path.')] = "tiny",
     task: Annotated[
-        str, typer.Option(help='"word_problems", "calculator", "gsm8k" or a JSONL file.')
+        str, typer.Option(help='"word_problems", "calculator", "stories", "gsm8k" or a JSONL file.')
     ] = "word_problems",
     data: Annotated[str | None, typer.Option(help="Directory with the task's files.")] = None,
     problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,

@@ -292,12 +292,19 @@ def _output_gradients(work: Work) -> Line:
     return Line("output layer", told, size * words)
 
 
+# The same of the norms of queries and keys, in bytes for each number that they normalize.
+QK_NORM = {(True, False): 6, (False, False): 8, (True, True): 4, (False, True): 4}
+
+
 def kept_by_a_layer(work: Work) -> int:
     """Bytes that one layer keeps of one token for the backward pass."""
     shape, recipe = work.shape, work.recipe
     h, q, i, s, r = KEPT[work.rounds, bool(recipe.lora)]
     width = work.lengths.longest_prompt + work.lengths.longest_completion
     wide = h * shape.hidden + q * shape.heads * shape.head_size + i * shape.intermediate
+    if shape.qk_norm:
+        heads = shape.heads + shape.kv_heads
+        wide += heads * (QK_NORM[work.rounds, bool(recipe.lora)] * shape.head_size + 4)
     return wide + 8 + 4 * shape.heads + s * width + r * (_rank(work) if recipe.lora else 0)
 
 

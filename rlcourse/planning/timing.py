@@ -65,6 +65,7 @@ BANDWIDTH_SHARE = 0.6
 LAUNCH = 25e-6  # seconds a kernel, Python included
 REPLAY = 3e-6  # seconds a kernel that a CUDA graph repeats
 KERNELS = {False: 46, True: 85}  # a layer's forward pass launches, without and with adapters
+KERNELS_OF_QK_NORM = 16  # in addition, where queries and keys are normalized
 KERNELS_OUTSIDE = 34  # embedding, mask, output layer
 FUSED_KERNELS = 19  # of policy/fused.py
 FUSED_KERNELS_OUTSIDE = 24  # the draw included
@@ -133,7 +134,8 @@ class _Speed:
         self.method = work.recipe.method
         self.flops = gpu.flops(work.recipe.dtype) * COMPUTE_SHARE
         self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
-        kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
+        of_layer = KERNELS[bool(work.recipe.lora)] + work.shape.qk_norm * KERNELS_OF_QK_NORM
+        kernels = work.shape.layers * of_layer + KERNELS_OUTSIDE
         self.launching = kernels * LAUNCH
         if work.fused:
             kernels = work.shape.layers * FUSED_KERNELS + FUSED_KERNELS_OUTSIDE

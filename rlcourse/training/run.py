@@ -180,8 +180,12 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     run.reward_model = learner.reward_model
     alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
-    live = Live.of(recipe, policy, task, before) if progress and bars.watched() else None
-    shown = bars.bar(desc=recipe.algorithm, disable=not progress, picture=live, **options)
+    telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
+    watching = telling or (progress and bars.watched())
+    live = Live.of(recipe, policy, task, before) if watching else None
+    shown = bars.bar(
+        desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
+    )
     with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
         policy.kept_graphs = KeptGraphs() if recipe.keep_graphs else None
         try:
@@ -191,7 +195,9 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
                     metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
                 writer.write(metrics)
                 if live:
-                    live.follow(metrics)
+                    live.follow(metrics, ask=not telling)
+                    if telling and done % recipe.eval_every == 0 and live.held_out:
+                        tqdm.write(live.lines(), file=sys.stderr)
                 shown.set_postfix(shown_in_bar(metrics), refresh=False)
                 shown.update()
                 for sentence in alarms.heard(metrics):
@@ -213,7 +219,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
         _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written
     if live:
         live.end(run.after)
-        shown.redraw_picture()
+        if not telling:
+            shown.redraw_picture()
     run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)

@@ -142,11 +142,13 @@ def test_known_models_have_the_parameters_that_their_shape_says(name):
 
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("architecture", ["llama", "qwen2", "mistral"])
+@pytest.mark.parametrize("architecture", ["llama", "qwen2", "mistral", "qwen3"])
 def test_other_models_are_counted_from_their_configuration(architecture, tied, bias):
     changes = {"tie_word_embeddings": tied}
+    if architecture in ("llama", "qwen3"):
+        changes |= {"attention_bias": bias}
     if architecture == "llama":
-        changes |= {"attention_bias": bias, "mlp_bias": bias}
+        changes |= {"mlp_bias": bias}
     model = random_model(architecture, **changes)
     shape = shape_from_config(model.config, "small")
     assert shape.parameters == sum(p.numel() for p in model.parameters())
@@ -268,6 +270,12 @@ WIDTHS = [
     {"hidden_size": 96, "intermediate_size": 256, "num_attention_heads": 6, "head_dim": 16},
     {"hidden_size": 48, "intermediate_size": 320, "num_attention_heads": 4, "head_dim": 32},
 ]
+
+
+@pytest.mark.parametrize("dtype, lora", KINDS)
+def test_norms_of_queries_and_keys_are_counted(dtype, lora):
+    sizes = WIDTHS[1] | {"architecture": "qwen3"}
+    test_activations_are_what_autograd_keeps(sizes, dtype, lora, False, 4)
 
 
 @pytest.mark.parametrize("sizes", WIDTHS)

@@ -21,6 +21,7 @@ from rlcourse.planning.timing import (
     COMPUTE_SHARE,
     GPUS,
     KERNELS,
+    KERNELS_OF_QK_NORM,
     KERNELS_OUTSIDE,
     LAUNCH,
     duration_of,
@@ -49,6 +50,14 @@ def test_as_many_kernels_are_launched_as_plans_count(lora):
     few, many = (kernels(small_policy("bfloat16", lora, num_hidden_layers=n)) for n in (2, 4))
     assert (many - few) / 2 == KERNELS[lora]
     assert few - 2 * KERNELS[lora] == pytest.approx(KERNELS_OUTSIDE, abs=4)
+
+
+def test_norms_of_queries_and_keys_launch_kernels_of_their_own():
+    few, many = (
+        kernels(small_policy("bfloat16", architecture="qwen3", num_hidden_layers=n, head_dim=8))
+        for n in (2, 4)
+    )
+    assert (many - few) / 2 == KERNELS[False] + KERNELS_OF_QK_NORM
 
 
 def test_the_seconds_of_a_step_can_be_checked_by_hand():

@@ -34,7 +34,7 @@ class Problems(Settings):
     algorithm: str = ALGORITHM
     policy: Text = setting("tiny", "'tiny' (embedded), or a Hugging Face model's name or path")
     task: Text = setting(
-        "word_problems", "'word_problems', 'calculator', 'gsm8k', or a path to JSONL data"
+        "word_problems", "'word_problems', 'calculator', 'stories', 'gsm8k', or a path to JSONL"
     )
     data: Text | None = setting(None, "directory of its data; null: embedded or downloaded")
     task_options: dict[str, Any] = setting({}, "options handed to the task, such as its level")
