@@ -68,8 +68,8 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
         load, arguments = gsm8k.load_jsonl, {"path": name}
     else:
         raise UserError(
-            f"There is no task {name!r}; use word_problems, calculator, stories, gsm8k, or the path "
-            "of a JSONL file or of a directory with train.jsonl and test.jsonl."
+            f"There is no task {name!r}; use word_problems, calculator, stories, gsm8k, or the "
+            "path of a JSONL file or of a directory with train.jsonl and test.jsonl."
         )
     if data is not None and "data" not in arguments:
         raise UserError(f"data={str(data)!r} belongs to the task gsm8k; remove it for {name!r}.")
