@@ -122,6 +122,7 @@ def train(
         with false_start_undone(out, stood_there):
             task = task or task_of(recipe)
             require_playable(recipe, method, reward, task)
+            teacher = teacher_model(recipe, teacher)
             if recipe.extract is not None:
                 task = replace(task, extract=EXTRACTORS[recipe.extract])
             if policy is None:
@@ -281,28 +282,38 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
     return train(first, place, task=task, resume=resume, progress=progress).policy
 
 
-def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given, progress: bool):
-    """The frozen teacher: the one that was passed in, a model, or what the recipe's teacher makes.
+def teacher_model(recipe: Recipe, given):
+    """The teacher that is there already: the one that was passed in, or a model; else None.
 
-    A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
-    there is no such model or recipe, or its tokens are others than the policy's.
+    Raises ``UserError`` where there is no such model, before anything has been trained.
     """
     if not recipe.method.taught:
         if given is not None:
             raise UserError(f"{recipe.algorithm} has no teacher: remove teacher=, or use distill")
         return None
-    first = teacher_recipe(recipe) if given is None else None
-    if first is not None:
+    if given is not None or teacher_recipe(recipe) is not None:
+        return given
+    from rlcourse.policy import Policy
+
+    return Policy.load(
+        recipe.teacher, recipe.device, recipe.dtype if recipe.dtype != "float32" else None
+    )
+
+
+def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, there, progress: bool):
+    """The frozen teacher: the one that is `there`, or what the recipe's teacher makes of `policy`.
+
+    A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
+    its tokens are others than the policy's.
+    """
+    if not recipe.method.taught:
+        return None
+    if there is None and (first := teacher_recipe(recipe)) is not None:
         place = out / "teacher" if out else None
         start = policy if recipe.policy == PASSED_IN else None
-        given = train(first, place, policy=start, task=task, resume=True, progress=progress).policy
-    elif given is None:
-        from rlcourse.policy import Policy
-
-        dtype = recipe.dtype if recipe.dtype != "float32" else None
-        given = Policy.load(recipe.teacher, recipe.device, dtype)
-    assert given is not None, "recipes that make teachers train policies"
-    teacher = given.clone(frozen=True)
+        there = train(first, place, policy=start, task=task, resume=True, progress=progress).policy
+    assert there is not None, "recipes that make teachers train policies"
+    teacher = there.clone(frozen=True)
     require_same_words(policy, teacher)
     return teacher
 
