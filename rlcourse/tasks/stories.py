@@ -1,9 +1,9 @@
 """Word problems of two to five steps in GSM8K's words, composed of parts, with small numbers.
 
 They lie between `word_problems`, whose stories are templates, and GSM8K, whose numbers are large
-and whose stories were written by people. A story has an opening, up to two events and an ending; each
-part adds its sentences to the question and its steps to the solution. A *drill* asks for a few sums
-and tells no story. `rlcourse build-model --size stories` trains a model on both.
+and whose stories were written by people. A story has an opening, up to two events and an ending;
+each part adds its sentences to the question and its steps to the solution. A *drill* asks for a few
+sums and tells no story. `rlcourse build-model --size stories` trains a model on both.
 """
 
 from collections.abc import Iterator

@@ -71,7 +71,7 @@ def change(before: dict | None, after: dict | None) -> str:
 def told(recipe: Recipe) -> str:
     """The nearest shipped recipe, and what differs from it."""
     candidates = [(name, load_recipe(name)) for name in shipped_recipes()]
-    own = [(n, r) for n, r in candidates if r.algorithm == recipe.algorithm]
+    own = [(n, r) for n, r in candidates if r.method is recipe.method]
     name, nearest = min(own, key=lambda found: len(differing(recipe, found[1])))
     return " ".join([f"`{name}`", *(f"`{text}`" for text in differing(recipe, nearest))])
 
