@@ -9,7 +9,6 @@ An instructor's own course has its own lessons; the guides and the reference are
 
 import base64
 import hashlib
-import html
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import attached
 import nbformat
 import web
 from figures import build as figures
@@ -45,7 +45,6 @@ TRAINED = {
 LESSON = re.compile(r"notebooks/[^/]+/[^/]+\.ipynb")
 PROGRESS = re.compile(r"\s*(progress|hint)\(")  # cells whose output is about the reader
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
-ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:([^)]+)\)")
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,9 @@ def lesson_page(lesson: Lesson, extra: Path) -> str:
     drawn = False
     for i, cell in enumerate(lesson.released.cells):
         if cell.cell_type == "markdown":
-            text, named = figures.taken_out(pictured(cell, extra))
+            text, named = figures.taken_out(
+                attached.with_files(cell, lambda png: f"../{keep(png, extra)}")
+            )
             figure = named or figure
             title, _, rest = text.partition("\n")
             parts += [title, links_of(lesson), rest] if i == 0 else [text]
@@ -224,18 +225,6 @@ def shown(output: NotebookNode, extra: Path) -> str:
     return fenced(f'<div class="shown">{drawn}</div>', "{raw} html")
 
 
-def pictured(cell: NotebookNode, extra: Path) -> str:
-    """A Markdown cell's text; pictures that are attached to it become files."""
-
-    def file_of(match: re.Match) -> str:
-        picture = base64.b64decode(cell.attachments[match[2]]["image/png"])
-        source = f"../{keep(picture, extra)}"
-        tag = f'<img class="rlcourse-picture" alt="{html.escape(match[1])}" src="{source}">'
-        return fenced(f'<div class="shown">{tag}</div>', "{raw} html")
-
-    return ATTACHED.sub(file_of, cell.source)
-
-
 def keep(picture: bytes, extra: Path) -> str:
     """The file of a picture, below `extra`."""
     name = f"pictures/{hashlib.sha256(picture).hexdigest()[:16]}.png"
@@ -267,7 +256,7 @@ def plain_text(lesson: Lesson) -> str:
     """The lesson as plain text: Markdown and code, no outputs."""
     cells = lesson.released.cells
     return "\n\n".join(
-        ATTACHED.sub("", cell.source)
+        attached.left_out(cell.source)
         if cell.cell_type == "markdown"
         else fenced(cell.source, "python")
         for cell in cells
