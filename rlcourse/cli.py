@@ -34,6 +34,7 @@ from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
+from rlcourse.teaching.commands import slides, teaching_pack
 from rlcourse.training.commands import diagnose, recipes, report
 from rlcourse.trl_engine.commands import train
 
@@ -41,7 +42,7 @@ GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        teaching_notes,
+        *(teaching_notes, slides, teaching_pack),
     ),
     "For instructors (training and measuring models)": (
         *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),

@@ -86,9 +86,7 @@ def _item(quiz: Quiz) -> Element:
     presentation = SubElement(item, "presentation")
     _material(presentation, quiz.stem)
     if quiz.number:
-        answer = SubElement(
-            presentation, "response_str", ident="response1", rcardinality="Single"
-        )
+        answer = SubElement(presentation, "response_str", ident="response1", rcardinality="Single")
         SubElement(
             SubElement(answer, "render_fib", fibtype="Decimal"), "response_label", ident="answer1"
         )
@@ -109,18 +107,14 @@ def _processing(item: Element, quiz: Quiz) -> None:
     """What each answer earns, and what is said about a wrong one."""
     processing = SubElement(item, "resprocessing")
     outcomes = SubElement(processing, "outcomes")
-    SubElement(
-        outcomes, "decvar", maxvalue="100", minvalue="0", varname="SCORE", vartype="Decimal"
-    )
+    SubElement(outcomes, "decvar", maxvalue="100", minvalue="0", varname="SCORE", vartype="Decimal")
     for i, option in enumerate(quiz.options):
         if option.feedback:
             respond = SubElement(processing, "respcondition", attrib={"continue": "Yes"})
             SubElement(
                 SubElement(respond, "conditionvar"), "varequal", respident="response1"
             ).text = option.text if quiz.number else str(i)
-            SubElement(
-                respond, "displayfeedback", feedbacktype="Response", linkrefid=f"{i}_fb"
-            )
+            SubElement(respond, "displayfeedback", feedbacktype="Response", linkrefid=f"{i}_fb")
     right = SubElement(processing, "respcondition", attrib={"continue": "No"})
     condition = SubElement(right, "conditionvar")
     if quiz.number:
