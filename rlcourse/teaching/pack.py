@@ -9,6 +9,7 @@ from rlcourse.authoring.teaching import teaching_notes
 from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.files import write_directory
+from rlcourse.teaching.exams import sheets
 from rlcourse.teaching.html import html
 from rlcourse.teaching.moodle import moodle_xml
 from rlcourse.teaching.plans import plan
@@ -19,7 +20,9 @@ from rlcourse.teaching.slides import slides_page
 WEEKS = (10, 5)
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>body {{ '
-    "font: 17px/1.5 system-ui, sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em }}"
+    "font: 17px/1.5 system-ui, sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em }} "
+    "h2 {{ margin: 2em 0 .5em }} @media print {{ body {{ margin: 0; font-size: 12pt }} "
+    "h2 {{ break-after: avoid }} }}"
     "</style>{body}</html>\n"
 )
 
@@ -69,7 +72,9 @@ def _texts(course: Course, missing: list[str]) -> list[tuple[str, str, str]]:
         texts.append(("notes", "Answers to think about", teaching_notes(course.lessons)))
     except UserError as error:
         missing.append(f"There are no teaching notes: {error}")
-    return texts
+    exams = sheets(course.directory / "teaching" / "exams")
+    missing += [] if exams else ["There are no exam sheets."]
+    return texts + exams
 
 
 def rubrics(course: Course) -> str:
