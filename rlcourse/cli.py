@@ -35,6 +35,7 @@ from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
+from rlcourse.teaching.commands import slides, teaching_pack
 from rlcourse.training.commands import diagnose, recipes, report, result
 from rlcourse.trl_engine.commands import train
 
@@ -42,7 +43,7 @@ GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        *(teaching_notes, student_edition),
+        *(teaching_notes, slides, teaching_pack, student_edition),
     ),
     "For instructors (training and measuring models)": (
         *(

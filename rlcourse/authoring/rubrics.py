@@ -1,4 +1,4 @@
-"""How the points of a question graded by hand split: a list in the lesson, next to its model answer.
+"""How the points of a question graded by hand split: a list next to its model answer.
 
     <!-- #region rubric="why_sum" -->
     - (1) Says that log-probs add because probabilities multiply.
