@@ -29,6 +29,9 @@ def pytest_addoption(parser):
         "--every-page", action="store_true", help="look at every page of the site, not at two"
     )
     parser.addoption(
+        "--hub", action="store_true", help="start a JupyterHub with users of its own, as root"
+    )
+    parser.addoption(
         "--seeds", type=int, default=1, metavar="N", help="prove every exercise on N seeds"
     )
 

@@ -1,0 +1,281 @@
+"""The students' edition in a fresh environment: what it lacks, what its checks say, what it trains.
+
+It is made once, with all lessons from 02 on withheld and one drawing of each exercise's cases.
+"""
+
+import ast
+import json
+import re
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from building import LESSONS, ROOT, environment, run
+from shared import made_once
+
+from rlcourse import exercises
+from rlcourse.authoring.stubs import solution, source_of, stub
+from rlcourse.courses import shipped
+from rlcourse.courses.declared import load_exercise
+from rlcourse.errors import UserError
+from rlcourse.grading import grade
+from rlcourse.grading.edition import building
+from rlcourse.grading.edition.blanking import reachable, without_answers
+from rlcourse.grading.edition.building import write_edition
+
+slow = pytest.mark.slow
+OPEN = LESSONS[:2]
+WITHHELD = [e for e in exercises.all() if e.lesson not in OPEN]
+LESSON = "02_policy_gradient"
+WRONG = ("-(advantages.detach()", "(advantages.detach()")  # of reinforce_loss: the sign
+
+
+@pytest.fixture(scope="session")
+def edition(tmp_path_factory):
+    """Where it was written, the wheel's files, and ``run`` in an environment that has it."""
+
+    def make(root):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(building, "DRAWINGS", 1)
+            made = write_edition(root / "edition", ["00", "01"])
+        (root / "said").write_text(str(made))
+        python, _ = environment(root / "environment")
+        words = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
+        run(python, *words, "--disable-pip-version-check", made.wheel, cwd=root)
+
+    root = made_once(tmp_path_factory, "student-edition", make)
+    (wheel,) = (root / "edition").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    python = next((root / "environment").glob("*/python*"))
+
+    def student(*words, folder: Path) -> str:
+        folder.mkdir(exist_ok=True)
+        kept = {"HOME": str(folder), "RLCOURSE_HOME": str(folder / "record")}
+        return run(python, *words, cwd=folder, **kept)
+
+    said = (root / "said").read_text()
+    return SimpleNamespace(folder=root / "edition", files=files, run=student, said=said)
+
+
+def bodies(text: str) -> set[str]:
+    """Every function's body in a Python text, as the same text whatever its layout."""
+    nodes = ast.walk(ast.parse(text))
+    return {body_of(node) for node in nodes if isinstance(node, ast.FunctionDef)}
+
+
+def body_of(node: ast.FunctionDef) -> str:
+    documented = ast.get_docstring(node) is not None
+    return "\n".join(map(ast.unparse, node.body[documented:]))
+
+
+@slow
+def test_no_right_answer_is_in_the_wheel(edition):
+    modules = {n: content.decode() for n, content in edition.files.items() if n.endswith(".py")}
+    there = set().union(*map(bodies, modules.values()))
+    everything = "\n".join(
+        content.decode("utf-8", "replace")
+        for name, content in edition.files.items()
+        if not name.endswith(".recorded")
+    )
+    for exercise in WITHHELD:
+        for answer in (exercise.reference, *exercise.alternatives):
+            whole = ast.parse(source_of(answer)).body[0]
+            assert not isinstance(whole, ast.FunctionDef) or body_of(whole) not in there, (
+                exercise.name
+            )
+        lines = source_of(exercise.reference).rpartition('"""')[2].strip()
+        assert len(lines) < 60 or lines not in everything, exercise.name
+
+
+@slow
+def test_nothing_of_a_withheld_lesson_is_there_but_its_text_and_recorded_cases(edition):
+    place = "rlcourse/course/lessons/"
+    for lesson in LESSONS:
+        names = {n.rpartition("/")[2] for n in edition.files if n.startswith(f"{place}{lesson}/")}
+        if lesson in OPEN:
+            assert any(name.endswith(".py") for name in names)
+            continue
+        asked = [e.name for e in exercises.all() if e.lesson == lesson]
+        assert names == {"lesson.md", *(f"{name}.recorded" for name in asked)}
+        text = edition.files[f"{place}{lesson}/lesson.md"].decode()
+        assert "region answer=" not in text
+    assert not [n for n in edition.files if "/site/" in n or "solutions/" in n or "teaching/" in n]
+    assert sorted(p.stem for p in (edition.folder / "solutions").iterdir()) == OPEN
+    assert sorted(p.name for p in (edition.folder / "notebooks").iterdir()) == LESSONS
+    for path in (edition.folder / "notebooks").glob("*/*.ipynb"):
+        assert "BEGIN SOLUTION" not in path.read_text()
+
+
+@slow
+def test_the_command_says_what_is_open_withheld_packed_and_judged_later(edition):
+    assert f"open: {OPEN[0]}, {OPEN[1]}\n" in edition.said
+    assert f"({len(WITHHELD)} exercises)" in edition.said
+    assert re.search(r"packed; .*can read them: .*kl_estimates", edition.said)
+    assert "reinforce_loss" not in edition.said
+    assert re.search("Judged only when handed in: .*test_ppo_clip_loss", edition.said)
+
+
+def answers(names, change=lambda name, text: text) -> str:
+    """The text of the named functions, with the imports that they need."""
+    return "".join(
+        f"\n\n{change(name, solution(exercises.get(name).reference, marks=False))}"
+        for name in names
+    )
+
+
+IMPORTS = """\
+import torch, torch.nn.functional as F
+from torch import Tensor
+from rlcourse import borrow, check, ready
+from rlcourse.algorithms import importance_weights, kl_estimates, masked_mean
+from rlcourse.training import load_recipe, train
+"""
+
+
+@slow
+def test_a_right_answer_passes_a_wrong_one_is_named_and_both_train(edition, tmp_path):
+    (tmp_path / "right.py").write_text(
+        IMPORTS
+        + stub(exercises.get("reinforce_loss").reference)
+        + "\n\nassert not ready(reinforce_loss)"
+        + "\nassert check(reinforce_loss).unwritten"
+        + answers(["reinforce_loss"], lambda name, text: text.replace(*WRONG))
+        + "\n\nwrong = check(reinforce_loss)\nassert not wrong.passed\nprint(wrong.message)"
+        + answers(["reinforce_loss"])
+        + "\n\nassert check(reinforce_loss).passed and ready(reinforce_loss)"
+        + "\nrecipe = load_recipe('reinforce', steps=1, device='cpu', eval_problems=0)"
+        + "\ntrain(recipe, functions=[reinforce_loss], progress=False)"
+    )
+    said = edition.run(tmp_path / "right.py", folder=tmp_path / "home")
+    declared = exercises.get("reinforce_loss").mistakes
+    assert any(f"Your numbers are those of {m.name}" in said for m in declared), said
+    # what passed is what a later lesson runs on, in a process of its own
+    (tmp_path / "later.py").write_text(
+        IMPORTS
+        + answers(["group_normalized_advantages", "grpo_loss"])
+        + "\n\nassert check(group_normalized_advantages).passed and check(grpo_loss).passed"
+        + "\nfor name in ('reinforce', 'grpo'):"
+        + "\n    recipe = load_recipe(name, steps=1, device='cpu', eval_problems=0)"
+        + "\n    train(recipe, progress=False)"
+    )
+    edition.run(tmp_path / "later.py", folder=tmp_path / "home")
+
+
+@slow
+def test_what_is_not_written_is_asked_for(edition, tmp_path):
+    (tmp_path / "none.py").write_text(
+        IMPORTS
+        + "from rlcourse.errors import UserError\n"
+        + "from rlcourse.algorithms import reinforce_loss\n"
+        + "for act in (lambda: train(load_recipe('reinforce', steps=1, device='cpu',"
+        + " eval_problems=0), progress=False), lambda: borrow('reinforce_loss')):\n"
+        + "    try:\n        act()\n    except UserError as error:\n        print(error)\n"
+        + "assert not check(reinforce_loss).passed\n"
+        + "print(check(importance_weights).headline)\n"
+    )
+    said = edition.run(tmp_path / "none.py", folder=tmp_path / "home")
+    assert "finish reinforce_loss first" in said
+    assert "does not have reinforce_loss: its lesson is not due" in said
+    assert "the library's own function: write yours" in said  # packed, and no answer either
+
+
+@slow
+def test_points_are_those_of_the_full_course(edition, tmp_path, monkeypatch):
+    """A notebook that was written in the edition, as its own check and as the grader see it."""
+    monkeypatch.syspath_prepend(ROOT / "tests" / "grading")
+    import classroom as room
+
+    course = room.make_course(tmp_path)
+    notebook = nbformat.read(
+        edition.folder / "notebooks" / LESSON / f"{LESSON}.ipynb", as_version=4
+    )
+    names = [e.name for e in exercises.all() if e.lesson == LESSON]
+    for name in names[:-1]:
+        room.cell_of(notebook, name).source = room.solution(name)
+    wrong = room.cell_of(notebook, "reinforce_loss")
+    assert WRONG[0] in wrong.source
+    wrong.source = wrong.source.replace(*WRONG)
+    text = nbformat.writes(notebook)
+    (tmp_path / "mine.ipynb").write_text(text)
+    said = edition.run(
+        "-m", "rlcourse", "check", tmp_path / "mine.ipynb", "--json", folder=tmp_path / "home"
+    )
+    seen = {row["exercise"]: row for row in json.loads(said)["exercises"]}
+    path = course / "submitted" / "ada" / LESSON / f"{LESSON}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    row = grade(LESSON, course=course).rows[0]
+    for name in names:
+        graded = row.exercises[name]
+        assert seen[name]["points"] == pytest.approx(graded["points"]), name
+        assert seen[name]["mistake"] == graded["mistake"], name
+    assert seen["reinforce_loss"]["mistake"]
+
+
+@slow
+def test_grading_and_building_with_an_edition_are_refused_in_one_sentence(edition, tmp_path):
+    code = (
+        "from rlcourse import exercises\nfrom rlcourse.checks.exam import Exam\n"
+        "from rlcourse.errors import UserError\n"
+        "try:\n    Exam(exercises.get('grpo_loss'))\nexcept UserError as error:\n    print(error)"
+    )
+    assert "instructor's installation" in edition.run("-c", code, folder=tmp_path / "home")
+
+
+# without an edition
+
+
+def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on():
+    from dataclasses import replace
+    from datetime import UTC, datetime, timedelta
+
+    now = datetime(2026, 10, 1, tzinfo=UTC)
+    early, late = now - timedelta(days=1), now + timedelta(days=1)
+    course = replace(shipped(), due={LESSONS[0]: early, LESSONS[1]: late})
+    assert building._opened(course, [], now) == (LESSONS[0],)
+    assert building._opened(course, ["01"], now) == tuple(LESSONS[:2])
+    with pytest.raises(UserError, match="add --open 01, or wait with 02"):
+        building._opened(course, ["02"], now)
+
+
+def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(UserError, match=r"thesis\.tex, which is of no edition"):
+        write_edition(tmp_path)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_model_answers_are_cut_out_of_every_lesson():
+    for lesson in shipped().lessons:
+        text = lesson.text.read_text("utf-8")
+        left = without_answers(text)
+        assert "answer=" not in left
+        assert left.count("question=") == text.count("question=")
+        assert left.count("exercise=") == text.count("exercise=")
+        assert left.count("#region") == left.count("#endregion")
+
+
+def test_of_a_module_only_what_the_statistic_uses_is_taken(tmp_path):
+    text = (
+        "import math, os\nA = 2\ndef right(x):\n    return x\ndef observe(case, x):\n    return A\n"
+    )
+    assert "right" not in reachable(text, "observe")
+    assert "os" not in reachable("import os\nobserve = len\n", "observe")
+    for exercise in exercises.all():
+        if exercise.observe and not exercise.suspects:
+            path = shipped().directory / "lessons" / exercise.lesson / f"{exercise.name}.py"
+            kept = reachable(path.read_text("utf-8"), "observe")
+            assert not bodies(kept) & bodies(source_of(exercise.reference))
+            for other in exercise.alternatives:
+                assert f"def {other.__name__}(" not in kept
+
+
+def test_this_copy_of_the_course_lacks_nothing():
+    from rlcourse.student import withheld
+
+    assert not withheld.LESSONS and not withheld.PACKED
+    assert not list(ROOT.glob("course/lessons/*/*.recorded"))
+    assert load_exercise(shipped(), shipped().exercises["grpo_loss"], "grpo_loss").alternatives
