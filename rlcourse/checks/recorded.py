@@ -173,7 +173,7 @@ def read(path: Path, **overridden: Any) -> Recorded:
     words = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     return Recorded(
         **(words | overridden),
-        reference=_function(home, name, words["lesson"]),
+        reference=_function(home, name, str(words["lesson"])),
         observe=_observer(observe, path) if observe else None,
         mistakes=tuple(Mistake(implementation=_withheld, **about) for about in mistakes),
         cases=_withheld,
