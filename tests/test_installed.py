@@ -129,7 +129,7 @@ BARE = re.compile(
 )
 # Of the package itself, to itself.
 OWN_EXTRAS = (
-    '"rlcourse[lab,grade,tensorboard,trl,lora,site]",',
+    '"rlcourse[lab,grade,tensorboard,trl,lora,adam8bit,site]",',
     'site = ["rlcourse[grade]", ',
     'vllm = ["rlcourse[trl]", ',
 )
