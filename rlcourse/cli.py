@@ -30,6 +30,7 @@ from rlcourse.grading.commands import (
 )
 from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
+from rlcourse.grading.ranking.commands import leaderboard
 from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
@@ -41,7 +42,7 @@ GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        teaching_notes,
+        *(leaderboard, teaching_notes),
     ),
     "For instructors (training and measuring models)": (
         *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),
