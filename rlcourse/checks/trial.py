@@ -131,11 +131,12 @@ class Trial:
         return self._result(share=share, sentences=tuple(said), told=told, measured=found)
 
     def _failed(self, error: Failure) -> tuple[str, ...]:
-        """How it ended. On a hidden variant an exception's words may hold what it has seen."""
+        """How it ended. On a hidden variant nothing is shown that may hold what was seen there."""
         known = isinstance(getattr(builtins, error.type, None), type)
         kind = error.type if known or not self.hidden else "an exception"
         words = "" if self.hidden else f": {error.message[:300]}"
-        where = f", in your line {error.line_number}: `{error.line[:100]}`" if error.line else ""
+        where = f", in your line {error.line_number}" if error.line else ""
+        where += f": `{error.line[:100]}`" if where and not self.hidden else ""
         if error.type == "TimeoutError":
             return (f"It took more than {self.contest.seconds:g} seconds of a processor.",)
         return (f"It ended in {kind}{words}{where}.",)
