@@ -127,6 +127,7 @@ from rlcourse.algorithms.three_policies import (
     decoupled_loss,
     truncated_weights,
 )
+from rlcourse.algorithms.whole_trainer import train_policy
 
 __all__ = [
     "action_mask",
@@ -207,6 +208,7 @@ __all__ = [
     "target_logprobs",
     "token_entropy",
     "token_logprobs",
+    "train_policy",
     "truncated_weights",
     "unbiased_rewards",
     "value_advantages",

@@ -72,8 +72,8 @@ class Leaderboard:
         ]
         if self.pairs:
             said.append(
-                f"Of {self.pairs} pairs, {self.together} cannot be told apart. A range of places "
-                "says so: within it, the order is an accident of 256 problems and one run. By "
+                f"Pairs: {self.pairs}, of which {self.together} cannot be told apart. A range of "
+                "places says so: within it, the order is an accident of 256 problems and one run. By "
                 "chance, one pair in twenty of equals looks different."
             )
         if self.unmeasured:
