@@ -18,6 +18,8 @@ PORT = int(os.environ.get("RLCOURSE_GRADER_PORT", "9999"))
 EXCHANGE = os.environ.get("RLCOURSE_EXCHANGE", "/srv/nbgrader/exchange")
 # Where the users' programs are; beside the hub's own, unless another environment is named
 BIN = Path(os.environ.get("RLCOURSE_USERS_BIN", Path(sys.executable).parent))
+# Where the grader's are, who needs the whole course where students have an edition
+GRADER_BIN = Path(os.environ.get("RLCOURSE_GRADER_BIN", BIN))
 # One thread for a student: torch would take all processors of the machine for every kernel.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "RLCOURSE_EXCHANGE": EXCHANGE}
 
@@ -48,7 +50,7 @@ c.JupyterHub.services = [
         "user": GRADER,
         "cwd": DIRECTORY,
         "command": [
-            str(BIN / "jupyterhub-singleuser"),
+            str(GRADER_BIN / "jupyterhub-singleuser"),
             "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}",
             f"--ServerApp.root_dir={DIRECTORY}",
         ],
