@@ -5,9 +5,10 @@
     python tests/benchmarks/bench_names.py --untold           # and list those that are told nothing
 
 The answers in answers/ were written from the students' notebooks alone, by readers who had not seen
-the declared mistakes. What A and B showed has been declared since, and of C and D a part, of E
-nothing: the table says what holds today, and measured.md what each set found when it was new. Told means a declared
-mistake's name or a likeness; an error or a gradient that is told in plain words is not counted.
+the declared mistakes. What A and B showed has been declared since, of C and D a part, and of E
+nothing: the table says what holds today, and measured.md what each set found when it was new. Told
+means a declared mistake's name or a likeness; an error or a gradient that is told in plain words is
+not counted.
 Exits with 1 if a wrong answer passes or a right one does not.
 """
 
