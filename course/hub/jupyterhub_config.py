@@ -1,0 +1,59 @@
+"""JupyterHub for a class: a server for each student, and Formgrader as a service for instructors.
+
+Each user of the hub is a user of the system, which nbgrader's exchange rests on. The Littlest
+JupyterHub makes them; it reads this file from its directory of settings, see ../jupyterhub.md.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+c = get_config()  # noqa: F821  (JupyterHub defines it)
+
+COURSE = "rlcourse"
+INSTRUCTORS = os.environ.get("RLCOURSE_INSTRUCTORS", "grace").split()
+GRADER = os.environ.get("RLCOURSE_GRADER", "grader-rlcourse")  # owns the course's directory
+DIRECTORY = os.environ.get("RLCOURSE_GRADER_COURSE", f"/home/{GRADER}/rlcourse/course")
+PORT = int(os.environ.get("RLCOURSE_GRADER_PORT", "9999"))
+EXCHANGE = os.environ.get("RLCOURSE_EXCHANGE", "/srv/nbgrader/exchange")
+# Where the users' programs are; beside the hub's own, unless another environment is named
+BIN = Path(os.environ.get("RLCOURSE_USERS_BIN", Path(sys.executable).parent))
+# One thread for a student: torch would take all processors of the machine for every kernel.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "RLCOURSE_EXCHANGE": EXCHANGE}
+
+# Kept by the spawners of The Littlest JupyterHub and of Kubernetes; others ignore them.
+c.Spawner.mem_limit = "2G"
+c.Spawner.cpu_limit = 1.0
+c.Spawner.environment = dict(ENVIRONMENT)
+c.Spawner.default_url = "/lab"
+c.Spawner.notebook_dir = "~/rlcourse-lessons"
+c.Spawner.cmd = [
+    *("bash", "-c", 'umask 0077; mkdir -p ~/rlcourse-lessons; exec "$0" "$@"'),
+    str(BIN / "jupyterhub-singleuser"),
+]
+
+# Formgrader runs once, as the user who owns the gradebook, and only instructors get in.
+c.JupyterHub.load_groups = {f"formgrade-{COURSE}": {"users": INSTRUCTORS}}
+c.JupyterHub.load_roles = [
+    {
+        "name": f"formgrade-{COURSE}",
+        "groups": [f"formgrade-{COURSE}"],
+        "scopes": [f"access:services!service={COURSE}"],
+    },
+]
+c.JupyterHub.services = [
+    {
+        "name": COURSE,
+        "url": f"http://127.0.0.1:{PORT}",
+        "user": GRADER,
+        "cwd": DIRECTORY,
+        "command": [
+            str(BIN / "jupyterhub-singleuser"),
+            "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}",
+            f"--ServerApp.root_dir={DIRECTORY}",
+        ],
+        "environment": {**ENVIRONMENT, "JUPYTERHUB_DEFAULT_URL": "/formgrader"},
+        "oauth_no_confirm": True,
+    },
+]
+

@@ -1,0 +1,166 @@
+"""Two students and an instructor on a real JupyterHub, each of them a user of their own.
+
+It takes minutes, root and the network, and installs two programs: ``pytest tests/hub --hub``, as
+the weekly workflow does. What it measures is printed with ``-s``.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.error
+from pathlib import Path
+
+import nbformat
+import pytest
+from hub import COURSE, GRADER, INSTRUCTOR, LESSON, SETTINGS, USERS, Hub
+from small_courses import write_course
+
+from rlcourse import exercises
+from rlcourse.authoring import build, stubs
+from rlcourse.grading.gradescope.archive import course_wheel
+
+NEEDED = ("unshare", "nsenter", "setpriv", "npm", "bash")
+NAME = "mean_reward"
+NOTEBOOK = f"{LESSON}/{LESSON}.ipynb"
+
+
+def lacking() -> str:
+    """Why no hub can be started here; "" where one can."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "starting servers as other users takes root on Linux"
+    if absent := [name for name in NEEDED if not shutil.which(name)]:
+        return f"a hub needs {absent[0]}, which is not installed"
+    tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True)
+    return "" if tried.returncode == 0 else "this container may not make mount namespaces"
+
+
+@pytest.fixture(scope="module")
+def hub(request, tmp_path_factory):
+    if not request.config.getoption("--hub"):
+        pytest.skip("a hub with its users takes minutes and the network: --hub starts it")
+    if why := lacking():
+        pytest.skip(why)
+    root = tmp_path_factory.mktemp("course")
+    course = write_course(root / "repository" / "course", {LESSON: None})
+    build(root=course.parent, progress=False)
+    name, wheel = course_wheel()
+    (root / name).write_bytes(wheel)
+    hub = Hub(root / name)
+    try:
+        hub.prepare(course)
+        hub.start()
+        yield hub
+    finally:
+        hub.stop()
+
+
+def answer(notebook: str, change=lambda text: text) -> str:
+    """The notebook with the exercise solved, or with a mistake in it."""
+    node = nbformat.reads(notebook, as_version=4)
+    for cell in node.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == NAME:
+            cell.source = change(stubs.solution(exercises.get(NAME).reference, marks=False))
+    return nbformat.writes(node)
+
+
+def wrong(text: str) -> str:
+    body = text.rpartition('"""')
+    return f"{body[0]}{body[1]}\n    return rewards.sum()\n"
+
+
+def validated(hub: Hub, name: str, token: str) -> str:
+    """What nbgrader's button *Validate* says, which runs the notebook as that user."""
+    return str(
+        hub.ask(
+            "POST", f"/user/{name}/assignments/validate", {"path": NOTEBOOK}, token=token, form=True
+        )
+    )
+
+
+def memory(number: int) -> dict[str, int]:
+    """MiB of each process of a user, by what it is; shared pages are divided among their users."""
+    found: dict[str, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.stat().st_uid == number:
+                words = (folder / "cmdline").read_text().split("\0")
+                kind = next(
+                    (k for k in ("singleuser", "ipykernel") if k in " ".join(words)), words[0]
+                )
+                rollup = (folder / "smaps_rollup").read_text()
+                pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
+                found[kind] = found.get(kind, 0) + int(pss.split()[1]) // 1024
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_from_release_to_feedback(hub):
+    formgrader = f"/services/{COURSE}/formgrader/api"
+    instructor = hub.log_in(INSTRUCTOR)
+    hub.wait(lambda: hub.ask("GET", f"{formgrader}/assignments", token=instructor), "Formgrader")
+
+    def press(what: str) -> dict:
+        done = hub.ask("POST", f"{formgrader}/assignment/{LESSON}/{what}", {}, token=instructor)
+        assert done["success"], done
+        return done
+
+    press("assign")
+    press("release")
+    ada, bob = hub.log_in("ada"), hub.log_in("bob")
+    tokens = {"ada": ada, "bob": bob}
+
+    # nobody gets at what belongs to another one
+    for path in (f"{formgrader}/assignments", "/user/bob/api/contents"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            hub.ask("GET", path, token=ada)
+        assert refused.value.code == 403
+    with pytest.raises(urllib.error.HTTPError) as absent:
+        hub.ask("GET", "/user/ada/formgrader/api/status", token=ada)
+    assert absent.value.code == 404
+
+    about = {"course_id": COURSE, "assignment_id": LESSON}
+
+    def do(name: str, what: str, data: dict = about):
+        found = hub.ask(
+            "POST", f"/user/{name}/assignments/{what}", data, token=tokens[name], form=True
+        )
+        assert found["success"], found
+        return found["value"]
+
+    said = {}
+    for name, change in (("ada", lambda text: text), ("bob", wrong)):
+        do(name, "fetch")
+        path = hub.home(name) / "rlcourse-lessons" / NOTEBOOK
+        assert path.stat().st_uid == USERS[name]
+        address = f"/user/{name}/api/contents/{NOTEBOOK}"
+        content = hub.ask("GET", address, token=tokens[name])["content"]
+        work = json.loads(answer(json.dumps(content), change))
+        data = {"type": "notebook", "format": "json", "content": work}
+        hub.ask("PUT", address, data, token=tokens[name])
+        said[name] = validated(hub, name, tokens[name])
+        do(name, "submit")
+        # `rlcourse lessons` in their terminal means the same folder, whose lesson it leaves alone
+        before = path.read_bytes()
+        text = hub.as_user(name, "rlcourse lessons", hub.home(name))
+        assert "rlcourse-lessons" in text and path.read_bytes() == before
+        copies = list(hub.home(name).rglob(f"{LESSON}.ipynb"))
+        assert copies == [path]
+    assert "passed" in said["ada"]
+    assert "the sum" in said["bob"], said["bob"]
+
+    press("collect")
+    table = hub.as_user(GRADER, "rlcourse grade 00", hub.course)
+    print(table)
+    assert "ada" in table and "bob" in table and table.count("graded") == 2
+    press("generate_feedback")
+    press("release_feedback")
+    for name in ("ada", "bob"):
+        do(name, "fetch_feedback")
+        (page,) = (hub.home(name) / "rlcourse-lessons" / LESSON / "feedback").rglob("*.html")
+        assert page.stat().st_uid == USERS[name]
+        assert ("those of the sum" in page.read_text()) == (name == "bob")
+    print({name: memory(USERS[name]) for name in USERS})
