@@ -35,17 +35,29 @@ from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
-from rlcourse.training.commands import diagnose, recipes, report
+from rlcourse.teaching.commands import slides, teaching_pack
+from rlcourse.training.commands import diagnose, recipes, report, result
 from rlcourse.trl_engine.commands import train
 
 GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        *(teaching_notes, student_edition),
+        *(teaching_notes, slides, teaching_pack, student_edition),
     ),
     "For instructors (training and measuring models)": (
-        *(recipes, plan, gpu_check, train, report, diagnose, evaluate, compare, build_model),
+        *(
+            recipes,
+            plan,
+            gpu_check,
+            train,
+            report,
+            result,
+            diagnose,
+            evaluate,
+            compare,
+            build_model,
+        ),
     ),
     "For authors and contributors": (new_course, build, prove, site, publish_as),
 }

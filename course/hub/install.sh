@@ -18,7 +18,7 @@ fi
 prefix=$("$python" -c "import sys; print(sys.prefix)")
 mkdir -p "$prefix/etc/jupyter"
 cp "$here/nbgrader_config.py" "$prefix/etc/jupyter/nbgrader_config.py"
-"$python" -m jupyter server extension disable --sys-prefix nbgrader.server_extensions.formgrader
-"$python" -m jupyter server extension disable --sys-prefix nbgrader.server_extensions.course_list
-"$python" -m jupyter labextension disable --level=sys_prefix @jupyter/nbgrader:formgrader
-"$python" -m jupyter labextension disable --level=sys_prefix @jupyter/nbgrader:course-list
+"$python" -m jupyter_server.extension.serverextension disable --sys-prefix nbgrader.server_extensions.formgrader
+"$python" -m jupyter_server.extension.serverextension disable --sys-prefix nbgrader.server_extensions.course_list
+"$python" -m jupyterlab.labextensions disable --level=sys_prefix @jupyter/nbgrader:formgrader
+"$python" -m jupyterlab.labextensions disable --level=sys_prefix @jupyter/nbgrader:course-list

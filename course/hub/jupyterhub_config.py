@@ -56,4 +56,3 @@ c.JupyterHub.services = [
         "oauth_no_confirm": True,
     },
 ]
-

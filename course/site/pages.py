@@ -18,6 +18,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import attached
 import nbformat
 import web
 from figures import build as figures
@@ -165,7 +166,9 @@ def lesson_page(lesson: Lesson, extra: Path) -> str:
     drawn = False
     for i, cell in enumerate(lesson.released.cells):
         if cell.cell_type == "markdown":
-            text, named = figures.taken_out(cell.source)
+            text, named = figures.taken_out(
+                attached.with_files(cell, lambda png: f"../{keep(png, extra)}")
+            )
             figure = named or figure
             title, _, rest = text.partition("\n")
             parts += [title, links_of(lesson), rest] if i == 0 else [text]
@@ -253,7 +256,9 @@ def plain_text(lesson: Lesson) -> str:
     """The lesson as plain text: Markdown and code, no outputs."""
     cells = lesson.released.cells
     return "\n\n".join(
-        cell.source if cell.cell_type == "markdown" else fenced(cell.source, "python")
+        attached.left_out(cell.source)
+        if cell.cell_type == "markdown"
+        else fenced(cell.source, "python")
         for cell in cells
     )
 

@@ -53,10 +53,13 @@ from rlcourse.algorithms.elicit_or_learn import (
 )
 from rlcourse.algorithms.environments import (
     action_mask,
+    broken_prefix,
     calculator,
+    realigned,
     reverse_kl_advantages,
     reverse_kl_loss,
     rollout_env,
+    top_k_kl_loss,
 )
 from rlcourse.algorithms.grpo import (
     group_normalized_advantages,
@@ -134,6 +137,7 @@ __all__ = [
     "backtracking_line_search",
     "bootstrap_interval",
     "bradley_terry_loss",
+    "broken_prefix",
     "calculator",
     "changed_share",
     "cispo_loss",
@@ -189,6 +193,7 @@ __all__ = [
     "probe_gap",
     "probe_mask",
     "probe_shuffled_rewards",
+    "realigned",
     "reinforce_loss",
     "reinforce_step",
     "returns_to_go",
@@ -207,6 +212,7 @@ __all__ = [
     "target_logprobs",
     "token_entropy",
     "token_logprobs",
+    "top_k_kl_loss",
     "truncated_weights",
     "unbiased_rewards",
     "value_advantages",

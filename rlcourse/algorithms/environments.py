@@ -4,7 +4,8 @@ A policy that may use a tool writes a turn, reads what its environment answers, 
 writes the next. The episode is one sequence of tokens, and the policy chose only some
 of them: these alone have a ratio, an advantage and a gradient. Where a better policy
 can be asked, it scores the same tokens, and log π_teacher − log π_student is an
-advantage for each of them: on-policy distillation, by the reverse KL divergence.
+advantage for each of them: on-policy distillation, by the reverse KL divergence. The
+better policy can be the student itself, with the answer in what it reads.
 
 An episode is a list of turns (author, tokens, logprobs) in the order in which they
 were written, all in plain Python: the author is "policy" or "environment", `tokens`
@@ -92,6 +93,21 @@ def action_mask(episodes: list) -> Tensor:
     return mask
 
 
+def broken_prefix(renderings: list[list[int]]) -> int | None:
+    """The first rendering that does not begin with the one before it; None if all do.
+
+    `renderings[k]` are the token ids of one conversation after k + 1 messages, as a
+    chat template writes them. A template keeps prefixes if each rendering begins with
+    all of the one before it, unchanged. Returned is the index of the first that does
+    not: of the message whose arrival changed what stood there already, or cut it short.
+    """
+    for k in range(1, len(renderings)):
+        before = renderings[k - 1]
+        if renderings[k][: len(before)] != before:
+            return k
+    return None
+
+
 def reverse_kl_advantages(
     student_logprobs: Tensor, teacher_logprobs: Tensor, mask: Tensor, gamma: float = 0.0
 ) -> Tensor:
@@ -120,3 +136,39 @@ def reverse_kl_loss(logits: Tensor, teacher_logits: Tensor, mask: Tensor) -> Ten
     Source: Agarwal et al. 2024, "On-Policy Distillation of Language Models".
     """
     return masked_mean(kl_divergence(logits, teacher_logits.detach()), mask)
+
+
+def top_k_kl_loss(
+    logits: Tensor, teacher_logits: Tensor, mask: Tensor, k: int
+) -> Tensor:
+    """`reverse_kl_loss` of the teacher's k likeliest words, and of all others as one.
+
+    (N, T, V), (N, T, V), (N, T), 1 ≤ k < V → scalar, nats. At each place the k words
+    to which the teacher gives most keep their probabilities, and the others count as
+    one more word, which has the sum of theirs: so both models have a distribution over
+    k + 1 words. Their divergence is at most that of the whole vocabulary. The mean is
+    over the mask's tokens. Gradient flows through `logits` alone.
+    """
+    top = teacher_logits.topk(k).indices
+
+    def grouped(scores: Tensor) -> Tensor:
+        others = scores.scatter(-1, top, -torch.inf).logsumexp(-1, keepdim=True)
+        return torch.cat([scores.gather(-1, top), others], -1)
+
+    return reverse_kl_loss(grouped(logits), grouped(teacher_logits), mask)
+
+
+def realigned(values: Tensor, mask: Tensor, target: Tensor) -> Tensor:
+    """The values of the tokens that a policy wrote, where these stand in another batch.
+
+    (N, S), (N, S), (N, T) → (N, T). Both batches hold the same N episodes, read after
+    different questions, so that the policy's tokens stand in other columns. `mask` has
+    a 1 where they are in `values`, `target` where they are to be: row by row, the first
+    of one is the first of the other, and so on. All else is 0. ValueError where a row
+    has not as many of them in the one as in the other. Gradient flows through `values`.
+    """
+    if not torch.equal(mask.bool().sum(1), target.bool().sum(1)):
+        raise ValueError("each row must have as many tokens in both masks")
+    moved = values.new_zeros(target.shape)
+    moved[target.bool()] = values[mask.bool()]
+    return moved

@@ -75,9 +75,9 @@ def decoupled_advantages(
     """GDPO: parts normalized within their group, then added: (N, K), (K,) → (N,).
 
     Every part of the reward becomes an advantage of its own by
-    `group_normalized_advantages`. Their weighted sum is shifted by its mean over the
-    whole batch and divided by its sample standard deviation there, plus eps. A batch
-    of one has advantage 0.
+    `group_normalized_advantages`, with the same eps. Their weighted sum is shifted by
+    its mean over the whole batch and divided by its sample standard deviation there,
+    plus eps. A batch of one has advantage 0.
     Source: Liu et al. 2026, "GDPO", section 3.
     """
     columns = [group_normalized_advantages(p, group_size, eps) for p in parts.T]

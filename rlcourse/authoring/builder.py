@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 from rlcourse import bars, exercises
-from rlcourse.courses import Course, LessonFolder, course_at, current
+from rlcourse.courses import Course, LessonFolder, course_at, current, recorded
 from rlcourse.courses.course import read_course
 from rlcourse.courses.declared import verify_folder
 from rlcourse.courses.finding import VARIABLE, named
@@ -30,6 +30,7 @@ from .hosted import is_setup
 from .kernel import error_of, run_cells, traceback_of
 from .lesson import Lesson, read_lesson
 from .notebooks import dumps, solved_notebook, source_notebook, student_notebook, without_outputs
+from .recording import recording, with_opening
 from .results import check_output
 
 ALIVE_ONLY = {"application/vnd.jupyter.widget-view+json", bars.MIME}
@@ -144,17 +145,27 @@ def _build_one(course: Course, lesson: Lesson, execute: bool, progress: bool) ->
     start = time.perf_counter()
     source_path, student_path, solution_path = _files(course, lesson.name)
     source, student, solved, lines = _make(course, lesson)
-    texts = {source_path: dumps(source), student_path: dumps(student)}
+    folder = course.lesson(lesson.name)
+    shown = recorded.read(folder)
     old = _read(solution_path) or _read(_solution_at_home(course, lesson.name))
     if execute:
         execute_solution(lesson, solved, lines, progress, course)
-        texts[solution_path], state = dumps(solved), "executed"
+        state = "executed"
     elif old is None:
         state = "missing"
     elif _keep_outputs(old, solved):
-        texts[solution_path], state = dumps(solved), "current"
+        state = "current"
     else:
         state = "stale"
+    made = state in ("executed", "current")
+    if made:
+        shown = recording(solved, shown)
+    texts = {source_path: dumps(with_opening(source, shown))}
+    texts[student_path] = dumps(with_opening(student, shown))
+    if made:
+        texts[solution_path] = dumps(with_opening(solved, shown))
+    if made and folder.home == course.directory and (shown.cells or shown.opening):
+        texts[folder.directory / recorded.FILE] = shown.text
     written = tuple(path for path, text in texts.items() if write_if_changed(path, text))
     return Built(lesson.name, time.perf_counter() - start, written, state)
 
@@ -226,6 +237,9 @@ def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
 def _verify(course: Course, lesson: Lesson) -> None:
     _, student_path, solution_path = _files(course, lesson.name)
     _, student, solved, _ = _make(course, lesson)
+    folder = course.lesson(lesson.name)
+    shown = recorded.read(folder)
+    student, solved = with_opening(student, shown), with_opening(solved, shown)
     advice = f"run `rlcourse build {lesson.name}` and commit the result."
     if not student_path.is_file() or student_path.read_text(encoding="utf-8") != dumps(student):
         raise UserError(f"{student_path} is out of date: {advice}")
@@ -233,6 +247,9 @@ def _verify(course: Course, lesson: Lesson) -> None:
     if old is None or dumps(without_outputs(old)) != dumps(solved):
         advice = advice.replace("build ", "build --execute ")
         raise UserError(f"{solution_path} is out of date: {advice}")
+    if folder.home == course.directory and recording(old, shown) != shown:
+        advice = advice.replace(" --execute", "")
+        raise UserError(f"{folder.directory / recorded.FILE} is out of date: {advice}")
 
 
 def _verify_no_orphans(course: Course) -> None:

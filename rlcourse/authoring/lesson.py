@@ -1,11 +1,12 @@
 """Read a lesson: one Jupytext Markdown file, ``lessons/NN_topic/lesson.md``, into a list of cells.
 
-A lesson is ordinary Markdown with Python cells. Four marks, all in cell metadata, say what the
+A lesson is ordinary Markdown with Python cells. Five marks, all in cell metadata, say what the
 builder has to fill in:
 
 - ```` ```python exercise="reinforce_loss" ```` with an empty body: the place of an exercise;
 - ``<!-- #region question="why_sum" points=2 -->``: a question that a person grades;
 - ``<!-- #region answer="why_sum" -->``: its model answer, shown only in the solutions;
+- ``<!-- #region rubric="why_sum" -->``: how its points split, shown only to graders;
 - ```` ```python tags=["demo"] ````: a cell that trains or plots, not run by checks and grading.
 
 Every mistake that an author can make raises ``UserError`` with the file and the line.
@@ -19,20 +20,22 @@ from pathlib import Path
 
 import jupytext
 
+from rlcourse.authoring import recording
 from rlcourse.authoring.filling import LessonFacts, Unfilled, course_facts
 from rlcourse.authoring.mentions import with_links
+from rlcourse.authoring.rubrics import Part, read_rubric, scaled, total
 from rlcourse.courses import Course, current
 from rlcourse.courses.course import LESSON_NAME
 from rlcourse.errors import UserError
 
-TAGS = {"demo", "setup", "optional"}
-KINDS = {"exercise": "code", "question": "markdown", "answer": "markdown"}
+TAGS = {"demo", "setup", "optional", recording.TAG}
+KINDS = {"exercise": "code", "question": "markdown", "answer": "markdown", "rubric": "markdown"}
 RESERVED = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a lesson. ``kind`` is code, markdown, exercise, question or answer.
+    """One cell of a lesson. ``kind`` is code, markdown, exercise, question, answer or rubric.
 
     ``line`` is where its fence or region opens; for plain Markdown, its first line.
     """
@@ -65,6 +68,14 @@ class Lesson:
         """The model answer of a question."""
         return next(c.source for c in self.cells if c.kind == "answer" and c.name == question)
 
+    def rubric(self, question: str) -> list[Part]:
+        """How the points of a question split; empty if the lesson does not say."""
+        found = {(c.kind, c.name): c for c in self.cells}
+        if ("rubric", question) not in found:
+            return []
+        parts = read_rubric(found["rubric", question].source)
+        return scaled(parts, found["question", question].points)
+
 
 def read_lesson(path: Path, registry: Iterable, course: Course | None = None) -> Lesson:
     """Parse and verify the lesson at ``path``, and fill in what it says of itself and ``course``.
@@ -83,9 +94,10 @@ def read_lesson(path: Path, registry: Iterable, course: Course | None = None) ->
     course = course or current(path.parent)
     registry = {exercise.name: exercise for exercise in registry}
     notebook = jupytext.reads(text, fmt="md")
+    declared = tuple(_cells(path, text, notebook))
+    _verify_rubrics(Lesson(path, "", declared, {}))
     cells = tuple(
-        replace(cell, points=float(course.points.get(cell.name, cell.points)))
-        for cell in _cells(path, text, notebook)
+        replace(cell, points=float(course.points.get(cell.name, cell.points))) for cell in declared
     )
     named = {c.name: registry[c.name] for c in cells if c.kind == "exercise" and c.name in registry}
     heading = next((c.source for c in cells if c.kind == "markdown"), "").partition("\n")[0]
@@ -95,6 +107,7 @@ def read_lesson(path: Path, registry: Iterable, course: Course | None = None) ->
         raise lesson.error(1, "a lesson begins with its title, a line such as '# Policy gradient'.")
     _verify_names(lesson, registry)
     _verify_code(lesson)
+    recording.verify_opening(lesson)
     return replace(lesson, cells=tuple(_filled_in(lesson, registry.values(), course)))
 
 
@@ -143,7 +156,7 @@ def _cell(path: Path, line: int, raw, metadata: dict) -> Cell:
     if unknown:
         raise error(
             f"unknown cell metadata {', '.join(sorted(unknown))}: use exercise, question and "
-            "points, answer, or tags."
+            "points, answer, rubric, or tags."
         )
     tags = tuple(metadata.get("tags", ()))
     if set(tags) - TAGS:
@@ -174,7 +187,7 @@ def _verify_names(lesson: Lesson, registry: dict) -> None:
             home = registry[cell.name].lesson
             raise lesson.error(cell.line, f"{cell.name!r} is declared for lesson {home}.")
         # One name space: exercises, their checks and questions all become nbgrader grade ids.
-        key = ("answer" if cell.kind == "answer" else "id", cell.name)
+        key = (cell.kind if cell.kind in ("answer", "rubric") else "id", cell.name)
         if key in seen:
             raise lesson.error(cell.line, f"{cell.name!r} is already on line {seen[key]}.")
         seen[key] = cell.line
@@ -187,6 +200,26 @@ def _verify_names(lesson: Lesson, registry: dict) -> None:
         line = asked.get(name) or answered[name]
         lacking = "a model answer" if name in asked else "a question"
         raise lesson.error(line, f"{name!r} lacks {lacking}.")
+
+
+def _verify_rubrics(lesson: Lesson) -> None:
+    """Each rubric can be read, and its parts sum to the points that the lesson gives."""
+    asked = {c.name: c.points for c in lesson.cells if c.kind == "question"}
+    for cell in (c for c in lesson.cells if c.kind == "rubric"):
+        if cell.name not in asked:
+            raise lesson.error(cell.line, f"{cell.name!r} lacks a question.")
+        try:
+            parts = read_rubric(cell.source)
+        except ValueError as error:
+            raise lesson.error(
+                cell.line, f"a line of a rubric is '- (1) what earns it', not {str(error)!r}."
+            ) from None
+        if round(total(parts), 6) != asked[cell.name]:
+            raise lesson.error(
+                cell.line,
+                f"the parts of this rubric sum to {total(parts):g}, and the question has "
+                f"{asked[cell.name]:g} points.",
+            )
 
 
 def _verify_code(lesson: Lesson) -> None:

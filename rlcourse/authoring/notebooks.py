@@ -25,7 +25,7 @@ from rlcourse.checks.names import free_names
 from rlcourse.courses import LessonFolder
 from rlcourse.errors import UserError
 
-from . import hosted, stubs
+from . import hosted, rubrics, stubs
 from .lesson import Cell, Lesson, defined_names
 
 CHECK = """\
@@ -102,12 +102,14 @@ def _notebook_cells(lesson: Lesson, cell: Cell) -> list[NotebookNode]:
             ),
         ]
     if cell.kind == "question":
-        answer = lesson.answer(cell.name)
+        answer, rubric = lesson.answer(cell.name), lesson.rubric(cell.name)
+        if rubric:  # nbgrader replaces all of it before a student sees the notebook
+            answer += f"\n\n{rubrics.shown(rubric)}"
         return [
             new_markdown_cell(cell.source),
             _graded(new_markdown_cell, cell.name, answer, points=cell.points),
         ]
-    if cell.kind == "answer":
+    if cell.kind in ("answer", "rubric"):
         return []  # it is in the cell that follows its question
     if cell.kind == "markdown":
         return [new_markdown_cell(cell.source)]

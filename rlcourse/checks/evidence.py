@@ -4,11 +4,12 @@ goes wrong, and where it does not.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from rlcourse.checks.calling import call, one_thread
-from rlcourse.checks.case import Case
+from rlcourse.checks.case import Case, tensors_in
 from rlcourse.checks.comparing import compare_anything
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.parting import first_parting
@@ -27,13 +28,22 @@ def _with_place(result: Result, exercise: Exercise, fn: Callable) -> Result:
     if result.place is None or exercise.observe:
         return result
 
-    def is_right(case: Case) -> bool:
+    def is_right(case: Case) -> bool | None:
         expected = call(exercise.reference, case)
-        return not expected.error and not compare_anything(expected, call(fn, case), case)
+        if expected.error or compare_anything(expected, call(fn, case), case):
+            return False
+        return None if is_always_zero(expected.value) else True
 
     sentence = result.place.sentence(is_right)
     sentences = (*result.sentences, sentence) if sentence else result.sentences
     return replace(result, sentences=sentences)
+
+
+def is_always_zero(value: Any) -> bool:
+    """Whether a result holds nothing but zeros, as that of one token does where a mean is taken
+    off."""
+    tensors = list(tensors_in(value))
+    return bool(tensors) and not any(tensor.any() for tensor in tensors)
 
 
 def _with_parting(result: Result, exercise: Exercise, fn: Callable) -> Result:

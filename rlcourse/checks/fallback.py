@@ -30,7 +30,7 @@ from rlcourse.checks.slips import Inside, Slip, slips_of
 from rlcourse.checks.specs import Spec
 
 MOST = 1_000  # candidates of an exercise, the likeliest first
-MOST_OF_OBJECTS = 250  # where arguments are policies and generators, and a call takes long
+MOST_OF_OBJECTS = 180  # where arguments are policies and generators, and a call takes long
 MOST_DRAWN = 60  # where a call draws samples
 FEW = 8  # numbers in a case that tells little
 FITTING = 60  # candidates that fit one case and are held against all of them

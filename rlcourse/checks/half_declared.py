@@ -21,8 +21,8 @@ from rlcourse.checks.sketch import RESULT, Edit, Sketch, Steps
 from rlcourse.checks.slips import Text
 from rlcourse.checks.specs import Spec
 
-STEPS = 6_000  # statements run for one check
-CALLS = 500  # of declared mistakes with other arguments
+STEPS = 5_000  # statements run for one check
+CALLS = 400  # of declared mistakes with other arguments
 FITTING = 30  # pairs that fit one case and are held against all of them
 SLIP = "an undeclared slip"  # the decision of all slips: one is enough
 TELLING = 3  # cases on which each half shows
@@ -145,9 +145,11 @@ def _one_each(
                 continue
             for slip in [other] if other else [None, *others[k]]:
                 late = slip is None and k >= last[1]
-                if late or (chosen and slip and not chosen.goes_with(slip)) or not steps.take():
-                    continue
                 made = tuple(edit for edit in (chosen, slip) if edit)
+                if late or (chosen and slip and not chosen.goes_with(slip)):
+                    continue
+                if not steps.take(k, made):
+                    continue
                 after = sketch.step(k, state, arguments, made)
                 if after is not None:
                     walk(k + 1, after, chosen, slip)

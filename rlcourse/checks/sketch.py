@@ -17,7 +17,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from types import CodeType
@@ -66,14 +66,23 @@ class Edit:
         return self.sketch is other.sketch and self.decision != other.decision and apart
 
 
+COMPILING = 8  # statements that could be run while a new one is compiled
+
+
 @dataclass
 class Steps:
-    """How many statements may still be run."""
+    """How many statements may still be run. One that was not seen before costs more, as it has to
+    be compiled; it does so each time, or an answer would be told more where it is not the first.
+    """
 
     left: int
+    _seen: set[tuple[int, frozenset[Edit]]] = field(default_factory=set)
 
-    def take(self) -> bool:
-        self.left -= 1
+    def take(self, k: int, made: Sequence[Edit]) -> bool:
+        """Whether statement `k` may be run with these edits made."""
+        code = k, frozenset(edit for edit in made if k in edit.touched)
+        self.left -= 1 if code in self._seen else COMPILING
+        self._seen.add(code)
         return self.left >= 0
 
 
@@ -156,7 +165,7 @@ class Sketch:
                 return
             for more in _subsets(where[k], size - len(made), made, excluded):
                 chosen = (*made, *more)
-                if size - len(chosen) <= later[k] and steps.take():
+                if size - len(chosen) <= later[k] and steps.take(k, chosen):
                     after = self.step(k, state, arguments, chosen)
                     if after is not None:
                         walk(k + 1, after, chosen)
@@ -180,18 +189,13 @@ class Sketch:
         return after
 
     def _code(self, k: int, edits: frozenset[Edit]) -> CodeType:
-        text = self._text(*self.statements[k], edits)
+        name = f"<{self.fn.__name__}, line by line>"
+        text = textwrap.dedent(self._text(*self.statements[k], edits))
         if k == 0:
-            tree = ast.parse(f"{text}    return locals()\n")
-        else:
-            tree = ast.parse(textwrap.dedent(text))
-            last = tree.body[-1]
-            if isinstance(last, ast.Return) and last.value:
-                target = ast.Name(RESULT, ast.Store())
-                tree.body[-1] = ast.Assign([target], last.value)
-                ast.fix_missing_locations(ast.copy_location(tree.body[-1], last))
-                ast.fix_missing_locations(tree)
-        return compile(tree, f"<{self.fn.__name__}, line by line>", "exec")
+            text += "    return locals()\n"
+        elif k == len(self.statements) - 1:
+            return compile(_assigned(ast.parse(text)), name, "exec")
+        return compile(text, name, "exec")  # twice as fast as by way of a tree
 
     def statement_at(self, place: int) -> int:
         return next(k for k, (begin, end) in enumerate(self.statements) if begin <= place < end)
@@ -203,6 +207,15 @@ class Sketch:
                 parts += [self.source[at:start], new]
                 at = stop
         return "".join([*parts, self.source[at:end]])
+
+
+def _assigned(tree: ast.Module) -> ast.Module:
+    """The statements, of which the last leaves its value instead of returning it."""
+    last = tree.body[-1]
+    if isinstance(last, ast.Return) and last.value:
+        assignment = ast.Assign([ast.Name(RESULT, ast.Store())], last.value)
+        tree.body[-1] = ast.fix_missing_locations(ast.copy_location(assignment, last))
+    return tree
 
 
 def _subsets(

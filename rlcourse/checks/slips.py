@@ -23,6 +23,7 @@ TICK, COUNTING = "_tick_", "_counting_"
 FOLDING = ("sum", "mean", "std", "var", "amax", "amin", "any", "all", "prod", "logsumexp")
 
 UNPLACED = (ast.JoinedStr, ast.FormattedValue, ast.Expr)  # whose strings are not values themselves
+EPSILONS = (1e-2, 1e-3, 1e-4, 1e-6)  # such as are written to keep a division finite
 NEIGHBORS = {
     "mean": ("amin", "amax"), "softmax": ("sigmoid",), "amax": ("mean", "sum"),
     "amin": ("mean", "sum"),
@@ -203,6 +204,11 @@ def _habits_of_arithmetic(node: ast.BinOp, terms: Terms) -> Iterator[tuple[ast.e
             if said != "a term" and not isinstance(node.op, ast.Add):
                 square = ast.BinOp(side, ast.Pow(), ast.Constant(2))
                 yield _changed(node, field, square), f"{said} is squared"
+    if isinstance(node.op, ast.Div):
+        for small in EPSILONS:
+            divisor = ast.BinOp(node.right, ast.Add(), ast.Constant(small))
+            words = f"{small:g} is added to a divisor{terms.on(node.right)}"
+            yield _changed(node, "right", divisor), words
     if isinstance(node.op, ast.Mult) and terms.say(node) != "a term":
         square = ast.BinOp(node, ast.Pow(), ast.Constant(2))
         yield square, f"a product, {terms.say(node)}, is squared"

@@ -12,7 +12,7 @@ from rlcourse.errors import UserError
 def evaluate(
     policy: Annotated[str, typer.Option(help='"tiny", or a Hugging Face name or path.')] = "tiny",
     task: Annotated[
-        str, typer.Option(help='"word_problems", "gsm8k" or a JSONL file.')
+        str, typer.Option(help='"word_problems", "calculator", "stories", "gsm8k" or a JSONL file.')
     ] = "word_problems",
     data: Annotated[str | None, typer.Option(help="Directory with the task's files.")] = None,
     problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,
@@ -29,6 +29,9 @@ def evaluate(
     extract: Annotated[
         str | None, typer.Option(help="marked (####), tagged or lenient [default: the task's].")
     ] = None,
+    max_turns: Annotated[
+        int, typer.Option(min=1, help="Turns of an episode, where the task is an environment.")
+    ] = 4,
     form: Annotated[
         bool, typer.Option("--format-reward", help="Also measure it; always on for tagged answers.")
     ] = False,
@@ -50,6 +53,7 @@ def evaluate(
     Writes settings.json, completions.jsonl, table.txt and result.json to the directory --out.
     """
     from rlcourse.evaluation import evaluate_policy, evaluation_table
+    from rlcourse.evaluation.playing import World
     from rlcourse.policy import Policy
     from rlcourse.tasks import EXTRACTORS, format_reward, load_task, strict_format_reward
 
@@ -57,7 +61,7 @@ def evaluate(
         raise UserError("--resume needs --out, the directory of the evaluation to continue")
     if extract is not None and extract not in EXTRACTORS:
         raise UserError(f"--extract {extract} is unknown: choose one of {', '.join(EXTRACTORS)}")
-    drawn = {"evaluation_size": problems} if task == "word_problems" else {}
+    drawn = {"evaluation_size": problems} if task in ("word_problems", "calculator") else {}
     chosen = load_task(task, data=data, seed=seed, **drawn)
     judge = strict_format_reward if extract == "strict_tagged" else format_reward
     evaluation = evaluate_policy(
@@ -76,6 +80,7 @@ def evaluate(
         progress=True,
         out=out,
         resume=resume,
+        world=World(chosen.environment, max_turns) if chosen.environment else None,
         names={"policy": policy, "task": task, "data": data, "dtype": dtype},
     )
     if as_json:

@@ -12,9 +12,11 @@ from tqdm.std import tqdm
 from rlcourse.bars import bar
 from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import EvaluationDirectory, Records, fingerprint
+from rlcourse.evaluation.playing import SOLVED, World
 from rlcourse.evaluation.results import Evaluation
 from rlcourse.evaluation.solving import Judge, Sampling, in_batches, is_right, solve
 from rlcourse.evaluation.transcripts import TranscriptsTable, side_by_side
+from rlcourse.policy import Speaker
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Problem, extract_answer
 
@@ -37,6 +39,7 @@ def evaluate_policy(
     out: str | Path | None = None,
     resume: bool = False,
     names: dict[str, str | None] | None = None,
+    world: World | None = None,
 ) -> Evaluation:
     """Solve every problem once greedily and `samples` times at `temperature`.
 
@@ -54,6 +57,7 @@ def evaluate_policy(
             same.
         resume: continue the evaluation in `out`.
         names: recorded in `out`, such as {"policy": "tiny", "task": "gsm8k"}.
+        world: where the problems answer back; each is then solved in episodes of several turns.
 
     Raises:
         UserError: there are no problems or no samples, one completion does not fit into memory, or
@@ -70,10 +74,12 @@ def evaluate_policy(
     if out is not None:
         rules = {name: _name_of(rule) for name, rule in vars(judge).items()}
         settings = {**(names or {}), **asdict(asked), "batch": batch, **rules}
+        if world is not None:
+            settings |= {"environment": _name_of(world.make), "max_turns": world.max_turns}
         records = EvaluationDirectory(out, settings | fingerprint(policy, problems), resume)
 
     def work(start: int, stop: int, at_once: int):
-        return solve(policy, problems[start:stop], start, at_once, asked, judge)
+        return solve(policy, problems[start:stop], start, at_once, asked, judge, world)
 
     done = len(records.transcripts)
     batches = in_batches(work, len(problems), samples, records.at_once or batch, done)
@@ -114,12 +120,21 @@ def _name_of(rule: Callable | None) -> str | None:
 
 
 def greedy_accuracy(
-    policy, problems: Sequence[Problem], max_tokens: int, extract, system=None, batch: int = 512
+    policy,
+    problems: Sequence[Problem],
+    max_tokens: int,
+    extract,
+    system=None,
+    batch: int = 512,
+    world: World | None = None,
 ) -> float:
     """Share of the problems that the policy solves greedily; quick, for curves."""
 
     def count_right(start: int, stop: int, at_once: int) -> int:
         some = problems[start:stop]
+        if world is not None:
+            speaker = Speaker(policy, max_tokens, temperature=0.0, system=system)
+            return int((world.play(speaker, some, 1)[1] >= SOLVED).sum())
         prompts = [policy.format_prompt(p.question, system=system) for p in some]
         texts = policy.decode(policy.sample(prompts, max_tokens=max_tokens, temperature=0.0))
         return sum(is_right(extract(t), p) for t, p in zip(texts, some, strict=True))

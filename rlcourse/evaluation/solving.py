@@ -3,20 +3,22 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from tqdm.std import tqdm
 
 from rlcourse.errors import UserError
+from rlcourse.evaluation.playing import SOLVED, World, Written, played
 from rlcourse.evaluation.results import Completion, Transcript
 from rlcourse.machine import is_out_of_memory
+from rlcourse.policy import Speaker
 from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import Problem, extract_lenient_answer
 
 Result = TypeVar("Result")
-Written = tuple[str, int, bool]  # a completion's text, its length in tokens, whether it was cut off
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,12 @@ class Judge:
     format_reward: Callable[[list[str]], torch.Tensor] | None = None
 
     def __call__(self, written: Written, problem: Problem) -> Completion:
-        text, length, cut = written
+        text, length, cut, paid = written
         given, lenient = self.extract(text), extract_lenient_answer(text)
         return Completion(
             text=text,
             given=given,
-            correct=is_right(given, problem),
+            correct=is_right(given, problem) if paid is None else paid >= SOLVED,
             lenient=lenient,
             lenient_correct=is_right(lenient, problem),
             length=length,
@@ -60,23 +62,32 @@ def is_right(given: str | None, problem: Problem) -> bool:
 
 
 def solve(
-    policy, problems: Sequence[Problem], first: int, at_once: int, asked: Sampling, judge: Judge
+    policy,
+    problems: Sequence[Problem],
+    first: int,
+    at_once: int,
+    asked: Sampling,
+    judge: Judge,
+    world: World | None = None,
 ) -> list[Transcript]:
     """One batch of problems, solved and judged; `first` is the first one's place among all.
 
     At most `at_once` completions are drawn at once. The draws are a function of `asked.seed`,
-    `first`, `at_once` and the problems of the batch.
+    `first`, `at_once` and the problems of the batch. In a `world` they are episodes.
     """
-    prompts = [policy.format_prompt(p.question, system=asked.system) for p in problems]
     generator = derived_generator(policy.device, asked.seed, "evaluation", first)
-    common: dict = {"max_tokens": asked.max_tokens, "generator": generator}
-    filters = {"temperature": asked.temperature, "top_k": asked.top_k, "top_p": asked.top_p}
-    greedy = _written(policy, policy.sample(prompts, temperature=0.0, **common))
+    write = partial(_completions if world is None else partial(_episodes, world), policy, problems)
+    common: dict[str, Any] = {"asked": asked, "generator": generator}
+    filters = common | {
+        "temperature": asked.temperature,
+        "top_k": asked.top_k,
+        "top_p": asked.top_p,
+    }
+    greedy = write(1, temperature=0.0, **common)
     drawn: list[list] = [[] for _ in problems]
     for begin in range(0, asked.samples, at_once):
         group_size = min(at_once, asked.samples - begin)
-        rollouts = policy.sample(prompts, group_size=group_size, **filters, **common)
-        for samples, group in zip(drawn, _written(policy, rollouts), strict=True):
+        for samples, group in zip(drawn, write(group_size, **filters), strict=True):
             samples += group
     return [
         Transcript(p.question, p.answer, judge(one, p), tuple(judge(sample, p) for sample in many))
@@ -84,10 +95,21 @@ def solve(
     ]
 
 
+def _completions(policy, problems, times: int, *, asked: Sampling, **how) -> list[list[Written]]:
+    prompts = [policy.format_prompt(p.question, system=asked.system) for p in problems]
+    drawn = policy.sample(prompts, group_size=times, max_tokens=asked.max_tokens, **how)
+    return _written(policy, drawn)
+
+
+def _episodes(world: World, policy, problems, times: int, *, asked: Sampling, **how):
+    speaker = Speaker(policy, asked.max_tokens, system=asked.system, **how)
+    return played(speaker, world, problems, times)
+
+
 def _written(policy, rollouts: Rollouts) -> list[list[Written]]:
     """Every completion, one list for each prompt."""
     lengths, cut = rollouts.mask.sum(1).tolist(), truncated(rollouts, policy.eos_ids).tolist()
-    rows = list(zip(policy.decode(rollouts), lengths, cut, strict=True))
+    rows = list(map(Written, policy.decode(rollouts), lengths, cut))
     size = rollouts.group_size
     return [rows[i : i + size] for i in range(0, len(rows), size)]
 

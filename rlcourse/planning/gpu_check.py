@@ -154,16 +154,16 @@ def _scored(policy: Policy, rollouts: Rollouts, device, dtype: str) -> tuple[Ten
 
 
 def decoding(check: Check) -> None:
-    """The larger model: tokens a second, with a cache of fixed size and with one that grows"""
+    """The larger model: tokens a second, with few kernels, a cache of fixed size, one that grows"""
     policy, size = check.policy(), check.size
     policy.eos_ids = ()  # every completion is as long as it may be
     dtype = "bfloat16" if check.device.type == "cuda" else "float32"
     prompts = prompts_of(policy, size["prompts_per_step"])
     options = {"group_size": size["group_size"], "max_tokens": size["max_tokens"]}
     greedy = {}
-    for static in (True, False):
-        policy.static_cache = static
-        label = "fixed cache" if static else "growing cache"
+    ways = {"few kernels": (True, True), "fixed cache": (True, False)}
+    for label, way in (ways | {"growing cache": (False, False)}).items():
+        policy.static_cache, policy.fused_decoding = way
         generator = torch.Generator(check.device).manual_seed(0)
         with autocast(check.device, dtype):
             policy.sample(prompts, max_tokens=8, generator=generator)  # loads libraries
@@ -175,9 +175,11 @@ def decoding(check: Check) -> None:
         check.note(f"{label}: milliseconds a token", 1e3 * seconds / size["max_tokens"])
         tokens = math.prod(size.values())
         check.note(f"{label}: tokens a second", tokens / seconds)
-        greedy[static] = policy.sample(prompts, max_tokens=16, temperature=0.0).tokens
-    same = (greedy[True] == greedy[False]).float().mean().item()
-    check.note("share of equal greedy tokens in float32", same)
+        greedy[label] = policy.sample(prompts, max_tokens=16, temperature=0.0).tokens
+    grown = greedy.pop("growing cache")
+    for label, tokens in greedy.items():
+        same = (tokens == grown).float().mean().item()
+        check.note(f"{label}: share of equal greedy tokens in float32", same)
 
 
 def steps(check: Check) -> None:

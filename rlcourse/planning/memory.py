@@ -19,10 +19,11 @@ gradient is then a sum, in addition to the piece's own.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from rlcourse.planning.work import Work
+from rlcourse.training.recipes.recipe import teacher_recipe
 
 # 16 bit, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
 KEPT = {
@@ -36,6 +37,7 @@ LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion tok
 LOGITS_AT_ONCE = 2**26  # as policy/large_vocabulary.py has it, which takes seconds to import
 LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
 LOGITS_FILTERED = 40  # top-k and top-p also sort
+PLACES = {False: 8, True: 64}  # not kept, kept: as policy/static_decoding.py has it
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ def total(lines: tuple[Line, ...]) -> float:
 def memory_of(work: Work) -> Memory:
     """The memory of a run on one device."""
     moments = list(_training(work))
-    if work.samples or work.recipe.method.compares_pairs:
-        lines = (*_copies(work), *decoding(work, work.sampled_rows))
+    if (work.samples or work.recipe.method.compares_pairs) and not work.keeps_graphs:
+        lines = (*_copies_to_sample(work), *decoding(work, work.sampled_rows))
         moments.insert(0, Moment("sampling", lines))
     return Memory(_always(work), tuple(moments))
 
@@ -114,6 +116,11 @@ def weight_bytes(work: Work) -> int:
     return 2 if work.recipe.lora and work.rounds else 4
 
 
+def average_bytes(work: Work) -> float:
+    """Bytes of a number in one of AdamW's averages; 8 bits come with a scale for every 256."""
+    return 4 if work.recipe.optimizer == "adamw" else 1 + 4 / 256
+
+
 def _always(work: Work) -> tuple[Line, ...]:
     recipe, n, trained = work.recipe, work.shape.parameters, trained_parameters(work)
     size = weight_bytes(work)
@@ -122,12 +129,19 @@ def _always(work: Work) -> tuple[Line, ...]:
         lines.append(Line("adapters", f"4 B x {trained:,} of rank {_rank(work)}", 4 * trained))
     if not recipe.method.trains_policy:
         lines.append(Line("reward model", f"4 B x {trained:,}", 4 * trained))
-    lines.append(Line("AdamW", f"2 averages x 4 B x {trained:,}", 8 * trained))
+    size = average_bytes(work)
+    lines.append(Line("AdamW", f"2 averages x {size:.3g} B x {trained:,}", 2 * size * trained))
     if recipe.method.critic:
-        m = scalar_parameters(work)
-        lines.append(Line("critic", f"(4 B + AdamW's 8 B) x {m:,}", 12 * m))
+        m, both = scalar_parameters(work), 2 * size
+        lines.append(Line("critic", f"(4 B + AdamW's {both:.3g} B) x {m:,}", (4 + both) * m))
     if work.reference:
         lines.append(reference_of(work))
+    if work.teacher:
+        k, size = work.teacher.parameters, 2 if work.rounds and not teacher_recipe(recipe) else 4
+        lines.append(Line("teacher", f"{size} B x {k:,}, frozen", size * k))
+    if work.keeps_graphs:
+        kept = (*_copies_to_sample(work), *decoding(work, work.sampled_rows))
+        lines += [replace(line, name=f"kept: {line.name}") for line in kept]
     return tuple(lines)
 
 
@@ -154,13 +168,30 @@ def _copies(work: Work, but: int = 0) -> tuple[Line, ...]:
     return tuple(lines)
 
 
+def _copies_to_sample(work: Work) -> tuple[Line, ...]:
+    """The weights that a token is written with: rounded, or where two are put together, a copy."""
+    if not work.fused:
+        return _copies(work)
+    shape = work.shape
+    if work.rounds:
+        n = shape.matrices + shape.biases
+        return (Line("weights to sample", f"2 B x {n:,}, together", 2 * n),)
+    maps = shape.linear_maps
+    together = sum(a * b for name, (a, b) in maps.items() if name not in ("o_proj", "down_proj"))
+    n = shape.layers * together + shape.biases
+    return (Line("weights to sample", f"4 B x {n:,}, together", 4 * n),)
+
+
 def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     """What it takes to write `rows` completions at the same time."""
     recipe, shape, lengths = work.recipe, work.shape, work.lengths
     keys, values = cached_bytes(work)
-    places = lengths.longest_prompt + recipe.max_tokens
+    places = lengths.longest_prompt + work.written
     if not work.in_graphs:
-        places = cache_places(lengths.longest_prompt, recipe.max_tokens)
+        places = cache_places(lengths.longest_prompt, work.written)
+    if work.fused:
+        unit = PLACES[work.keeps_graphs]
+        places = ceil(places / unit) * unit
     number = shape.cached_numbers
     cache = Line(
         "KV cache",
@@ -172,6 +203,8 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     size = LOGITS_FILTERED if filtered else LOGITS_SAMPLING
     logits = size * rows * shape.vocabulary
     words = f"{size} B x {rows} rows x {shape.vocabulary:,} words"
+    if work.keeps_graphs:
+        logits, words = 2 * logits, f"{words}, and of half, a quarter, …"
     return cache, Line("logits", words, logits)
 
 
@@ -259,12 +292,19 @@ def _output_gradients(work: Work) -> Line:
     return Line("output layer", told, size * words)
 
 
+# The same of the norms of queries and keys, in bytes for each number that they normalize.
+QK_NORM = {(True, False): 6, (False, False): 8, (True, True): 4, (False, True): 4}
+
+
 def kept_by_a_layer(work: Work) -> int:
     """Bytes that one layer keeps of one token for the backward pass."""
     shape, recipe = work.shape, work.recipe
     h, q, i, s, r = KEPT[work.rounds, bool(recipe.lora)]
     width = work.lengths.longest_prompt + work.lengths.longest_completion
     wide = h * shape.hidden + q * shape.heads * shape.head_size + i * shape.intermediate
+    if shape.qk_norm:
+        heads = shape.heads + shape.kv_heads
+        wide += heads * (QK_NORM[work.rounds, bool(recipe.lora)] * shape.head_size + 4)
     return wide + 8 + 4 * shape.heads + s * width + r * (_rank(work) if recipe.lora else 0)
 
 
@@ -295,7 +335,7 @@ def _recomputed(work: Work) -> Line:
 def evaluation_rows(work: Work, free: float, at_most: int = 512) -> int:
     """Completions that evaluation writes at once: 512, halved until they fit into `free` bytes."""
     rows = at_most
-    while rows > 1 and total((*_copies(work), *decoding(work, rows))) > free:
+    while rows > 1 and total((*_copies_to_sample(work), *decoding(work, rows))) > free:
         rows = ceil(rows // 2)
     return rows
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import smallest_lift
 from rlcourse.planning.memory import Line, Memory, memory_of, total
+from rlcourse.planning.rows import Rows, rows_on, rows_table
 from rlcourse.planning.storage import checkpoint_of, disk_of, disk_warning
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
@@ -25,7 +26,7 @@ from rlcourse.planning.timing import (
     duration_of,
 )
 from rlcourse.planning.work import Work, work_of
-from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
+from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe
 
 USABLE = 0.92  # of a GPU's memory; the rest is CUDA's own and lost between tensors
@@ -41,6 +42,7 @@ class Fit:
     peak: float  # bytes that the run needs, after the changes
     changes: dict | None  # settings that make it fit, {} for none; None: nothing does
     duration: Duration | None  # with these changes; None where it does not fit
+    rows: tuple[Rows, ...] = ()  # other sizes of a step, each with its largest micro-batch
 
     @property
     def fits(self) -> bool:
@@ -75,6 +77,7 @@ class Plan:
                 "seconds": fit.duration and fit.duration.seconds,
                 "step": fit.duration and [asdict(line) for line in fit.duration.step],
                 "run": fit.duration and [asdict(line) for line in fit.duration.run],
+                "rows": [asdict(rows) for rows in fit.rows],
                 "dollars": fit.dollars(price),
             }
             for fit in self.fits
@@ -140,15 +143,17 @@ def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
         work = work_of(changed, prompt, completion)
         needed = memory_of(work)
         if needed.peak <= usable:
-            duration = duration_of(work, gpu, usable - needed.resident, _warm(changed, gpu))
-            return Fit(name, memory, usable, needed.peak, precision | changes, duration)
+            before = (_alone(first, gpu) for first in (warm_start_of(changed), taught_by(changed)))
+            duration = duration_of(work, gpu, usable - needed.resident, *before)
+            rows = tuple(rows_on(gpu, usable, changed, prompt, completion))
+            return Fit(name, memory, usable, needed.peak, precision | changes, duration, rows)
     peak = memory_of(work_of(start, prompt, completion)).peak
     return Fit(name, memory, usable, peak, None, None)
 
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
     """Settings that save memory and leave the batch as it is, those that cost least first:
-    micro-batches, recomputing, both, and adapters in place of all weights."""
+    micro-batches, recomputing, both, AdamW in 8 bits, and adapters in place of all weights."""
     rows = work_of(recipe).rows
     smaller: list[dict] = []
     size = recipe.micro_batch or rows
@@ -160,18 +165,25 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
     )
     savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
     yield from savings
+    if recipe.optimizer == "adamw":
+        yield from ({"optimizer": "adamw_8bit"} | saving for saving in ({}, *savings))
     if not (recipe.lora or recipe.method.trains_head or recipe.reference_every):
         adapters: dict = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
         yield adapters
         yield from (adapters | saving for saving in savings)
 
 
-def _warm(recipe: Recipe, gpu: GPU) -> float:
-    """Seconds of the warm start's training."""
-    first = warm_start_of(recipe)
+def taught_by(recipe: Recipe) -> Recipe | None:
+    """The recipe that makes the teacher, where there is one to be made."""
+    return teacher_recipe(recipe) if recipe.method.taught else None
+
+
+def _alone(first: Recipe | None, gpu: GPU) -> float:
+    """Seconds of training by a recipe that is run first, its own warm start included."""
     if first is None:
         return 0.0
-    return duration_of(work_of(first), gpu, gpu.memory * 1e9).seconds
+    room = gpu.memory * 1e9
+    return duration_of(work_of(first), gpu, room, _alone(warm_start_of(first), gpu)).seconds
 
 
 # The table that people read
@@ -256,6 +268,10 @@ def _time(plan: Plan) -> Iterator[str]:
     yield from (_row(line, line.amount) for line in fit.duration.run)
     seconds = fit.duration.seconds
     yield _row(Line("total", f"{seconds / 3600:.2f} hours", 0), seconds, indent=2)
+    if fit.rows:
+        yield f"Rows of a step that fit {fit.gpu}{changed}, read in the largest micro-batches"
+        yield from rows_table(fit.rows)
+        yield "  micro_batch leaves the gradient as it is; prompts_per_step is another experiment"
 
 
 def lift_of(recipe: Recipe) -> float | None:

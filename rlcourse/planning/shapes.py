@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 
-LLAMA_LIKE = ("llama", "mistral", "qwen2")
+LLAMA_LIKE = ("llama", "mistral", "qwen2", "qwen3")
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class ModelShape:
     qkv_bias: bool = False  # Qwen2's queries, keys and values have biases
     o_bias: bool = False  # Llama's attention_bias adds one to the attention's output as well
     mlp_bias: bool = False
+    qk_norm: bool = False  # Qwen3 normalizes queries and keys, head by head
 
     @property
     def linear_maps(self) -> dict[str, tuple[int, int]]:
@@ -57,6 +58,7 @@ class ModelShape:
     def body(self) -> int:
         """Parameters without an output layer of its own: what a scalar head is put on."""
         norms = (2 * self.layers + 1) * self.hidden
+        norms += self.qk_norm * 2 * self.layers * self.head_size
         return self.matrices + self.biases + norms  # the embedding counts in place of the output
 
     @property
@@ -119,8 +121,9 @@ def shape_from_config(config, name: str) -> ModelShape:
         config.vocab_size,
         tied=bool(config.tie_word_embeddings),
         qkv_bias=attention_bias or config.model_type == "qwen2",
-        o_bias=attention_bias and config.model_type == "llama",
+        o_bias=attention_bias and config.model_type in ("llama", "qwen3"),
         mlp_bias=bool(getattr(config, "mlp_bias", False)),
+        qk_norm=config.model_type == "qwen3",
     )
 
 

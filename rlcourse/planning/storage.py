@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rlcourse.planning.memory import (
     Line,
+    average_bytes,
     reference_of,
     scalar_parameters,
     total,
@@ -23,11 +24,12 @@ AT_ONCE = 3  # two checkpoints are kept while a third is written
 
 
 def checkpoint_of(work: Work) -> Line:
-    """The size of one checkpoint: what learns, with AdamW's two averages, in float32."""
+    """The size of one checkpoint: what learns in float32, and AdamW's two averages."""
     numbers = trained_parameters(work)
     if work.recipe.method.critic:
         numbers += scalar_parameters(work)
-    told, amount = f"12 B x {numbers:,}", 12 * numbers
+    size = 4 + 2 * average_bytes(work)
+    told, amount = f"{size:.3g} B x {numbers:,}", size * numbers
     if work.recipe.reference_every:
         told, amount = f"{told} + the reference", amount + reference_of(work).amount
     return Line("a checkpoint", told, amount)

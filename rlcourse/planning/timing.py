@@ -13,6 +13,7 @@ from math import ceil
 from rlcourse.planning.memory import (
     Line,
     all_logits,
+    average_bytes,
     cached_bytes,
     evaluation_rows,
     logits_at_once,
@@ -64,7 +65,10 @@ BANDWIDTH_SHARE = 0.6
 LAUNCH = 25e-6  # seconds a kernel, Python included
 REPLAY = 3e-6  # seconds a kernel that a CUDA graph repeats
 KERNELS = {False: 46, True: 85}  # a layer's forward pass launches, without and with adapters
+KERNELS_OF_QK_NORM = 16  # in addition, where queries and keys are normalized
 KERNELS_OUTSIDE = 34  # embedding, mask, output layer
+FUSED_KERNELS = 19  # of policy/fused.py
+FUSED_KERNELS_OUTSIDE = 24  # the draw included
 
 
 @dataclass(frozen=True)
@@ -80,19 +84,28 @@ class Duration:
         return total(self.run)
 
 
-def duration_of(work: Work, gpu: GPU, free: float, warm_start: float = 0.0) -> Duration:
-    """The time of a run; `free` bytes are left for evaluation, `warm_start` seconds come before.
+def duration_of(
+    work: Work, gpu: GPU, free: float, warm_start: float = 0.0, teacher: float = 0.0
+) -> Duration:
+    """The time of a run; `free` bytes are left for evaluation, `warm_start` seconds and those of
+    a `teacher` that is trained come before.
 
     Call it only where the GPU has the recipe's precision.
     """
     recipe, speed = work.recipe, _Speed(work, gpu)
     step = (*speed.sampling_lines(), *speed.training_lines())
-    lines = [Line("warm start", "a plan of its own", warm_start)] if warm_start else []
+    before = {"warm start": warm_start, "teacher": teacher}
+    lines = [Line(name, "a plan of its own", amount) for name, amount in before.items() if amount]
     lines += list(speed.pair_lines())
     seconds = total(step)
     lines.append(
         Line("training", f"{recipe.steps} steps x {seconds:.2f} s", recipe.steps * seconds)
     )
+    if work.keeps_graphs:
+        times = 1 + (recipe.steps // recipe.eval_every if recipe.eval_every else 0)
+        rows = work.sampled_rows
+        told = f"{times} x {graphs_captured(rows)} captured, and kept for the steps after"
+        lines.append(Line("graphs", told, times * speed.capturing(rows)))
     measured = evaluated(work)
     measuring = tuple(_Speed(measured, gpu).evaluation_lines(evaluation_rows(measured, free)))
     lines.append(waiting(work, seconds, recipe.steps * seconds, total(measuring) / 2))
@@ -121,12 +134,17 @@ class _Speed:
         self.method = work.recipe.method
         self.flops = gpu.flops(work.recipe.dtype) * COMPUTE_SHARE
         self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
-        kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
+        of_layer = KERNELS[bool(work.recipe.lora)] + work.shape.qk_norm * KERNELS_OF_QK_NORM
+        kernels = work.shape.layers * of_layer + KERNELS_OUTSIDE
         self.launching = kernels * LAUNCH
+        if work.fused:
+            kernels = work.shape.layers * FUSED_KERNELS + FUSED_KERNELS_OUTSIDE
+        self.of_a_token = kernels * LAUNCH
         self.repeating = kernels * (REPLAY if work.in_graphs else LAUNCH)
 
-    def writing(self, rows: int, prompts: int) -> tuple[float, str]:
-        """Seconds to write `rows` completions of `prompts` prompts, and what bounds them."""
+    def writing(self, rows: int, prompts: int, kept: bool = False) -> tuple[float, str]:
+        """Seconds to write `rows` completions of `prompts` prompts, and what bounds them; `kept` if
+        graphs have been captured before."""
         shape, lengths = self.shape, self.work.lengths
         tokens = self.recipe.max_tokens if self.work.imitates else lengths.completion
         keys, values = cached_bytes(self.work)
@@ -141,17 +159,21 @@ class _Speed:
         slowest = max(bounds, key=lambda bound: bounds[bound])
         told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
         reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
-        if self.work.in_graphs:
-            graphs = graphs_captured(rows)
-            reading += graphs * 2 * self.launching  # a pass before each, and the capture
-            told += f" + {graphs} graphs captured"
+        if self.work.in_graphs and not kept:
+            reading += self.capturing(rows)
+            told += f" + {graphs_captured(rows)} graphs captured"
         return reading + tokens * bounds[slowest], told
+
+    def capturing(self, rows: int) -> float:
+        """Seconds to capture the graphs that write so many rows, each with a pass before it."""
+        return graphs_captured(rows) * 2 * self.of_a_token
 
     def sampling_lines(self) -> Iterator[Line]:
         """A step's sampling."""
         if not self.work.samples:
             return
-        seconds, told = self.writing(self.work.sampled_rows, self.recipe.prompts_per_step)
+        rows, kept = self.work.sampled_rows, self.work.keeps_graphs
+        seconds, told = self.writing(rows, self.recipe.prompts_per_step, kept)
         if self.method.resamples and self.recipe.resample:
             times = 1 + self.recipe.resample
             yield Line("sampling", f"up to {times} draws x {told}", times * seconds)
@@ -169,6 +191,8 @@ class _Speed:
         again = first + updates * recipe.gradient_checkpointing
         if recipe.beta > 0 and self.method.trains_policy:
             yield self.passing("reference", 2 * m, 1)
+        if work.teacher:
+            yield self.passing("teacher", 2 * work.teacher.matrices, 1)
         yield self.passing("forward", 2 * m, updates)
         if again:
             why = ["micro-batches"] * (first > 0)
@@ -188,8 +212,9 @@ class _Speed:
             trained += scalar_parameters(work)
         steps = updates * work.minibatches
         # AdamW reads weight, gradient and averages and writes all but the gradient: 28 bytes.
-        seconds = steps * 28 * trained / self.bytes
-        yield Line("optimizer", f"{steps} x 28 B x {trained:,} at {self.rate}", seconds)
+        size = 12 + 4 * average_bytes(work)
+        seconds = steps * size * trained / self.bytes
+        yield Line("optimizer", f"{steps} x {size:.3g} B x {trained:,} at {self.rate}", seconds)
 
     @property
     def rate(self) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from math import ceil
 
 from rlcourse.planning.shapes import ModelShape, model_shape
+from rlcourse.training.recipes.recipe import teacher_recipe
 from rlcourse.training.recipes.settings import Recipe
 
 # GSM8K's 7,473 training problems, counted with Qwen's vocabulary, whose digits are tokens of
@@ -17,6 +18,7 @@ from rlcourse.training.recipes.settings import Recipe
 GSM8K_QUESTION = (60, 212)  # tokens on average and at most
 GSM8K_ANSWER = (122, 453)
 QUESTION_CHARACTERS, ANSWER_CHARACTERS = 3.9, 2.4  # of GSM8K, per token
+OBSERVATION = 8  # tokens of what an environment says, with the template's marks; assumed
 CHAT_TEMPLATE = 20  # tokens that a chat template puts around a message; assumed
 
 
@@ -43,6 +45,12 @@ class Work:
     samples: bool  # whether training steps sample completions
     imitates: bool  # whether they learn from demonstrations instead
     reference: bool  # whether a frozen reference is kept
+    teacher: ModelShape | None = None  # of a model that only scores
+
+    @property
+    def written(self) -> int:
+        """Tokens of the longest completion that is sampled; of an episode, those of all turns."""
+        return self.recipe.max_tokens if self.imitates else self.lengths.longest_completion
 
     @property
     def in_pieces(self) -> bool:
@@ -66,6 +74,19 @@ class Work:
     def in_graphs(self) -> bool:
         """Whether a GPU writes tokens by repeating a CUDA graph; the planned models all can."""
         return self.recipe.static_cache is not False
+
+    @property
+    def fused(self) -> bool:
+        """Whether tokens are written in few kernels: policy/fused.py, which knows no adapters."""
+        asked = self.recipe.fused_decoding
+        return bool(
+            self.in_graphs and not self.recipe.lora and (self.rounds if asked is None else asked)
+        )
+
+    @property
+    def keeps_graphs(self) -> bool:
+        """Whether a step repeats the graphs of the step before."""
+        return self.fused and self.samples and self.recipe.keep_graphs
 
     @property
     def minibatches(self) -> int:
@@ -114,7 +135,13 @@ def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = 
         samples=method.samples,
         imitates=method.imitates,
         reference=(recipe.beta > 0 and method.trains_policy) and not recipe.lora,
+        teacher=model_shape(teacher_named(recipe)) if method.taught else None,
     )
+
+
+def teacher_named(recipe: Recipe) -> str:
+    """The model that has the teacher's shape."""
+    return recipe.teacher if teacher_recipe(recipe) is None else recipe.policy
 
 
 def prompts_of(piece: int, rows: int, recipe: Recipe, method) -> int:
@@ -132,10 +159,10 @@ def prompts_of(piece: int, rows: int, recipe: Recipe, method) -> int:
 
 def lengths_of(recipe: Recipe, prompt: int | None, completion: int | None) -> Lengths:
     """Tokens of the task's prompts and of completions, GSM8K's by heart, others by characters."""
-    questions, answers = GSM8K_QUESTION, GSM8K_ANSWER
+    questions, answers, turns = GSM8K_QUESTION, GSM8K_ANSWER, False
     if recipe.task != "gsm8k":
         options = json.dumps(recipe.task_options, sort_keys=True)
-        questions, answers = _task_tokens(recipe.task, recipe.data, recipe.seed, options)
+        questions, answers, turns = _task_tokens(recipe.task, recipe.data, recipe.seed, options)
     around = CHAT_TEMPLATE + ceil(len(recipe.system or "") / QUESTION_CHARACTERS)
     mean, longest = (around + n for n in questions)
     if prompt is not None:
@@ -143,19 +170,23 @@ def lengths_of(recipe: Recipe, prompt: int | None, completion: int | None) -> Le
     if recipe.method.imitates:
         written = (completion or answers[0] + 1, max(completion or 0, answers[1] + 1))  # with EOS
     else:
-        written = (min(completion or recipe.max_tokens, recipe.max_tokens), recipe.max_tokens)
+        most = recipe.max_tokens
+        if turns:  # an episode is one completion, with what is observed between its turns
+            most = recipe.max_turns * most + (recipe.max_turns - 1) * OBSERVATION
+        written = (min(completion or most, most), most)
     return Lengths(mean, longest, *written)
 
 
 @cache
 def _task_tokens(name: str, data: str | None, seed: int, options: str):
-    """Tokens of a task's questions and of its demonstrations."""
+    """Tokens of a task's questions and of its demonstrations, and whether it is played in turns."""
     from rlcourse.tasks import load_task
 
     task = load_task(name, data, seed, **json.loads(options))
     shown = task.demonstrations or task.train
     questions = _tokens([p.question for p in task.train], QUESTION_CHARACTERS)
-    return questions, _tokens([p.answer for p in shown], ANSWER_CHARACTERS)
+    answers = _tokens([p.answer for p in shown], ANSWER_CHARACTERS)
+    return questions, answers, task.environment is not None
 
 
 def _tokens(texts: list[str], characters: float) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from rlcourse.algorithms.policies import sample_tokens, token_entropy, token_logprobs
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import token_positions
+from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.large_vocabulary import score_completions
 from rlcourse.policy.loading import load_model_and_tokenizer, no_progress_bars
 from rlcourse.policy.rollouts import Rollouts
@@ -31,7 +32,11 @@ class Policy(nn.Module):
     student's: every completion is then drawn, and scored, with these.
     """
 
-    static_cache: bool | None = None  # how it decodes; see `sample_completions`
+    packing: bool = False  # how a trainer reads its rows; see training/networks/packing.py
+    # How it decodes; see `sample_completions`.
+    static_cache: bool | None = None
+    fused_decoding: bool | None = None
+    kept_graphs: KeptGraphs | None = None  # which are no copy's
     sample_tokens = staticmethod(sample_tokens)
     token_logprobs = staticmethod(token_logprobs)
 
@@ -174,6 +179,8 @@ class Policy(nn.Module):
                 generator=generator,
                 sample_tokens=sample_tokens or self.sample_tokens,
                 static_cache=self.static_cache,
+                fused=self.fused_decoding,
+                kept=self.kept_graphs,
             )
         finally:
             self.model.train(was_training)
@@ -225,7 +232,7 @@ class Policy(nn.Module):
 
     def _read(self, rollouts: Rollouts, read: Callable) -> Tensor:
         """What `read` makes of the rows, from the prompt's last token to the end (N, T+1, …)."""
-        mask = torch.cat([rollouts.prompt_mask, rollouts.mask], dim=1)
+        mask = torch.cat([rollouts.prompt_mask, rollouts.reads], dim=1)
         return read(
             keep=rollouts.tokens.shape[1] + 1,
             input_ids=torch.cat([rollouts.prompt_tokens, rollouts.tokens], dim=1),
@@ -239,7 +246,8 @@ class Policy(nn.Module):
     def clone(self, frozen: bool = False) -> "Policy":
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
         twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
-        twin.static_cache = self.static_cache
+        twin.packing = self.packing
+        twin.static_cache, twin.fused_decoding = self.static_cache, self.fused_decoding
         if frozen:
             twin.eval().requires_grad_(False)
         return twin

@@ -19,7 +19,7 @@ class Rollouts:
     prompt_tokens: Tensor  # (N, P) long
     prompt_mask: Tensor  # (N, P) bool, False on left padding
     tokens: Tensor  # (N, T) long, sampled completion tokens, padding after the end
-    mask: Tensor  # (N, T) bool, True up to and including the first EOS
+    mask: Tensor  # (N, T) bool, what the policy wrote: up to and including the first EOS
     old_logprobs: Tensor  # (N, T) nats, at the sampling temperature, as sampled; 0 on padding
     group_size: int  # G
     temperature: float = 1.0
@@ -29,6 +29,14 @@ class Rollouts:
     ref_logprobs: Tensor | None = None  # (N, T) nats, under the frozen reference policy
     values: Tensor | None = None  # (N, T), of the critic, when these were sampled
     returns: Tensor | None = None  # (N, T), the critic's targets
+    teacher_logprobs: Tensor | None = None  # (N, T) nats, under the teacher of a distillation
+    # (N, T) bool, what the model reads, where that is more than `mask`: an environment's words
+    read_mask: Tensor | None = None
+
+    @property
+    def reads(self) -> Tensor:
+        """(N, T) bool: the tokens that the model reads, which are all but padding."""
+        return self.mask if self.read_mask is None else self.read_mask
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -53,6 +61,14 @@ class Rollouts:
 
 
 def truncated(rollouts: Rollouts, eos_ids: Sequence[int]) -> Tensor:
-    """Which completions have no EOS because they reached `max_tokens`: (N,) bool."""
+    """Which completions have no EOS because they reached `max_tokens`: (N,) bool.
+
+    Of an episode it is the last turn that counts.
+    """
     eos = torch.tensor(list(eos_ids), device=rollouts.tokens.device)
-    return ~(torch.isin(rollouts.tokens, eos) & rollouts.mask).any(1)
+    ends = torch.isin(rollouts.tokens, eos) & rollouts.mask
+    if rollouts.read_mask is None:
+        return ~ends.any(1)
+    place = torch.arange(ends.shape[1], device=ends.device)
+    last = (place * rollouts.mask).argmax(1, keepdim=True)
+    return ~ends.gather(1, last).squeeze(1)

@@ -17,6 +17,8 @@ MARK = "†"  # stands for a turn of the policy when a template is asked what fo
 class Speaker:
     """`policy` and how it draws: at most `max_tokens` per turn, at `temperature`, from `generator`.
 
+    `system` is put before an episode's first words; `top_k` and `top_p` narrow what is drawn.
+
     What an environment says becomes a message of the user, with everything that the model's chat
     template puts around it, including the beginning of the policy's next turn.
     """
@@ -27,18 +29,24 @@ class Speaker:
         max_tokens: int = 16,
         temperature: float = 1.0,
         generator: torch.Generator | None = None,
+        system: str | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
     ):
+        self.system, self.top_k, self.top_p = system, top_k, top_p
         self.policy, self.max_tokens = policy, max_tokens
         self.temperature, self.generator = temperature, generator
-        self._before, self._after = self._around_observations()
+        self.before, self.after = self._around_observations()
 
     def prompt(self, words: str) -> list[int]:
         """The ids of an episode's first words, as the policy reads them."""
-        return self.policy.encode_prompts([self.policy.format_prompt(words)])[0][0].tolist()
+        return self.policy.encode_prompts([self.policy.format_prompt(words, self.system)])[0][
+            0
+        ].tolist()
 
     def observation(self, words: str) -> list[int]:
         """The ids of what the environment says later on."""
-        return self.encode(f"{self._before}{words}{self._after}")
+        return self.encode(f"{self.before}{words}{self.after}")
 
     def encode(self, text: str) -> list[int]:
         """A text cut into tokens, with nothing added."""
@@ -69,6 +77,8 @@ class Speaker:
                 *policy.pad(contexts, left=True),
                 max_tokens=self.max_tokens,
                 temperature=self.temperature,
+                top_k=self.top_k,
+                top_p=self.top_p,
                 eos_ids=policy.eos_ids,
                 pad_id=policy.pad_id,
                 generator=self.generator,

@@ -10,6 +10,9 @@ Where the course's own `sample_tokens` draws, the draw is part of the graph; a s
 is called between two steps. How many rows are alive is asked only at every eighth token, because
 the host has to wait for the answer.
 
+Where the model allows it, `fused.py` computes a step in few kernels, and a decoder that is `kept`
+serves several calls: the next batch is laid into the same buffers, and its graphs are repeated.
+
 On the CPU the same steps run one by one, and tests hold them to what `decoding.py` draws.
 """
 
@@ -23,16 +26,22 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from rlcourse.policy.buffers import Buffers, StaticLayer
 from rlcourse.policy.decoding import (
     CAN_SHARE_PROMPTS,
     RoomyLayer,
     next_token_logits,
     token_positions,
 )
+from rlcourse.policy.fused import FusedModel
 
 GRAPHS_ON = ("cuda",)
 ASK_EVERY = 8  # tokens
 FEWEST_ROWS = 8  # below, a step takes as long as reading the weights, however few the rows are
+# The kernel of `fused.py` wants places in eights. What is kept has more, so that a prompt that is a
+# little longer fits the next time.
+PLACES = {False: 8, True: 64}
+OF_ROWS = ("hidden", "position", "row", "alive", "token")  # what a decoder keeps for each row
 
 
 def can_decode_statically(model: nn.Module) -> bool:
@@ -50,11 +59,25 @@ class NoMemoryForGraph(torch.OutOfMemoryError):
 
 
 class StaticDecoder:
-    """Writes B·G completions of B prompts. Use it in a `with` block, once.
+    """Writes B·G completions of B prompts. Use it in a `with` block, once; or, where it is `kept`,
+    for any number of batches, each in a block of its own.
 
     `draw(logits)` returns a token (R,) for each row of logits (R, V); if `draw_in_graph` is not
     set, it is called outside of the graph. `generator` is what it draws from, or None for torch's.
+    `fused` reads tokens in place of `model`.
     """
+
+    # Of `Buffers`, as many rows of them as are written now
+    hidden: Tensor
+    position: Tensor
+    row: Tensor
+    alive: Tensor
+    token: Tensor
+    place: Tensor
+    column: Tensor
+    tokens: Tensor
+    logprobs: Tensor
+    logits: Tensor  # of the last step
 
     def __init__(
         self,
@@ -64,20 +87,27 @@ class StaticDecoder:
         temperature: float,
         generator: torch.Generator | None = None,
         draw_in_graph: bool = False,
+        fused: FusedModel | None = None,
+        kept: bool = False,
     ):
         self.model: Any = model
         self.draw, self.eos, self.temperature = draw, eos, temperature
         self.generator, self.draw_in_graph = generator, draw_in_graph
-        self.graph: torch.cuda.CUDAGraph | None = None
+        self.fused, self.kept = fused, kept
+        # By the rows that they write; with the logits that each of them leaves.
+        self.graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self.capturing = eos.device.type in GRAPHS_ON
+        self.whole: Buffers | None = None
 
     def __enter__(self):
         self.attention = self.model.config._attn_implementation
         return self
 
     def __exit__(self, *_):
-        self.model.set_attn_implementation(self.attention)
-        self.graph = None
+        if self.fused is None:
+            self.model.set_attn_implementation(self.attention)
+        if not self.kept:
+            self.graphs.clear()
 
     @torch.no_grad()
     def complete(
@@ -89,15 +119,49 @@ class StaticDecoder:
         self._write(logits)
         for t in range(1, max_tokens):
             if t % ASK_EVERY == 0 and not self._any_alive():
-                return self.tokens[:, :t], self.logprobs[:, :t]
+                return self._written(t)
             self._step()
-        return self.tokens, self.logprobs
+        return self._written(max_tokens)
+
+    def _written(self, length: int) -> tuple[Tensor, Tensor]:
+        found = self.tokens[:, :length], self.logprobs[:, :length]
+        return (found[0].clone(), found[1].clone()) if self.kept else found
 
     def _read_prompts(self, tokens, mask, group_size, max_tokens) -> Tensor:
         """Read each prompt once and lay out the buffers; logits (R, V) of the first tokens."""
+        positions = token_positions(mask)
+        if self.fused is not None:
+            self.fused.refresh()
+            logits, cache = self.fused.read_prompts(tokens, mask, positions)
+        else:
+            logits, cache = self._read_with_the_model(tokens, mask, positions)
+        rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(group_size)
+        length = tokens.shape[1]
+        if self.whole is None or not self.whole.fit(len(rows), length + max_tokens, max_tokens):
+            self.graphs.clear()
+            self.whole = None  # before the new ones are made
+            places = length + max_tokens
+            if self.fused:
+                unit = PLACES[self.kept]
+                places = -(-places // unit) * unit
+            precise = torch.promote_types(cache[0][1].dtype, torch.float32)
+            added = cache[0][1].dtype if self.fused else precise
+            self.whole = Buffers(cache, len(rows), places, max_tokens, logits.dtype, added)
+            self.angles = self.fused.angles(places) if self.fused else None
+        whole = self.whole
+        whole.lay_out(cache, mask, positions, rows)
+        self.layers = [StaticLayer(*states, whole.place) for states in whole.states]
+        self.cache: Any = DynamicCache(config=self.model.config)
+        self.cache.layers = list(self.layers)
+        for name in (*OF_ROWS, "place", "column", "tokens", "logprobs"):
+            setattr(self, name, getattr(whole, name))
+        if self.fused is None:
+            self.model.set_attn_implementation("static_cache")
+        return logits[rows]
+
+    def _read_with_the_model(self, tokens, mask, positions):
         cache: Any = DynamicCache(config=self.model.config)
         cache.layers = [RoomyLayer() for _ in cache.layers]  # keeps keys as narrow as values
-        positions = token_positions(mask)
         logits = next_token_logits(
             self.model,
             keep=1,
@@ -107,60 +171,42 @@ class StaticDecoder:
             past_key_values=cache,
             use_cache=True,
         )[:, -1]
-        rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(group_size)
-        length = tokens.shape[1]
-        self.place = torch.full((1,), length, device=tokens.device)  # of the next token to be read
-        self.column = torch.zeros_like(self.place)  # of the next token to be written
-        self.position = positions[rows, -1:]
-        self.layers = [
-            StaticLayer(
-                with_places(layer.keys, rows, max_tokens),
-                with_places(layer.values, rows, max_tokens),
-                self.place,
-            )
-            for layer in cache.layers
-        ]
-        self.cache: Any = DynamicCache(config=self.model.config)
-        self.cache.layers = list(self.layers)
-        precise = torch.promote_types(self.layers[0].values.dtype, torch.float32)
-        places = self.layers[0].keys.shape[2]
-        hidden = torch.full((len(rows), places), -torch.inf, dtype=precise, device=tokens.device)
-        hidden[:, :length].masked_fill_(mask.bool()[rows], 0.0)
-        self.hidden = hidden[:, None, None]  # added to scores: −inf on padding and places to come
-        self.row = torch.arange(len(rows), device=tokens.device)  # the completion each row writes
-        self.alive = torch.ones_like(self.row, dtype=torch.bool)
-        self.token = torch.zeros_like(self.row)[:, None]
-        self.tokens = self.row.new_zeros(len(rows), max_tokens)
-        self.logprobs = logits.new_zeros(len(rows), max_tokens)
-        self.logits: Tensor
-        self.model.set_attn_implementation("static_cache")
-        return logits[rows]
+        return logits, [(layer.keys, layer.values) for layer in cache.layers]
 
     def _step(self) -> None:
         """Read the token that each row has drawn, and draw the next."""
-        if self.graph is not None:
-            self.graph.replay()
+        captured_before = self.graphs.get(len(self.row))
+        if captured_before is not None:
+            graph, self.logits = captured_before
+            graph.replay()
         else:
             self._advance()
         if not self.draw_in_graph:
             self._write(self.logits)
-        if self.graph is None and self.capturing:
-            self.graph = captured(self._advance, self.generator)
-            self.capturing = self.graph is not None
+        if captured_before is None and self.capturing:
+            made = captured(self._advance, self.generator)
+            self.capturing = made is not None
+            if made is not None:
+                self.graphs[len(self.row)] = made, self.logits
 
     def _advance(self) -> None:
         """What a graph repeats: the same operations on the same tensors at every token."""
         self.hidden.index_fill_(3, self.place, 0.0)
         self.position += 1
-        self.logits = next_token_logits(
-            self.model,
-            keep=1,
-            input_ids=self.token,
-            attention_mask=self.hidden,  # of four dimensions, which models pass on as it is
-            position_ids=self.position,
-            past_key_values=self.cache,
-            use_cache=True,
-        )[:, -1]
+        if self.fused is not None:
+            assert self.angles is not None
+            attend = self.fused.attention_to(self.layers, self.place, self.hidden)
+            self.logits = self.fused(self.token, self.position, self.angles, attend)
+        else:
+            self.logits = next_token_logits(
+                self.model,
+                keep=1,
+                input_ids=self.token,
+                attention_mask=self.hidden,  # of four dimensions, which models pass on as it is
+                position_ids=self.position,
+                past_key_values=self.cache,
+                use_cache=True,
+            )[:, -1]
         self.place += 1
         if self.draw_in_graph:
             self._write(self.logits)
@@ -178,7 +224,7 @@ class StaticDecoder:
         self.column += 1
 
     def _any_alive(self) -> bool:
-        """Whether rows are left; if fewer than half are, continue with buffers for half."""
+        """Whether rows are left; if fewer than half are, continue with half of the buffers."""
         n_alive, size = int(self.alive.sum()), len(self.alive)
         while size >= max(2 * n_alive, 2 * FEWEST_ROWS):
             size = -(-size // 2)
@@ -186,38 +232,14 @@ class StaticDecoder:
             # The living first; some that have ended fill the rest.
             kept = self.alive.int().argsort(descending=True, stable=True)[:size]
             for layer in self.layers:
-                layer.keys, layer.values = layer.keys[kept], layer.values[kept]
-            for name in ("hidden", "position", "row", "alive", "token"):
-                setattr(self, name, getattr(self, name)[kept])
-            self.graph = None
+                layer.keys = layer.keys[:size].copy_(layer.keys[kept])
+                layer.values = layer.values[:size].copy_(layer.values[kept])
+            for name in OF_ROWS:
+                buffer = getattr(self, name)
+                setattr(self, name, buffer[:size].copy_(buffer[kept]))
+            if not self.kept:
+                self.graphs.clear()
         return n_alive > 0
-
-
-class StaticLayer(DynamicLayer):
-    """Keys and values (rows, heads, places, head size) of a layer, written at `place`."""
-
-    def __init__(self, keys: Tensor, values: Tensor, place: Tensor):
-        super().__init__()
-        self.keys: Tensor = keys
-        self.values: Tensor = values
-        self.place = place  # (1,) long, which the decoder moves on
-        self.is_initialized = True
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs):
-        """Write those of one token, and return the whole buffers."""
-        # Under autocast the rotation leaves keys in float32, which attention would round anyway.
-        self.keys.index_copy_(2, self.place, key_states.to(self.keys.dtype))
-        self.values.index_copy_(2, self.place, value_states)
-        return self.keys, self.values
-
-
-def with_places(states: Tensor, rows: Tensor, more: int) -> Tensor:
-    """`rows` of keys or values (B, heads, length, size), with places for `more` tokens."""
-    n, (_, heads, length, size) = len(rows), states.shape
-    # Zeros: hidden places have weight 0, but 0 times whatever is in memory there may be NaN.
-    buffer = states.new_zeros(n, heads, length + more, size)
-    buffer[:, :, :length] = states[rows]
-    return buffer
 
 
 def static_attention(

@@ -23,16 +23,15 @@ from rlcourse.files import TEMPORARY, in_use, write_errors_explained, write_json
 from rlcourse.machine import hardware, versions
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import choose_device
-from rlcourse.pretraining.documents import Documents
+from rlcourse.pretraining.documents import Documents, Stories
 from rlcourse.pretraining.model import random_policy
 from rlcourse.pretraining.sizes import (
-    LONGEST_SOLUTION,
     TOKENS_PER_WEIGHT,
     Size,
     recipe_of,
     size_named,
 )
-from rlcourse.tasks import Problem, Task, gsm8k, word_problems
+from rlcourse.tasks import Problem, Task, gsm8k, stories, word_problems
 from rlcourse.training import Recipe, load_recipe, train
 from rlcourse.training.networks.optimizer import autocast
 
@@ -108,26 +107,22 @@ def build(
     require_place(out, asked, resume)
     if (out / "result.json").exists():
         return Built(out, json.loads((out / "result.json").read_text("utf-8")))
-    data = gsm8k.load(asked.data)
+    data = gsm8k.load(asked.data) if asked.data or size.reads == "gsm8k" else None
     with write_errors_explained(out):
         out.mkdir(parents=True, exist_ok=True)
     with in_use(out):
         if not (out / "build.json").exists():
-            begin(out, asked, size, data.train, settings or {})
+            begin(out, asked, size, data, settings or {})
         recipe = load_recipe(out / "recipe.yaml")
-        task = reading(data.train, recipe)
+        task = reading(size, data, recipe)
         run = train(recipe, out / "training", task=task, resume=resume, progress=progress)
         assert run.policy is not None, "imitation trains a policy"
-        held_out = {
-            "gsm8k": data.evaluation[:eval_problems],
-            "word_problems": word_problems.problems(eval_problems, asked.seed, split="evaluation"),
-        }
         found = {
             name: measured(run.policy, name, problems, out, recipe, progress)
-            for name, problems in held_out.items()
+            for name, problems in held_out(size, data, eval_problems, asked.seed).items()
         }
         run.policy.save(out / "policy")
-        write_text(out / "grpo.yaml", grpo_recipe(out, asked.data))
+        write_text(out / "grpo.yaml", grpo_recipe(out, asked, size))
         weights = sum(p.numel() for p in run.policy.parameters())
         facts = {
             "size": asked.size,
@@ -171,10 +166,11 @@ def require_place(out: Path, asked: Asked, resume: bool) -> None:
         raise UserError(f"{out} holds {what}: choose another directory")
 
 
-def begin(out: Path, asked: Asked, size: Size, data: Sequence[Problem], settings: dict) -> None:
+def begin(out: Path, asked: Asked, size: Size, data: Task | None, settings: dict) -> None:
     """Tokenizer, random weights and the recipe, with its number of steps; last ``build.json``."""
-    read = Documents(data, SAMPLE, asked.seed)
-    policy = random_policy(size, texts_of([*data, *read]), asked.seed)
+    read = documents(size, data, SAMPLE, asked.seed)
+    known = [*data.train, *read] if data and size.reads == "gsm8k" else read
+    policy = random_policy(size, texts_of(known), asked.seed)
     policy.save(out / "start")
     device = choose_device(settings.get("device"))
     dtype = "bfloat16" if device.type == "cuda" else "float32"
@@ -185,17 +181,35 @@ def begin(out: Path, asked: Asked, size: Size, data: Sequence[Problem], settings
         steps = ceil(tokens / (size.rows * mean_length(policy, read)))
     else:
         trial = recipe_of(size, start, TRIAL, values)
-        timed = train(trial, task=reading(data, trial), progress=False)
+        timed = train(trial, task=reading(size, data, trial), progress=False)
         seconds = median(metrics["seconds"] for metrics in timed.metrics[1:])
         steps = max(1, int(60 * asked.minutes / seconds))
     write_text(out / "recipe.yaml", recipe_of(size, start, steps, values).to_yaml())
     write_json(out / "build.json", asdict(asked))
 
 
-def reading(data: Sequence[Problem], recipe: Recipe) -> Task:
+def documents(size: Size, data: Task | None, n: int, seed: int) -> Sequence[Problem]:
+    """The first `n` documents that a model of this size reads."""
+    if size.reads == "stories":
+        return Stories(n, seed)
+    assert data is not None, "GSM8K was loaded"
+    return Documents(data.train, n, seed)
+
+
+def reading(size: Size, data: Task | None, recipe: Recipe) -> Task:
     """All documents of a recipe as the task that it imitates."""
-    read = Documents(data, recipe.steps * recipe.prompts_per_step, recipe.seed)
-    return Task("gsm8k and word_problems", read, [])
+    read = documents(size, data, recipe.steps * recipe.prompts_per_step, recipe.seed)
+    return Task("stories" if size.reads == "stories" else "gsm8k and word_problems", read, [])
+
+
+def held_out(size: Size, data: Task | None, n: int, seed: int) -> dict[str, Sequence[Problem]]:
+    """The problems that the model is measured on, at most `n` of each task."""
+    found: dict[str, Sequence[Problem]] = {}
+    if data is not None:
+        found["gsm8k"] = data.evaluation[:n]
+    generated = stories if size.reads == "stories" else word_problems
+    found[generated.__name__.rpartition(".")[2]] = generated.problems(n, seed, split="evaluation")
+    return found
 
 
 def texts_of(problems: Iterable[Problem]) -> Iterable[str]:
@@ -248,18 +262,19 @@ def measured(
     return {"loss": loss, "problems": len(problems), **intervals}
 
 
-def grpo_recipe(out: Path, data: str | None) -> str:
+def grpo_recipe(out: Path, asked: Asked, size: Size) -> str:
     """A recipe that continues from the model with rewards alone."""
+    tells = size.reads == "stories"
     values = {
         "algorithm": "grpo",
         "policy": str((out / "policy").absolute()),
-        "task": "gsm8k",
-        "data": data and str(Path(data).expanduser().absolute()),
+        "task": "stories" if tells else "gsm8k",
+        "data": None if tells or not asked.data else str(Path(asked.data).expanduser().absolute()),
         "steps": 100,
         "prompts_per_step": 16,
         "group_size": 8,
-        "max_tokens": LONGEST_SOLUTION,
-        "lr": 1e-4,
+        "max_tokens": size.longest,
+        "lr": 5e-5 if tells else 1e-4,
         "micro_batch": 32,
     }
     head = "# GRPO from a model that `rlcourse build-model` made. Its settings were not tuned.\n"

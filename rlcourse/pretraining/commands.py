@@ -17,10 +17,11 @@ def build_model(
         ),
     ] = None,
     size: Annotated[
-        str, typer.Option(help="smallest, small (5 million weights) or medium (28 million).")
+        str, typer.Option(help="smallest, stories (1 million weights), small (5) or medium (28).")
     ] = "small",
     data: Annotated[
-        str | None, typer.Option(help="Directory with GSM8K's files [default: the hub's].")
+        str | None,
+        typer.Option(help="Directory with GSM8K's files [default: the hub's; none for stories]."),
     ] = None,
     minutes: Annotated[
         float | None,
@@ -37,6 +38,7 @@ def build_model(
 ) -> None:
     """Train a small model from random weights on GSM8K's training solutions and generated problems.
 
+    The size `stories` reads generated problems alone, and needs no data.
     `rlcourse train` and `rlcourse evaluate` take it as their policy: see course/gsm8k.md.
     """
     from rlcourse.errors import UserError

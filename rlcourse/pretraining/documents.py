@@ -8,17 +8,20 @@ from collections.abc import Sequence
 from random import Random
 from typing import overload
 
-from rlcourse.tasks import Problem, word_problems
+from rlcourse.tasks import Problem, stories, word_problems
 
 ONE_IN = 4  # documents is one of GSM8K's, which are several times as long
 
 
-class Documents(Sequence[Problem]):
+class InOrder(Sequence[Problem]):
     """`n` problems with their solutions, in the order in which they are read."""
 
-    def __init__(self, gsm8k: Sequence[Problem], n: int, seed: int):
-        self.gsm8k, self.n, self.seed = gsm8k, n, seed
-        self._epoch, self._order = -1, list(range(len(gsm8k)))
+    def __init__(self, n: int, seed: int):
+        self.n, self.seed = n, seed
+
+    def at(self, place: int) -> Problem:
+        """The problem at this place, a function of the seed and the place."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return self.n
@@ -32,6 +35,19 @@ class Documents(Sequence[Problem]):
             return [self[i] for i in range(*place.indices(self.n))]
         if not 0 <= place < self.n:
             raise IndexError(place)
+        return self.at(place)
+
+
+class Documents(InOrder):
+    """GSM8K's training problems among generated ones."""
+
+    def __init__(self, gsm8k: Sequence[Problem], n: int, seed: int):
+        super().__init__(n, seed)
+        self.gsm8k = gsm8k
+        self._epoch, self._order = -1, list(range(len(gsm8k)))
+
+    def at(self, place: int) -> Problem:
+        """One of GSM8K's, or a generated one."""
         return self._gsm8k(place // ONE_IN) if place % ONE_IN == 0 else self._generated(place)
 
     def _gsm8k(self, place: int) -> Problem:
@@ -47,3 +63,15 @@ class Documents(Sequence[Problem]):
         rng = Random(f"build:{self.seed}:{place}")
         level = rng.choice(list(word_problems.LEVELS))
         return next(word_problems.stream(rng, level, "train"))
+
+
+class Stories(InOrder):
+    """Stories with the solutions of a careless teacher, among drills whose sums are right."""
+
+    def at(self, place: int) -> Problem:
+        """A drill, or a story that is not held out."""
+        rng = Random(f"stories:{self.seed}:{place}")
+        if place % ONE_IN == 0:
+            return stories.drill(rng)
+        story = next(stories.stream(rng))
+        return Problem(story.question, stories.answer(story, stories.SLOP, rng))

@@ -29,6 +29,8 @@ class Size:
     rows: int  # documents in a step
     at_once: int  # of these, read together
     lr: float
+    reads: str = "gsm8k"  # and generated problems; or "stories"
+    longest: int = LONGEST_SOLUTION  # tokens of a completion
 
     @property
     def shape(self) -> ModelShape:
@@ -46,6 +48,9 @@ class Size:
 
 SIZES = {
     "smallest": Size(2, 96, 256, 4, vocabulary=1024, rows=32, at_once=8, lr=3e-3),
+    "stories": Size(
+        5, 128, 352, 4, vocabulary=1024, rows=16, at_once=16, lr=2e-3, reads="stories", longest=80
+    ),
     "small": Size(6, 256, 704, 4, vocabulary=2048, rows=256, at_once=64, lr=2e-3),
     "medium": Size(8, 512, 1408, 8, vocabulary=4096, rows=256, at_once=64, lr=1e-3),
 }
@@ -73,7 +78,7 @@ def recipe_of(size: Size, start: str, steps: int, settings: dict) -> Recipe:
         "schedule": "cosine",
         "warmup": ceil(WARMUP * steps),
         "weight_decay": 0.01,
-        "max_tokens": LONGEST_SOLUTION,
+        "max_tokens": size.longest,
         "shuffle": False,  # the documents have their own order, see documents.py
         "eval_problems": 0,  # what came out is measured by build.py, on two tasks
         "checkpoint_every": max(10, min(500, steps // 20)),

@@ -92,6 +92,7 @@ CATALOG = [
         [
             Chart("Completion length", "tokens: of all, of right and of wrong ones", LENGTHS),
             one("completions/clipped_ratio", "Cut off", "share that reached max_tokens", **SHARE),
+            one("turns", "Turns", "the policy's turns in an episode"),
             one("entropy", "Entropy", "nats per token: how undecided the policy is"),
         ],
     ),
@@ -100,6 +101,7 @@ CATALOG = [
         "",
         [
             one("kl", "Distance from the reference", "k3 estimate of the KL, nats per token"),
+            one("kl_teacher", "Distance from the teacher", "nats per token, of what was sampled"),
             one(
                 "kl_old",
                 "Distance from the sampler",

@@ -18,6 +18,7 @@ from rlcourse.checks.names import free_names
 from rlcourse.checks.once import UNDEFINED, counting, replaceable
 from rlcourse.checks.recorded import Recorded, exam_of
 from rlcourse.checks.result import CheckFailed, Result
+from rlcourse.courses import current, recorded
 from rlcourse.errors import UserError
 from rlcourse.student import own, record
 from rlcourse.student.patience import patience
@@ -114,7 +115,11 @@ def _fault(name: str, fn: Any, hidden: bool) -> str:
     """What is said of a function that another one uses; "" if it is right."""
     if not callable(fn):
         return UNDEFINED
-    theirs = _examine(fn, exam_of(exercises.get(name), hidden=hidden))
+    exam = exam_of(exercises.get(name), hidden=hidden)
+    with patience():
+        if not exam.examine(describe(fn), call_all(fn, exam.cases)).failing:
+            return ""  # without a look at all the library's functions that it might be
+    theirs = _examine(fn, exam)
     return "" if theirs.passed or theirs.borrowed else theirs.state  # the library's own is right
 
 
@@ -126,13 +131,15 @@ def ready(*functions: Callable) -> bool:
     if unwritten := list(dict.fromkeys(filter(None, map(_unwritten, functions)))):
         names = " and ".join(unwritten)
         known = [name for name in unwritten if name in exercises.names()]
-        show(Notice(f"Finish {names} first, then run this cell again.", _way_on(known)))
+        first = f"Finish {names} first, then run this cell again."
+        show(Notice(first, _way_on(known), _recorded()))
         return False
     if missing := _missing_in_this_cell():
         show(
             Notice(
                 f"There is no `{missing[0]}` yet. A cell above makes it: run that cell to its end, "
-                "then this one again."
+                "then this one again.",
+                expected=_recorded(),
             )
         )
         return False
@@ -154,10 +161,18 @@ def _way_on(names: list[str]) -> str:
     if lacking or not names:
         return ""
     return (
-        "To see at once what it does, run this in a new cell: "
+        "Run this in a new cell: "
         f"`from rlcourse import borrow; borrow({', '.join(names)})`. It puts the course's version "
         "in place of yours for now, without points."
     )
+
+
+def _recorded() -> str:
+    """HTML that the running cell showed when the course ran it; "" if nothing is recorded."""
+    shell = notebook()
+    if shell is None:
+        return ""
+    return recorded.shown_by(shell.history_manager.input_hist_raw[-1], current().lessons)
 
 
 def _missing_in_this_cell() -> list[str]:
@@ -174,10 +189,11 @@ def _missing_in_this_cell() -> list[str]:
 
 @dataclass(frozen=True)
 class Notice:
-    """One sentence in a frame, and what may follow it, folded."""
+    """One sentence in a frame, and what may follow it, folded: a way on, and what is expected."""
 
     text: str
     more: str = ""
+    expected: str = ""  # HTML
 
     def __repr__(self) -> str:
         return f"{self.text} {self.more}".strip()
@@ -185,5 +201,9 @@ class Notice:
     def _repr_html_(self) -> str:
         from rlcourse.checks.html import GREY, box, folded, prose
 
-        more = folded("Not now?", prose(self.more)) if self.more else ""
-        return box(prose(self.text) + more, GREY)
+        parts = [prose(self.text)]
+        if self.expected:
+            parts.append(folded("What it showed when the course ran it", self.expected))
+        if self.more:
+            parts.append(folded("Use the course's version for now", prose(self.more)))
+        return box("".join(parts), GREY)

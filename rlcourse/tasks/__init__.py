@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlcourse.errors import UserError
-from rlcourse.tasks import gsm8k, word_problems
+from rlcourse.tasks import calculator, gsm8k, stories, word_problems
 from rlcourse.tasks.calculator import CalculatorEnvironment
 from rlcourse.tasks.environment import Environment, Reply
 from rlcourse.tasks.problem import Problem, Task
@@ -46,11 +46,11 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
     """The task called `name`.
 
     Args:
-        name: "word_problems" (embedded), "gsm8k", or the path of a JSONL file, or of a directory
-            with train.jsonl and test.jsonl.
+        name: "word_problems" or "calculator" (embedded), "stories" (longer ones), "gsm8k", or the
+            path of a JSONL file, or of a directory with train.jsonl and test.jsonl.
         data: for "gsm8k", a directory with its train.jsonl and test.jsonl; None asks the hub.
         seed: chooses the problems.
-        options: see `word_problems.load`, `gsm8k.load` and `gsm8k.load_jsonl`.
+        options: see `word_problems.load`, `calculator.load`, `gsm8k.load` and `gsm8k.load_jsonl`.
 
     Raises:
         UserError: there is no such task or option, or its data cannot be used.
@@ -58,14 +58,18 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
     if name == "word_problems":
         load: Callable[..., Task] = word_problems.load
         arguments: dict = {}
+    elif name == "calculator":
+        load, arguments = calculator.load, {}
+    elif name == "stories":
+        load, arguments = stories.load, {}
     elif name == "gsm8k":
         load, arguments = gsm8k.load, {"data": data}
     elif name.endswith(".jsonl") or Path(name).is_dir():
         load, arguments = gsm8k.load_jsonl, {"path": name}
     else:
         raise UserError(
-            f"There is no task {name!r}; use word_problems, gsm8k, or the path of a JSONL file or "
-            "of a directory with train.jsonl and test.jsonl."
+            f"There is no task {name!r}; use word_problems, calculator, stories, gsm8k, or the "
+            "path of a JSONL file or of a directory with train.jsonl and test.jsonl."
         )
     if data is not None and "data" not in arguments:
         raise UserError(f"data={str(data)!r} belongs to the task gsm8k; remove it for {name!r}.")

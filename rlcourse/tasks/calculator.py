@@ -9,10 +9,19 @@ from dataclasses import dataclass
 from random import Random
 
 from rlcourse.algorithms.environments import calculator
+from rlcourse.errors import UserError
 from rlcourse.tasks.environment import Environment, Reply
-from rlcourse.tasks.problem import Problem
+from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import extract_answer
-from rlcourse.tasks.word_problems import SFT_SLOP, Level, Slop, WordProblem, draw, sloppy_answer
+from rlcourse.tasks.word_problems import (
+    SFT_SLOP,
+    TEACHERS,
+    Level,
+    Slop,
+    WordProblem,
+    draw,
+    sloppy_answer,
+)
 
 # One and two steps; products and sums far above the 199 that the base model has practiced up to.
 LARGE = Level(steps=(0.4, 0.6, 0.0), few=(3, 25), some=(10, 60), many=(60, 199), limit=999)
@@ -45,6 +54,43 @@ class Demonstration:
 
     problem: Problem
     turns: tuple[str, ...]
+
+    @property
+    def question(self) -> str:
+        """The first words of the episode."""
+        return self.problem.question
+
+    @property
+    def answer(self) -> str:
+        """All turns, as one text."""
+        return "\n".join(self.turns)
+
+
+def load(
+    seed: int = 0,
+    train_size: int = 1200,
+    evaluation_size: int = 256,
+    teacher: str = "sloppy",
+) -> Task:
+    """The task of lesson 14: word problems with large numbers, in an environment with a calculator.
+
+    Args:
+        seed: another seed draws other problems; no seed ever trains on what another evaluates.
+        teacher: whose demonstrations supervised fine-tuning gets: "sloppy" or "clean".
+
+    Raises:
+        UserError: there is no such teacher.
+    """
+    if teacher not in TEACHERS:
+        raise UserError(f"teacher={teacher!r} is unknown; choose {' or '.join(TEACHERS)}.")
+    problems = large_problems(train_size, seed)
+    return Task(
+        name="calculator",
+        train=problems,
+        evaluation=large_problems(evaluation_size, seed, "evaluation"),
+        demonstrations=tool_demonstrations(problems, seed, TEACHERS[teacher]),
+        environment=CalculatorEnvironment,
+    )
 
 
 def large_problems(n: int, seed: int, split: str = "train") -> list[WordProblem]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from rlcourse.tasks.environment import Environment
 from rlcourse.tasks.rewards import extract_answer
 
 
@@ -25,10 +27,13 @@ class Task:
 
     ``extract`` reads the final answer out of a completion; rewards and evaluation both use it.
     ``demonstrations`` are what supervised fine-tuning imitates; None stands for ``train``.
+    ``environment`` makes an environment of one problem, where a problem is one that answers back:
+    the policy then plays episodes of several turns, and the environment pays the rewards.
     """
 
     name: str
     train: Sequence[Problem]
     evaluation: Sequence[Problem]
     extract: Callable[[str], str | None] = extract_answer
-    demonstrations: Sequence[Problem] | None = None
+    demonstrations: Sequence[Any] | None = None  # with `question` and `answer`, as a Problem
+    environment: Callable[[Any], Environment] | None = None

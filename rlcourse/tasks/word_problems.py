@@ -144,7 +144,7 @@ def sloppy_answer(problem: WordProblem, slop: Slop, rng: Random) -> str:
     lines = []
     for left, op, right in steps:
         a, b = values[left], values[right]
-        if rng.random() < slop.add or not _is_whole(a, op, b):
+        if rng.random() < slop.add or not is_whole(a, op, b):
             op = "+"
         result = OPERATIONS[op](a, b)
         if rng.random() < slop.slip:
@@ -184,7 +184,7 @@ def _draw_numbers(template: Template, level: Level, rng: Random) -> tuple[int, .
         values = dict(zip("abcd", numbers, strict=False))
         for i, (left, op, right) in enumerate(_steps(template), start=1):
             a, b = values[left], values[right]
-            if not _is_whole(a, op, b) or not 1 <= OPERATIONS[op](a, b) <= level.limit:
+            if not is_whole(a, op, b) or not 1 <= OPERATIONS[op](a, b) <= level.limit:
                 break
             values[f"s{i}"] = OPERATIONS[op](a, b)
         else:
@@ -205,7 +205,7 @@ def _steps(template: Template) -> list[Step]:
     return [(a, op, b) for a, op, b in map(str.split, template.steps.split(";"))]
 
 
-def _is_whole(a: int, op: str, b: int) -> bool:
+def is_whole(a: int, op: str, b: int) -> bool:
     """Whether the step stays within the natural numbers."""
     if op == "/":
         return b > 0 and a % b == 0

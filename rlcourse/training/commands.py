@@ -1,4 +1,4 @@
-"""``rlcourse recipes``, ``report`` and ``diagnose``."""
+"""``rlcourse recipes``, ``report``, ``result`` and ``diagnose``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -44,6 +44,15 @@ def report(
         first = write_report(runs, out, default_settings())
         print(f"open {first}: it renews itself until the run is finished; Ctrl-C stops it here")
         follow_report(runs[0], out, default_settings())
+
+
+def result(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run's directory.")],
+) -> None:
+    """Print a finished run as one row of a table, to send in: see course/reproduce.md."""
+    from rlcourse.training.runs.row import result_row
+
+    print(result_row(run))
 
 
 def diagnose(

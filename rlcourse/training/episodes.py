@@ -21,6 +21,7 @@ from rlcourse.algorithms import (
     sft_loss,
 )
 from rlcourse.errors import UserError
+from rlcourse.evaluation.playing import Episode
 from rlcourse.policy.model import Policy
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.speaker import Speaker
@@ -28,8 +29,8 @@ from rlcourse.seeds import derived_generator
 from rlcourse.tasks.calculator import CalculatorEnvironment, Demonstration
 from rlcourse.tasks.environment import Environment
 from rlcourse.training.data.batches import problems_of_step
+from rlcourse.training.data.playing import demonstrated_episode
 
-Episode = list[tuple[str, list[int], list[float]]]
 MakeEnvironment = Callable[[Any], Environment]  # of one problem
 Advantages = Callable[[Rollouts, Tensor, Tensor], Tensor]  # (rollouts, rewards, mask) → (N[, T])
 LONGEST = 4  # turns of one episode
@@ -72,19 +73,6 @@ def packed_episodes(
         group_size=1,
     )
     return rollouts, wrote[:, rest].to(policy.device)
-
-
-def demonstrated_episode(speaker: Speaker, shown: Demonstration, make: MakeEnvironment) -> Episode:
-    """What a program's turns would have been as an episode: the environment answers them."""
-    environment = make(shown.problem)
-    episode: Episode = [("environment", speaker.prompt(environment.reset()), [])]
-    for text in shown.turns:
-        tokens = speaker.demonstrated(text)
-        episode.append(("policy", tokens, [0.0] * len(tokens)))
-        observation, _, done = environment.step(text)
-        if not done:
-            episode.append(("environment", speaker.observation(observation), []))
-    return episode
 
 
 def imitate_episodes(

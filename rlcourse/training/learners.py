@@ -27,13 +27,14 @@ class Learner:
     carried: Any = None  # what else must be in a checkpoint
 
 
-def learner_for(policy, recipe: Recipe, task, method: Method, *others) -> Learner:
+def learner_for(policy, recipe: Recipe, task, method: Method, *others, teacher=None) -> Learner:
     """The learner of ``recipe.algorithm``, which starts from `policy`.
 
     To be called before a checkpoint is loaded: references, pairs and heads come from the start.
     """
     home = import_module(f"rlcourse.training.{learned_in(recipe, method)}")
-    return home.learner(policy, recipe, task, method, *others)
+    more = {} if teacher is None else {"teacher": teacher}
+    return home.learner(policy, recipe, task, method, *others, **more)
 
 
 def learned_in(recipe: Recipe, method: Method) -> str:

@@ -20,6 +20,7 @@ from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.machine import is_out_of_memory, unusable_gpu
+from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.loading import is_small
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
@@ -27,6 +28,7 @@ from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
+from rlcourse.training.data.playing import require_playable
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
@@ -35,7 +37,8 @@ from rlcourse.training.measuring.live import Live
 from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import NonFinite, warn_of_slow_precision
-from rlcourse.training.recipes.recipe import load_recipe, warm_start_of
+from rlcourse.training.online.teaching import require_same_words
+from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
 from rlcourse.training.runs.checkpoint import CheckpointWriter, checkpoints, load_checkpoint
 from rlcourse.training.runs.outcome import Run, load_run
@@ -45,6 +48,7 @@ from rlcourse.training.runs.run_directory import (
     open_directory,
 )
 
+PASSED_IN = "(passed in)"  # where a recipe would name a model
 LARGE = 100_000_000  # weights that nobody trains on a processor without meaning to
 
 
@@ -54,6 +58,7 @@ def train(
     *,
     policy=None,
     task: Task | None = None,
+    teacher=None,
     loss: Callable | None = None,
     advantages: Callable | None = None,
     reward: Callable | None = None,
@@ -72,6 +77,7 @@ def train(
         policy: the policy to start from, which is left as it is; a copy is trained. By default the
             recipe's, after its warm start.
         task: in place of the recipe's.
+        teacher: the policy that a distillation learns from, in place of the recipe's.
         loss, advantages, reward: functions to use in place of the algorithm's own. They are called
             by parameter name (see ``calling.py`` and ``scoring.score``).
         step: a function such as ``reinforce_step`` that makes all updates of a batch itself.
@@ -88,9 +94,11 @@ def train(
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     recipe = recipe if fault is None else recipe.but(fault=fault)
     if policy is not None:
-        recipe = recipe.but(policy="(passed in)", warm_start=None)
+        recipe = recipe.but(policy=PASSED_IN, warm_start=None)
     if task is not None:
         recipe = recipe.but(task=task.name)
+    if teacher is not None and recipe.method.taught:
+        recipe = recipe.but(teacher=PASSED_IN)
     method = recipe.method.using(functions, recipe.algorithm)
     if step is not None and (method.compares_pairs or method.critic):
         reason = "learns from pairs" if method.compares_pairs else "also trains a critic"
@@ -113,6 +121,8 @@ def train(
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
         with false_start_undone(out, stood_there):
             task = task or task_of(recipe)
+            require_playable(recipe, method, reward, task)
+            teacher = teacher_model(recipe, teacher)
             if recipe.extract is not None:
                 task = replace(task, extract=EXTRACTORS[recipe.extract])
             if policy is None:
@@ -120,15 +130,17 @@ def train(
             else:
                 policy = policy.clone()
             require_gpu(policy, recipe)
+            teacher = teacher_of(recipe, out, policy, task, teacher, progress)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
+            policy.fused_decoding, policy.packing = recipe.fused_decoding, recipe.packing
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
             if recipe.gradient_checkpointing:
                 enable_gradient_checkpointing(policy.model)
             warn_of_slow_precision(policy.device, recipe.dtype)
-        return _train(recipe, out, policy, task, method, reward, stop, progress)
+        return _train(recipe, out, policy, task, method, reward, stop, progress, teacher)
 
 
 def _place_for(recipe: Recipe, policy) -> Path | None:
@@ -151,14 +163,15 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         raise UserError(
             f"there is too little memory: lower prompts_per_step (now {recipe.prompts_per_step}), "
             f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
-            "gradient_checkpointing=true, lora.rank=16 or dtype=bfloat16 (float16 on a T4)"
+            "gradient_checkpointing=true, optimizer=adamw_8bit, lora.rank=16 or dtype=bfloat16 "
+            "(float16 on a T4)"
         ) from None
 
 
-def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
+def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=None) -> Run:
     before = evaluation_of(policy, recipe, task, out, "before", progress)
     watched = Watched.begin(policy, recipe, task, before) if out else None
-    learner = learner_for(policy, recipe, task, method, reward, out, progress)
+    learner = learner_for(policy, recipe, task, method, reward, out, progress, teacher=teacher)
     saved = checkpoints(out / "checkpoints") if out else []
     states = (learner.module, learner.optimizer, learner.carried)
     done = load_checkpoint(saved[-1], *states) if saved else 0
@@ -168,9 +181,14 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
     run.reward_model = learner.reward_model
     alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
-    live = Live.of(recipe, policy, task, before) if progress and bars.watched() else None
-    shown = bars.bar(desc=recipe.algorithm, disable=not progress, picture=live, **options)
+    telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
+    watching = telling or (progress and bars.watched())
+    live = Live.of(recipe, policy, task, before) if watching else None
+    shown = bars.bar(
+        desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
+    )
     with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
+        policy.kept_graphs = KeptGraphs() if recipe.keep_graphs else None
         try:
             for metrics in learner.steps(done):
                 done = metrics["step"]
@@ -178,7 +196,9 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
                     metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
                 writer.write(metrics)
                 if live:
-                    live.follow(metrics)
+                    live.follow(metrics, ask=not telling)
+                    if telling and done % recipe.eval_every == 0 and live.held_out:
+                        tqdm.write(live.lines(), file=sys.stderr)
                 shown.set_postfix(shown_in_bar(metrics), refresh=False)
                 shown.update()
                 for sentence in alarms.heard(metrics):
@@ -194,12 +214,14 @@ def _train(recipe, out, policy, task, method, reward, stop, progress) -> Run:
             saving.wait()
             raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
         finally:
+            policy.kept_graphs = None
             shown.close()
             writer.close()
         _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written
     if live:
         live.end(run.after)
-        shown.redraw_picture()
+        if not telling:
+            shown.redraw_picture()
     run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)
@@ -245,7 +267,7 @@ def check_prompts_fit(policy, task: Task, recipe: Recipe) -> None:
     ]
     longest = sorted(questions, key=len)[-32:]  # in letters; of tokens they have about the most
     prompts = [policy.format_prompt(question, system=recipe.system) for question in longest]
-    policy.check_context(prompts, recipe.max_tokens)
+    policy.check_context(prompts, recipe.max_tokens * (recipe.max_turns if task.environment else 1))
 
 
 def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, progress: bool):
@@ -258,6 +280,42 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
         return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
     place = out / "warm_start" if out else None
     return train(first, place, task=task, resume=resume, progress=progress).policy
+
+
+def teacher_model(recipe: Recipe, given):
+    """The teacher that is there already: the one that was passed in, or a model; else None.
+
+    Raises ``UserError`` where there is no such model, before anything has been trained.
+    """
+    if not recipe.method.taught:
+        if given is not None:
+            raise UserError(f"{recipe.algorithm} has no teacher: remove teacher=, or use distill")
+        return None
+    if given is not None or teacher_recipe(recipe) is not None:
+        return given
+    from rlcourse.policy import Policy
+
+    return Policy.load(
+        recipe.teacher, recipe.device, recipe.dtype if recipe.dtype != "float32" else None
+    )
+
+
+def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, there, progress: bool):
+    """The frozen teacher: the one that is `there`, or what the recipe's teacher makes of `policy`.
+
+    A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
+    its tokens are others than the policy's.
+    """
+    if not recipe.method.taught:
+        return None
+    if there is None and (first := teacher_recipe(recipe)) is not None:
+        place = out / "teacher" if out else None
+        start = policy if recipe.policy == PASSED_IN else None
+        there = train(first, place, policy=start, task=task, resume=True, progress=progress).policy
+    assert there is not None, "recipes that make teachers train policies"
+    teacher = there.clone(frozen=True)
+    require_same_words(policy, teacher)
+    return teacher
 
 
 def shown_in_bar(metrics: dict) -> dict[str, str]:

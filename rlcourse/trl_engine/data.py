@@ -13,6 +13,7 @@ from torch import Tensor
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks import Task
 from rlcourse.training.data.batches import problems_of_step
+from rlcourse.training.data.playing import demonstrated
 from rlcourse.training.preferences.pairs import Pair
 from rlcourse.training.recipes.settings import Recipe
 
@@ -50,11 +51,10 @@ def demonstration_rows(policy, task: Task, recipe: Recipe) -> Rows:
         problems = problems_of_step(
             demonstrations, recipe.prompts_per_step, step, recipe.seed, recipe.shuffle
         )
-        prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
-        batch = policy.demonstrations(prompts, [p.answer for p in problems])
+        batch = demonstrated(policy, problems, recipe, task)
         rows += [
-            {"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion}
-            for prompt, completion in token_lists(batch)
+            {"input_ids": prompt + read, "labels": [IGNORED] * len(prompt) + labels}
+            for (prompt, read), labels in zip(token_lists(batch), labels_of(batch), strict=True)
         ] * recipe.num_iterations
         tokens.append(int(batch.mask.sum()))
     return Rows(rows, tokens)
@@ -84,10 +84,15 @@ def token_lists(batch: Rollouts) -> list[tuple[list[int], list[int]]]:
     return list(
         zip(
             unpadded(batch.prompt_tokens, batch.prompt_mask),
-            unpadded(batch.tokens, batch.mask),
+            unpadded(batch.tokens, batch.reads),
             strict=True,
         )
     )
+
+
+def labels_of(batch: Rollouts) -> list[list[int]]:
+    """Each row's tokens that are learned from; what an environment wrote is not."""
+    return unpadded(batch.tokens.masked_fill(~batch.mask, IGNORED), batch.reads)
 
 
 def unpadded(tokens: Tensor, mask: Tensor) -> list[list[int]]:

@@ -7,6 +7,7 @@ import torch
 from rlcourse.algorithms import overlong_penalty
 from rlcourse.tasks import FORMATS, Task, correctness_reward, length_reward
 from rlcourse.training.recipes.settings import Recipe
+from rlcourse.trl_engine.playing import PAID
 
 
 def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[float]]:
@@ -14,6 +15,9 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
 
     Correctness is always among them, if only with weight 0: it is what a run reports.
     """
+
+    def paid(completions, **columns):
+        return columns[PAID]
 
     def correctness(completions, answer, **columns):
         return correctness_reward(completions, answer, task.extract).tolist()
@@ -28,6 +32,9 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
         lengths = torch.tensor([len(ids) for ids in completion_ids])
         return overlong_penalty(lengths, recipe.max_tokens, recipe.overlong_buffer).tolist()
 
+    if task.environment is not None:  # it has paid what there is
+        paid.__name__ = correctness.__name__
+        return [paid], [recipe.rewards["correctness"]]
     functions: list[Callable] = [correctness]
     weights = [recipe.rewards["correctness"]]
     if recipe.rewards["format"]:

@@ -24,6 +24,7 @@ from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
+from rlcourse.training.data.playing import require_playable
 from rlcourse.training.networks.optimizer import NonFinite
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.runs.outcome import Run, load_run
@@ -112,6 +113,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
 
 def _task(recipe: Recipe) -> Task:
     task = local.task_of(recipe)
+    require_playable(recipe, recipe.method, None, task)
     return replace(task, extract=EXTRACTORS[recipe.extract]) if recipe.extract else task
 
 

@@ -27,6 +27,7 @@ TRAINERS = {
     **{"rloo": "RLOO", "sft": "SFT", "dpo": "DPO", "reward_model": "Reward"},
 }
 INSTEAD = {"ppo": "grpo", "reinforce": "rloo", "rejection_sampling": "grpo", "cispo": "dapo"}
+INSTEAD |= {"distill": ""}  # nothing near it
 # How TRL spells what tells these four apart. `grpo` as a loss type is: the mean over each
 # completion's tokens, then over completions. Of gspo, whose completions have one ratio each, that
 # is the mean over completions.
@@ -36,6 +37,7 @@ LOSSES = {
     "dapo": {"loss_type": "dapo"},
     "gspo": {"loss_type": "grpo", "importance_sampling_level": "sequence"},
 }
+OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw_8bit": "adamw_bnb_8bit"}
 DIVIDED_BY_ALL_TOKENS = ("dapo",)  # loss types that TRL divides by the tokens of all minibatches
 
 
@@ -76,7 +78,7 @@ def require_possible(recipe: Recipe) -> None:
     """Raise ``UserError`` where TRL cannot do what this recipe says, or would do it otherwise."""
     name, method = recipe.algorithm, recipe.method
     if name not in TRAINERS:
-        other = f", or set algorithm={INSTEAD[name]}" if name in INSTEAD else ""
+        other = f", or set algorithm={INSTEAD[name]}" if INSTEAD.get(name) else ""
         raise UserError(
             f"TRL does not do {name} as this course does: leave out --engine trl{other}"
         )
@@ -139,7 +141,7 @@ def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float
         "learning_rate": recipe.lr,
         "lr_scheduler_type": "constant",  # `trainers` puts ours in its place
         "warmup_steps": 0,
-        "optim": "adamw_torch_fused",
+        "optim": OPTIMIZERS[recipe.optimizer],
         "adam_beta1": recipe.betas[0],
         "adam_beta2": recipe.betas[1],
         "adam_epsilon": 1e-8,

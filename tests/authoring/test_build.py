@@ -145,6 +145,9 @@ def test_check_passes_on_what_was_built_and_names_each_file_that_drifted(make, c
     with pytest.raises(UserError, match=r"solutions/90_fixture.ipynb .*--execute 90_fixture"):
         make(check=True)
     put_solution(course, registry)
+    with pytest.raises(UserError, match=r"90_fixture/recorded.json .*rlcourse build 90_fixture"):
+        make(check=True)
+    make()
     assert make(check=True) == []
     student = notebook(course, "notebooks")
     good = student.read_text(encoding="utf-8")

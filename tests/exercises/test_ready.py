@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import nbformat
 import pytest
+
+from rlcourse.courses import current
 
 CODE = """
 import sys
@@ -66,6 +69,27 @@ def test_what_has_no_version_to_borrow_is_named(said):
     said = "\n".join(said("from rlcourse import borrow; borrow()", "borrow('men_reward')"))
     assert "borrow takes the functions to borrow" in said
     assert "mean_reward" in said.partition("men_reward")[2]  # what was probably meant
+
+
+def test_a_waiting_cell_shows_what_the_course_saw_folded(said):
+    lesson = current().lesson("02")
+    source = next(
+        cell.source
+        for cell in nbformat.read(current().solutions / f"{lesson.name}.ipynb", 4).cells
+        if "plots.held_out(left, run" in cell.source
+    )
+    stubs = "\n".join(
+        f"def {name}(*args, **options):\n    raise NotImplementedError"
+        for name in ("reinforce_loss", "reinforce_step")
+    )
+    caught = "import rlcourse.student.checking as c; c.show = lambda n: print(n._repr_html_())"
+    *_, shown = steps(said(stubs, caught, source))
+    assert "Finish reinforce_loss and reinforce_step first" in shown
+    folded = shown.partition("What it showed when the course ran it</summary>")[2]
+    assert 'class="rlcourse-picture"' in folded
+    assert "Use the course&#x27;s version for now</summary>" in folded
+    *_, shown = steps(said(stubs, caught, source + "\n    # edited"))
+    assert "What it showed" not in shown  # of another cell nothing is known
 
 
 def steps(lines: list[str]) -> list[str]:

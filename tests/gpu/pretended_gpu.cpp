@@ -115,6 +115,7 @@ C10_REGISTER_GUARD_IMPL(CUDA, Guard);
 // ---- generators: the CPU's, which says that it is on the GPU ------------------------------------
 struct Generator final : at::CPUGeneratorImpl {
   at::Generator inner = at::detail::createCPUGenerator(c10::default_rng_seed_val);
+  bool stuck = false;  // in a capture that failed: with torch 2.6 it never ends for the generator
   Generator() {
     device_ = kGpu;
     key_set_ = c10::DispatchKeySet(c10::DispatchKey::CUDA);
@@ -126,6 +127,17 @@ struct Generator final : at::CPUGeneratorImpl {
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
     return inner.unsafeGetGeneratorImpl()->get_state();
   }
+  Generator* clone_impl() const override {
+    auto* twin = new Generator;
+    twin->inner = inner.clone();
+    twin->stuck = stuck;
+    return twin;
+  }
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override {
+    auto* state = static_cast<Generator*>(other.get());
+    inner = state->inner;
+    stuck = state->stuck;
+  }
 };
 at::Generator new_generator() { return at::make_generator<Generator>(); }
 // The device's own generator is the first that anybody makes: pretended_gpu.py does, and keeps it.
@@ -134,7 +146,9 @@ const at::Generator& own_generator() {
   return own;
 }
 at::Generator& host_generator(const at::Generator& g) {
-  return static_cast<Generator*>(g.unsafeGetGeneratorImpl())->inner;
+  auto* own = static_cast<Generator*>(g.unsafeGetGeneratorImpl());
+  TORCH_CHECK(!own->stuck, "Offset increment outside graph capture encountered unexpectedly.");
+  return own->inner;
 }
 }  // namespace
 
@@ -365,6 +379,10 @@ void assert_async(const at::Tensor& t) {
 }
 void assert_async_msg(const at::Tensor& t, std::string_view) { assert_async(t); }
 }  // namespace
+
+// The capture of a graph has failed that had registered this generator.
+void capture_failed(const std::optional<at::Generator>& g) { static_cast<Generator*>(g->unsafeGetGeneratorImpl())->stuck = true; }
+TORCH_LIBRARY(pretended, m) { m.def("capture_failed(Generator? g) -> ()", &capture_failed); }
 
 TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>()); }
 TORCH_LIBRARY_IMPL(aten, CUDA, m) {

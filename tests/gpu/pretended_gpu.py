@@ -176,7 +176,17 @@ def _answer_as_cuda() -> None:
         setattr(torch._C, attribute, value)
     from simulated_graph import SimulatedGraph, simulated_capture
 
-    torch.cuda.CUDAGraph, torch.cuda.graph = SimulatedGraph, simulated_capture
+    @contextmanager
+    def capture(graph):
+        try:
+            with simulated_capture(graph):
+                yield
+        except RuntimeError:
+            for registered in graph.generators or [generator]:
+                torch.ops.pretended.capture_failed(registered)
+            raise
+
+    torch.cuda.CUDAGraph, torch.cuda.graph = SimulatedGraph, capture
     torch.cuda.device = torch.cuda._DeviceGuard = _NoOtherDevice
     _copy_storages(torch)
 

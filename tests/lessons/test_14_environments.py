@@ -71,3 +71,91 @@ def test_the_whole_vocabulary_has_the_mean_of_gamma_0_at_a_fraction_of_its_varia
     )
     torch.testing.assert_close(whole, drawn)
     assert of_whole < of_drawn / 3
+
+
+def test_a_template_that_forgets_breaks_at_the_message_that_follows_a_turn():
+    tokenizer = Policy.load("tiny", device="cpu").tokenizer
+    keeps = tokenizer.chat_template
+    content = "{{ message['content'] }}{{ eos"
+    assert keeps.count(content) == 1
+    forgets = keeps.replace(content, "{% if loop.last %}{{ message['content'] }}{% endif %}{{ eos")
+    messages = [
+        {"role": who, "content": what}
+        for who, what in zip(
+            ("user", "assistant", "user", "assistant"),
+            ("Ben has 14 pens.", "14 + 6", "20", "#### 20"),
+            strict=True,
+        )
+    ]
+
+    def renderings(template):
+        return [
+            tokenizer.apply_chat_template(
+                messages[: k + 1], chat_template=template, return_dict=False
+            )
+            for k in range(4)
+        ]
+
+    assert A.broken_prefix(renderings(keeps)) is None
+    assert A.broken_prefix(renderings(forgets)) == 2
+
+
+def test_three_words_of_which_one_is_kept():
+    student, teacher = (torch.tensor([[p]]).log() for p in ([0.25, 0.25, 0.5], [0.2, 0.6, 0.2]))
+    mask = torch.ones(1, 1)
+    assert A.top_k_kl_loss(student, teacher, mask, 1).item() == pytest.approx(0.253, abs=5e-4)
+    assert A.reverse_kl_loss(student, teacher, mask).item() == pytest.approx(0.295, abs=5e-4)
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (3, 4), (5, 6), (7, 8)])
+def test_the_teachers_likeliest_words_have_a_bias_and_less_variance(seeds):
+    """Of six words; bias .43 to .85 at k = 3 on these pairs, and none where one word is left."""
+    student, teacher = (ToyPolicy(6, 3, seed=seed, eos_id=0) for seed in seeds)
+    batch, p = student.trajectories(), student.probabilities().detach()
+
+    def logits(toy):
+        prefix, found = torch.zeros_like(batch.tokens[:, 0]), []
+        for token in batch.tokens.unbind(1):
+            found.append(toy.logits[prefix])
+            prefix = toy.child(prefix, token)
+        return torch.stack(found, 1)
+
+    ours, theirs = logits(student), logits(teacher)
+
+    def statistics(loss):
+        each = []
+        for i in range(len(p)):
+            value = loss(ours[[i]], theirs[[i]], batch.mask[[i]]) * batch.mask[i].sum()
+            each.append(torch.autograd.grad(value, student.logits, retain_graph=True)[0].flatten())
+        each = torch.stack(each)
+        return p @ each, (p @ (each - p @ each).square()).sum()
+
+    def top(k):
+        return statistics(lambda *arguments: A.top_k_kl_loss(*arguments, k))
+
+    whole, variance = statistics(A.reverse_kl_loss)
+    (three, less), (five, as_much) = top(3), top(5)
+    assert (three - whole).norm() > 0.25 * whole.norm() and less < 0.9 * variance
+    torch.testing.assert_close(five, whole)
+    torch.testing.assert_close(as_much, variance)
+    for k in (1, 2, 3, 4):
+        everything = A.reverse_kl_loss(ours, theirs, batch.mask)
+        assert A.top_k_kl_loss(ours, theirs, batch.mask, k) < everything
+
+
+def test_realigned_log_probs_are_those_of_the_same_tokens():
+    policy = Policy.load("tiny", device="cpu")
+    speaker = Speaker(policy)
+    turns = [speaker.demonstrated("23 * 17"), speaker.demonstrated("#### 391")]
+
+    def episode(question):
+        said = ("environment", speaker.observation("391"), [])
+        first = ("environment", speaker.prompt(question), [])
+        return [first, ("policy", turns[0], []), said, ("policy", turns[1], [])]
+
+    short, long = [episode("Ben has 14 pens.")], [episode("Ben has 14 pens. (23 * 17 = 391)")]
+    student, teacher = A.action_mask(short)[:, 1:], A.action_mask(long)[:, 1:]
+    ids = [torch.tensor([[t for _, ids, _ in e[0] for t in ids][1:]]) for e in (short, long)]
+    moved = A.realigned(ids[1].float(), teacher, student)
+    assert (moved == torch.where(student, ids[0], 0)).all()
+    assert student.sum() == sum(map(len, turns))

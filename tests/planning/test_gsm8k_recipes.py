@@ -219,6 +219,8 @@ def test_a_recipe_runs_from_start_to_report(name, models, tmp_path):
     if recipe.lora:
         pytest.importorskip("peft")
     changes = SMALLER | {"policy": models[recipe.policy.split("/")[0]], "data": str(DATA)}
+    if recipe.algorithm == "distill":
+        changes["teacher"] = models["Qwen"]
     if recipe.algorithm == "dapo":
         changes["resample"] = 1
     if recipe.algorithm in ("dpo", "reward_model"):

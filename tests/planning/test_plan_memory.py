@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 from rlcourse.errors import UserError
 from rlcourse.planning import memory
 from rlcourse.planning.memory import (
+    _copies_to_sample,
     activations,
     cache_places,
     decoding,
@@ -25,6 +26,7 @@ from rlcourse.planning.shapes import KNOWN, model_shape, shape_from_config
 from rlcourse.planning.work import Lengths, work_of
 from rlcourse.policy import Policy, large_vocabulary
 from rlcourse.policy.decoding import CopiedPrompts
+from rlcourse.policy.fused import FusedModel
 from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder
@@ -140,11 +142,13 @@ def test_known_models_have_the_parameters_that_their_shape_says(name):
 
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("architecture", ["llama", "qwen2", "mistral"])
+@pytest.mark.parametrize("architecture", ["llama", "qwen2", "mistral", "qwen3"])
 def test_other_models_are_counted_from_their_configuration(architecture, tied, bias):
     changes = {"tie_word_embeddings": tied}
+    if architecture in ("llama", "qwen3"):
+        changes |= {"attention_bias": bias}
     if architecture == "llama":
-        changes |= {"attention_bias": bias, "mlp_bias": bias}
+        changes |= {"mlp_bias": bias}
     model = random_model(architecture, **changes)
     shape = shape_from_config(model.config, "small")
     assert shape.parameters == sum(p.numel() for p in model.parameters())
@@ -217,17 +221,31 @@ def test_the_cache_is_exact(dtype, lora):
     assert buffers[0].shape[2] == cache_places(9, 60)
 
 
-@pytest.mark.parametrize("dtype, lora", KINDS)
-def test_the_cache_of_fixed_size_is_exact(dtype, lora):
+@pytest.mark.parametrize(
+    "dtype, lora, kept, fuses",
+    [
+        *((dtype, lora, False, None) for dtype, lora in KINDS),
+        *((dtype, False, True, True) for dtype in ("float32", "bfloat16")),
+    ],
+)
+def test_the_cache_of_fixed_size_is_exact(dtype, lora, kept, fuses):
     policy, batch = small_policy(dtype, lora), random_batch(length=60)
-    work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
+    settings = {"keep_graphs": kept, "fused_decoding": fuses, "lora": LORA if lora else {}}
+    work = small_work(policy, batch, dtype=dtype, **settings)
+    fused = FusedModel(policy.model, getattr(torch, dtype)) if work.fused else None
     eos = torch.tensor([], dtype=torch.long)
-    decoder = StaticDecoder(policy.model, lambda logits: logits.argmax(1), eos, 1.0)
+    draw = torch.Tensor.argmax
+    decoder = StaticDecoder(policy.model, draw, eos, 1.0, fused=fused, kept=kept)
+    if fused is not None:
+        copies = [copy for copy, _ in fused.copies]
+        assert sum(x.nbytes for x in copies) == _copies_to_sample(work)[0].amount
+    lines = memory_of(work).always if kept else decoding(work, len(batch))
+    name = "kept: KV cache" if kept else "KV cache"
     with torch.no_grad(), autocast("cpu", dtype), decoder as static:
         prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
         static._read_prompts(prompts, mask, batch.group_size, 60)
         buffers = [b for layer in static.layers for b in (layer.keys, layer.values)]
-    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
+    assert amount(lines, name) == bytes_of(buffers)
 
 
 def kept_bytes(policy, batch, dtype):
@@ -252,6 +270,12 @@ WIDTHS = [
     {"hidden_size": 96, "intermediate_size": 256, "num_attention_heads": 6, "head_dim": 16},
     {"hidden_size": 48, "intermediate_size": 320, "num_attention_heads": 4, "head_dim": 32},
 ]
+
+
+@pytest.mark.parametrize("dtype, lora", KINDS)
+def test_norms_of_queries_and_keys_are_counted(dtype, lora):
+    sizes = WIDTHS[1] | {"architecture": "qwen3"}
+    test_activations_are_what_autograd_keeps(sizes, dtype, lora, False, 4)
 
 
 @pytest.mark.parametrize("sizes", WIDTHS)

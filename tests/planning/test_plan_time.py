@@ -5,9 +5,8 @@ import re
 
 import pytest
 import torch
+from launches import Launches
 from test_plan_memory import lines_of, random_batch, small_policy
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
@@ -22,6 +21,7 @@ from rlcourse.planning.timing import (
     COMPUTE_SHARE,
     GPUS,
     KERNELS,
+    KERNELS_OF_QK_NORM,
     KERNELS_OUTSIDE,
     LAUNCH,
     duration_of,
@@ -35,24 +35,12 @@ from rlcourse.training.networks.optimizer import autocast
 def kernels(policy):
     """Operations of one decoding step that make something new, as a GPU would launch them."""
 
-    class Count(TorchDispatchMode):
-        n = 0
-
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            result = function(*args, **(kwargs or {}))
-            tensors = [x for x in tree_iter((args, kwargs)) if isinstance(x, torch.Tensor)]
-            known = {x.untyped_storage()._cdata for x in tensors}
-            made = [x for x in tree_iter(result) if isinstance(x, torch.Tensor)]
-            fresh = any(x.untyped_storage()._cdata not in known for x in made)
-            self.n += fresh or "copy_" in str(function)
-            return result
-
     batch = random_batch()
     with torch.no_grad(), autocast("cpu", "bfloat16"):
         decoder = CopiedPrompts(policy.model, batch.prompt_mask[::4], 4)
         decoder.read_prompts(batch.prompt_tokens[::4])
         decoder.read(batch.tokens[:, 0])
-        with Count() as count:
+        with Launches() as count:
             decoder.read(batch.tokens[:, 1])
     return count.n
 
@@ -62,6 +50,14 @@ def test_as_many_kernels_are_launched_as_plans_count(lora):
     few, many = (kernels(small_policy("bfloat16", lora, num_hidden_layers=n)) for n in (2, 4))
     assert (many - few) / 2 == KERNELS[lora]
     assert few - 2 * KERNELS[lora] == pytest.approx(KERNELS_OUTSIDE, abs=4)
+
+
+def test_norms_of_queries_and_keys_launch_kernels_of_their_own():
+    few, many = (
+        kernels(small_policy("bfloat16", architecture="qwen3", num_hidden_layers=n, head_dim=8))
+        for n in (2, 4)
+    )
+    assert (many - few) / 2 == KERNELS[False] + KERNELS_OF_QK_NORM
 
 
 def test_the_seconds_of_a_step_can_be_checked_by_hand():

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,11 @@ from rlcourse.policy import Policy
 from rlcourse.policy.static_decoding import can_decode_statically
 from rlcourse.pretraining import build as building
 from rlcourse.pretraining.build import Asked, build, held_out_loss, texts_of
-from rlcourse.pretraining.documents import ONE_IN, Documents
+from rlcourse.pretraining.documents import ONE_IN, Documents, Stories
 from rlcourse.pretraining.model import random_policy
 from rlcourse.pretraining.sizes import SIZES, Size, estimated_minutes
 from rlcourse.signals import Interrupted
-from rlcourse.tasks import Problem, word_problems
+from rlcourse.tasks import Problem, stories, word_problems
 from rlcourse.tasks.word_problems import is_held_out
 from rlcourse.training import load_recipe, train
 from rlcourse.training.measuring.alarms import Alarms
@@ -111,14 +112,15 @@ def test_every_text_can_be_written_and_digits_stay_apart():
     assert pieces[-4:] == ["1", "2", "0", "4"]
 
 
-@pytest.mark.parametrize("name", ["smallest", "small", "medium"])
+@pytest.mark.parametrize("name", ["smallest", "stories", "small", "medium"])
 def test_the_sizes_are_what_is_said_of_them(name):
     size = SIZES[name]
     policy = random_policy(size, [chr(33 + i % 90) * (i % 7) for i in range(99)], seed=0)
     words = len(policy.tokenizer)
     found = sum(p.numel() for p in policy.parameters())
     assert found == size.shape.parameters - (size.vocabulary - words) * size.hidden
-    assert round(size.shape.parameters / 1e6) == {"smallest": 0, "small": 5, "medium": 28}[name]
+    millions = {"smallest": 0, "stories": 1, "small": 5, "medium": 28}
+    assert round(size.shape.parameters / 1e6) == millions[name]
     assert can_decode_statically(policy.model)
 
 
@@ -188,6 +190,32 @@ def test_a_build_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, data, 
     assert resumed.facts["tasks"] == plain.facts["tasks"]
 
 
+def test_a_model_of_stories_needs_no_data(tmp_path, monkeypatch):
+    monkeypatch.setitem(SIZES, "least", replace(LEAST, reads="stories", longest=12))
+    monkeypatch.setattr("rlcourse.tasks.gsm8k.load", lambda *given: pytest.fail("asked the hub"))
+    out = tmp_path / "out"
+    found = built(out, None)
+    assert set(found.facts["tasks"]) == {"stories"}
+    grpo = load_recipe(out / "grpo.yaml")
+    assert (grpo.task, grpo.data, grpo.max_tokens) == ("stories", None, 12)
+    small = {"steps": 1, "eval_problems": 0, "device": "cpu"}
+    assert len(train(grpo.but(**small), progress=False).metrics) == 1
+
+
+def test_with_data_a_model_of_stories_is_measured_on_gsm8k_as_well(tmp_path, data, monkeypatch):
+    monkeypatch.setitem(SIZES, "least", replace(LEAST, reads="stories", longest=12))
+    assert set(built(tmp_path / "out", data).facts["tasks"]) == {"gsm8k", "stories"}
+
+
+def test_stories_are_read_among_drills_and_none_is_held_out():
+    read = Stories(80, seed=0)
+    assert read[:] == [Stories(80, seed=0)[i] for i in range(80)]
+    held_out = {p.question for p in stories.problems(200, 0, "evaluation")}
+    for place, problem in enumerate(read[:]):
+        assert problem.question.startswith("Compute ") == (place % ONE_IN == 0)
+        assert problem.question not in held_out
+
+
 def test_minutes_become_steps_once_and_for_all(tmp_path, data, monkeypatch):
     out = tmp_path / "out"
     minutes = {"tokens": None, "minutes": 1e-6}
@@ -246,5 +274,5 @@ def test_what_the_build_decides_is_no_setting(tmp_path, data, key):
 
 
 def test_a_size_that_is_not_there_is_named(tmp_path, data):
-    with pytest.raises(UserError, match="there is no size 'huge': choose smallest, small"):
+    with pytest.raises(UserError, match="there is no size 'huge': choose smallest, stories"):
         built(tmp_path / "out", data, changes={"size": "huge"})

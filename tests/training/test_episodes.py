@@ -77,7 +77,7 @@ def test_an_observation_follows_the_turns_end_in_another_template(policy, monkey
     )
     monkeypatch.setattr(policy.tokenizer, "chat_template", template)
     speaker = Speaker(policy)
-    assert (speaker._before, speaker._after) == ("\n<user>", "</s>\n<assistant>")
+    assert (speaker.before, speaker.after) == ("\n<user>", "</s>\n<assistant>")
 
 
 def test_a_mask_of_another_shape_is_refused(policy):

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from echo import by_length, having, quiet, weights
+from echo import by_length, echo_policy, having, quiet, weights
 
 from rlcourse.errors import UserError
 from rlcourse.training import Pair, write_pairs
@@ -107,7 +107,8 @@ def test_every_algorithm_trains_in_float16(algorithm, tmp_path, policy, task, re
     found = {}
     for dtype in ("float32", "float16"):
         settings = recipe(algorithm, dtype=dtype, steps=3, micro_batch=3, eval_problems=0, **own)
-        run = quiet(settings, policy=policy, task=task, reward=by_length)
+        taught = {"teacher": echo_policy(1)} if algorithm == "distill" else {}
+        run = quiet(settings, policy=policy, task=task, reward=by_length, **taught)
         found[dtype] = run.metrics[0]
         assert all(torch.tensor(list(m.values())).isfinite().all() for m in run.metrics)
         trained = run.policy or run.reward_model.reader

@@ -74,15 +74,19 @@ def test_asking_takes_a_small_share_of_the_time(monkeypatch):
     assert len(live.answers) == 2 and f"step {len(asked.times)} ####" in live.answers[-1][1]
 
 
+MEASURED = {"eval/accuracy": 0.5, "eval/accuracy_low": 0.4, "eval/accuracy_high": 0.6}
+
+
 def test_the_page_has_both_curves_and_the_first_and_the_last_answer(monkeypatch, before):
     task, asked = echo_task(), Asked(monkeypatch)
     live = Live.of(echo_recipe(steps=4), asked, task, before)
     for step in (1, 2, 3, 4):
         asked.now += 100
         metrics = {"step": step, "reward/mean": step / 10}
-        live.follow(metrics | ({"eval/accuracy": 0.5} if step == 2 else {}))
+        live.follow(metrics | (MEASURED if step == 2 else {}))
     html = live._repr_html_()
     assert "before training" in html and "after step 4" in html and "✓</span> right" in html
+    assert f"held-out accuracy 0.500 [0.400, 0.600], before training {before.accuracy}" in html
     assert "after step 3" not in html
     held = re.search(r'class="line held" points="([^"]*)"', html).group(1).split()
     assert len(held) == 2  # before training, and step 2
@@ -124,3 +128,19 @@ def test_where_nobody_watches_nothing_is_asked(monkeypatch, capsys):
     quiet(echo_recipe(steps=1), **options)
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     train(echo_recipe(steps=1), **options)
+
+
+def test_a_terminal_is_told_how_the_run_does_and_what_it_writes(capsys):
+    """At each evaluation on the way, and the run stays the run that says nothing."""
+    recipe = echo_recipe(steps=4, eval_every=2)
+    options = {"policy": echo_policy(), "task": echo_task(), "reward": by_length}
+    alone = quiet(recipe, **options)
+    capsys.readouterr()
+    told = train(recipe, **options)
+    words = capsys.readouterr().err
+    for step in (2, 4):
+        (line,) = re.findall(rf"after step {step} of 4: (held-out accuracy .*)", words)
+        assert re.fullmatch(r"held-out accuracy (\S+ \[.*\]), before training (\S+ \[.*\])", line)
+    assert len(re.findall(r"^  before training, (?:right|wrong): ", words, re.MULTILINE)) == 2
+    assert re.search(r"^  after step 4, (?:right|wrong): ", words, re.MULTILINE)
+    assert without_times(told.metrics) == without_times(alone.metrics)

@@ -188,6 +188,8 @@ def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     for size in (None, 3):
         recipe = echo_recipe(algorithm, micro_batch=size, steps=3, **having(algorithm, **settings))
         options = {"task": echo_task(), "reward": by_length, "progress": False}
+        if algorithm == "distill":
+            options["teacher"] = echo_policy(1).double()
         run = train(recipe, policy=start, **options)
         ends.append(weights(run))
     if run.policy:

@@ -46,8 +46,16 @@ def test_overrides_are_read_as_yaml_and_typed_by_the_field():
     ("recipe", "assignment", "sentence"),
     [
         ("grpo", "gamma=0.5", "gamma is ppo's; grpo has no such setting"),
-        ("grpo", "clip_high=0.9", "clip_high is dapo's; grpo clips at clip=0.2 on both sides"),
-        ("gspo", "clip_high=0.9", "clip_high is dapo's; gspo clips at clip=0.02 on both sides"),
+        (
+            "grpo",
+            "clip_high=0.9",
+            "clip_high is dapo's and distill's; grpo clips at clip=0.2 on both sides",
+        ),
+        (
+            "gspo",
+            "clip_high=0.9",
+            "clip_high is dapo's and distill's; gspo clips at clip=0.02 on both sides",
+        ),
         ("grpo", "keep_reward=0.1", "keep_reward is rejection_sampling's; grpo has no such"),
         ("grpo", "pairs=missing", "pairs is dpo's and reward_model's; grpo has no such setting"),
         ("dr_grpo", "beta=0.1", "beta is ppo's, grpo's and dpo's; dr_grpo has no KL penalty"),
@@ -98,11 +106,13 @@ def test_settings_agree_with_the_functions_that_ask_for_them():
     """What a loss or an estimator asks for is a setting of its method, and the other way round."""
     by_name = {"clip_low": "clip", "eps": "advantage_eps"}
     optional = {"clip", "clip_high", "cap", "advantage_eps", "gamma", "lam", "label_smoothing"}
-    optional |= {"beta"}
+    optional |= {"beta", "teacher_gamma"}
     for algorithm, method in METHODS.items():
         functions = [method.loss, method.advantages, *method.functions]
         asked = {p for f in functions if f for p in signature(resolved(f)).parameters}
         asked = {by_name.get(name, name) for name in asked}
+        if method.taught:  # the critic's γ is another setting, with another default
+            asked = {"teacher_gamma" if name == "gamma" else name for name in asked}
         assert optional & asked == optional & class_of(algorithm).settings().keys(), algorithm
 
 

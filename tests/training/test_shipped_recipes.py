@@ -5,7 +5,8 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, shipped_recipes
 
-EMBEDDED = [name for name in shipped_recipes() if not name.startswith("gsm8k_")]
+EMBEDDED = [n for n in shipped_recipes() if not n.startswith(("gsm8k_", "calculator_"))]
+CALCULATOR = [name for name in shipped_recipes() if name.startswith("calculator_")]
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -13,6 +14,13 @@ def test_every_recipe_of_the_embedded_task_loads_and_is_named_for_what_it_does(n
     recipe = load_recipe(name)
     assert recipe.algorithm == name
     assert recipe.task == "word_problems" and recipe.policy == "tiny"
+
+
+@pytest.mark.parametrize("name", CALCULATOR)
+def test_the_recipes_of_lesson_14_load_and_are_named_for_what_they_do(name):
+    recipe = load_recipe(name)
+    assert recipe.algorithm == name.removeprefix("calculator_")
+    assert recipe.task == "calculator" and recipe.policy == "tiny"
 
 
 def test_the_environment_names_the_policy_where_nothing_else_does(monkeypatch, tmp_path):

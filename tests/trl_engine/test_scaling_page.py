@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rlcourse.planning.plan import plan
+from rlcourse.planning.timing import KERNELS, KERNELS_OUTSIDE, LAUNCH
 from rlcourse.training import load_recipe, parse_overrides
 from rlcourse.trl_engine.settings import (
     Batches,
@@ -47,7 +49,7 @@ def test_a_command_of_the_page_would_start(line):
 
 
 def test_the_page_has_a_command_for_each_way():
-    assert len(COMMANDS) == 8
+    assert len(COMMANDS) == 9
     for file in (ROOT / "course" / "accelerate").iterdir():
         assert f"`{file.name}`" in PAGE
 
@@ -59,3 +61,18 @@ def test_settings_that_the_page_shows_exist():
     assert {name for pair in shown for name in pair if name} <= set(known)
     for text in re.findall(r"^\| `([a-z_]+=.*?)` \|", PAGE, re.M):
         load_recipe("grpo", **parse_overrides([text]))
+
+
+@pytest.mark.parametrize("static_cache, gpus", [(False, 1), (False, 8), (True, 1)])
+def test_the_count_of_why_vllm_comes_first_is_that_of_plans(static_cache, gpus):
+    recipe = load_recipe("gsm8k_grpo", prompts_per_step=8, static_cache=static_cache)
+    found = plan(recipe, "A100-40GB")
+    (fit,) = found.fits
+    writing = sum(line.amount for line in fit.duration.step if line.name == "sampling")
+    updating = sum(line.amount for line in fit.duration.step if line.name != "sampling") / gpus
+    rows = recipe.prompts_per_step * recipe.group_size
+    assert rows == 64 and found.work.lengths.completion == 300
+    told = f"| {writing:.2f} s | {updating:.2f} s | {rows / (writing + updating):.1f} |"
+    assert f"{gpus} GPU{'s' if gpus > 1 else ''} {told}" in PAGE
+    kernels = found.work.shape.layers * KERNELS[False] + KERNELS_OUTSIDE
+    assert f"{kernels:,} kernels of {1e6 * LAUNCH:.0f} microseconds" in PAGE

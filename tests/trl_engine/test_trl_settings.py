@@ -31,14 +31,14 @@ CHANGED = {
     **{"max_tokens": 5, "temperature": 0.7, "top_k": 3, "top_p": 0.9, "num_iterations": 2},
     **{"minibatches": 2, "lr": 1e-5, "betas": (0.8, 0.9), "weight_decay": 0.2},
     **{"max_grad_norm": 0.3, "clip": 0.1, "clip_high": 0.3, "beta": 0.3, "micro_batch": 1},
-    **{"gradient_checkpointing": True, "dtype": "bfloat16"},
+    **{"optimizer": "adamw_8bit", "gradient_checkpointing": True, "dtype": "bfloat16"},
 }
 # The others are read by code that both engines share, or by what makes these functions' arguments.
 READ_BY_US = {*Problems.model_fields, *Evaluation.model_fields, *TrainsPolicy.model_fields} - {
     *CHANGED
 }
 READ_BY_US |= {"schedule", "warmup", "checkpoint_every", "checkpoint_minutes"}
-READ_BY_US |= {"static_cache", "pairs", "questions"}
+READ_BY_US |= {"static_cache", "fused_decoding", "pairs", "questions"}
 READ_BY_US |= {"old_logprobs", "lora", "device", "overlong_buffer"}
 
 

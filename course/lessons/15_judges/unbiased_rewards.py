@@ -25,7 +25,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("more false positives than negatives", draw.binary_rewards(6), 0.6, 0.1)
     yield case("more false negatives than positives", draw.binary_rewards(6), 0.15, 0.7)
     yield case("no errors", draw.binary_rewards(6), 0.0, 0.0)
-    yield case("verdicts between 0 and 1", draw.uniform(6), 0.25, 0.1)
     yield case("nearly a coin", draw.binary_rewards(6), 0.5, 0.4375)
     yield case("one verdict", tensor([1.0]), 0.1, 0.25)
     yield case("float32", draw.binary_rewards(6).float(), 0.125, 0.25)

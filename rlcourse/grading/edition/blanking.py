@@ -31,7 +31,9 @@ NOT_RUNNING = (
     ),
     *("training/minimal.py", "training/episodes.py", "training/faults/"),
 )
-ANSWER = re.compile(r"^<!-- #region answer=.*?^<!-- #endregion -->\n?", re.MULTILINE | re.DOTALL)
+ANSWER = re.compile(
+    r"^<!-- #region (?:answer|rubric)=.*?^<!-- #endregion -->\n?", re.MULTILINE | re.DOTALL
+)
 WITHHELD = '''"""What this copy of the course lacks: see ``rlcourse.student.own``."""
 
 LESSONS: tuple[str, ...] = {lessons!r}

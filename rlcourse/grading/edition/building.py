@@ -126,7 +126,7 @@ def _record(tree: Path, hidden: list[Exercise], progress: bool) -> None:
 
 
 def _strip(tree: Path, course: Course, closed: list[LessonFolder]) -> None:
-    """Leave of each closed lesson its text, without model answers, and what was recorded."""
+    """Leave of each closed lesson its text, without model answers and rubrics, and its records."""
     lessons = tree / "course" / "lessons"
     for lesson in closed:
         for path in (lessons / lesson.name).iterdir():

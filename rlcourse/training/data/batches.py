@@ -53,7 +53,7 @@ def minibatches(rollouts: Rollouts, recipe, generator: torch.Generator) -> Itera
 
 def trimmed(rollouts: Rollouts) -> Rollouts:
     """The same rows without the columns that are padding in all of them."""
-    longest = [mask.sum(1).max() for mask in (rollouts.mask, rollouts.prompt_mask)]
+    longest = [mask.sum(1).max() for mask in (rollouts.reads, rollouts.prompt_mask)]
     width, prompt = torch.stack(longest).tolist()  # one wait for a GPU
     skip = rollouts.prompt_mask.shape[1] - prompt
     narrow: dict[str, Any] = {}

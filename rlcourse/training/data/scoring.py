@@ -8,19 +8,27 @@ import torch
 from torch import Tensor
 from tqdm.std import tqdm
 
+from rlcourse.evaluation.playing import SOLVED, World
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import NoMemoryForGraph
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import FORMATS, correctness_reward, length_reward
+from rlcourse.training.data.playing import played
 from rlcourse.training.functions.calling import call_reward
 from rlcourse.training.recipes.settings import Recipe
 
 
-def sampled(policy, problems: list[Problem], recipe: Recipe, generator) -> Rollouts:
+def sampled(
+    policy, problems: list[Problem], recipe: Recipe, generator, world: World | None = None
+) -> Rollouts:
     """`recipe.group_size` completions of each problem, with the log-probs they were sampled at.
+
+    In a `world` they are episodes, which have their rewards.
 
     If there is too little memory for a CUDA graph, they are drawn without one, now and later.
     """
+    if world is not None:
+        return played(policy, problems, world, recipe, generator)
     state = generator.get_state()
     try:
         return _drawn(policy, problems, recipe, generator)
@@ -65,6 +73,11 @@ def score(
     ``system``, ``extract`` and ``mask``. Correctness is measured either way, to compare a proxy
     with it.
     """
+    if task.environment is not None:
+        assert rollouts.rewards is not None, "episodes are paid while they are played"
+        paid = rollouts.rewards * recipe.rewards["correctness"]
+        solved = (rollouts.rewards >= SOLVED).float().cpu()
+        return replace(rollouts, rewards=paid), {"correctness": solved}
     completions = policy.decode(rollouts)
     repeated = [problem for problem in problems for _ in range(rollouts.group_size)]
     answers = [problem.answer for problem in repeated]

@@ -31,8 +31,8 @@ def with_settings(recipe, method: Method):
 
 
 def learner(
-    policy, recipe, task, method: Method, reward=None, out=None, progress: bool = False
+    policy, recipe, task, method: Method, reward=None, out=None, progress: bool = False, **more
 ) -> Learner:
     """The learner of a method that learns from batches, with the recipe's fault in it."""
     spoil = getattr(import_module("rlcourse.training.faults.faulty"), recipe.fault)
-    return online.learner(policy, recipe, task, method, reward, out, progress, spoil)
+    return online.learner(policy, recipe, task, method, reward, out, progress, spoil, **more)

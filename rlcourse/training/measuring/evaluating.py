@@ -13,6 +13,7 @@ from rlcourse.evaluation import (
 from rlcourse.files import write_json
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import FORMATS
+from rlcourse.training.data.playing import world_of
 from rlcourse.training.networks.optimizer import autocast
 from rlcourse.training.recipes.settings import Recipe
 
@@ -40,6 +41,7 @@ def evaluation_of(policy, recipe, task, out, when: str, progress: bool) -> Evalu
             progress=progress,
             out=going_on,
             resume=True,
+            world=world_of(recipe, task),
         )
     if out:
         write_json(out / f"evaluation_{when}.json", evaluation.to_dict())
@@ -60,7 +62,12 @@ def held_out_metrics(
         problems = task.evaluation[: recipe.eval_problems or 200]
         with autocast(policy.device, recipe.eval_dtype or recipe.dtype):
             share = greedy_accuracy(
-                policy, problems, recipe.max_tokens, task.extract, recipe.system
+                policy,
+                problems,
+                recipe.max_tokens,
+                task.extract,
+                recipe.system,
+                world=world_of(recipe, task),
             )
         right = round(share * len(problems))
         scores = [1.0] * right + [0.0] * (len(problems) - right)

@@ -9,11 +9,13 @@ from torch import Tensor
 from rlcourse.algorithms.importance_sampling import importance_weights, kl_estimates
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation
+from rlcourse.policy import Speaker
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.reports.tokens import MEASURES, TokenGroup, TokenPage, Tokens
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import correctness_reward
+from rlcourse.training.data.playing import rows_of, world_of
 from rlcourse.training.functions.calling import call_estimator
 from rlcourse.training.networks.optimizer import autocast
 from rlcourse.training.recipes.settings import Recipe
@@ -95,8 +97,11 @@ def by_question(
     for i in range(len(batch)):
         prompt = batch.prompt_tokens[i][batch.prompt_mask[i]].tolist()
         question = tokenizer.decode(prompt, skip_special_tokens=True).strip()
-        real = batch.mask[i]
-        numbers = {name: [round(x, 5) for x in of[i][real].tolist()] for name, of in values.items()}
+        real, drawn = batch.reads[i], batch.mask[i]  # what an environment wrote has no numbers
+        numbers = {
+            name: [round(x, 5) for x in (of[i] * drawn)[real].tolist()]
+            for name, of in values.items()
+        }
         texts = [tokenizer.decode([token]) for token in batch.tokens[i][real].tolist()]
         reward = None if batch.rewards is None else batch.rewards[i].item()
         found.setdefault(question, []).append(Tokens(texts, numbers, reward))
@@ -162,17 +167,25 @@ def telling_problems(task: Task, before: Evaluation) -> list[Problem]:
 def sampled_groups(policy, recipe: Recipe, task: Task, problems: list[Problem]) -> Rollouts:
     """A group of completions of each problem, with rewards and, if the method has them, with
     advantages; drawn independently of training's random numbers."""
-    prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
     generator = derived_generator(policy.device, recipe.seed, "tokens", 0)
+    world = world_of(recipe, task)
     with autocast(policy.device, recipe.dtype):
-        batch = policy.sample(
-            prompts, COMPLETIONS, max_tokens=recipe.max_tokens, generator=generator
-        )
-    answers = [p.answer for p in problems for _ in range(COMPLETIONS)]
-    rewards = correctness_reward(policy.decode(batch), answers, task.extract)
-    batch = replace(batch, rewards=rewards.to(batch.mask.device))
-    estimator = recipe.method.advantages
-    if estimator is None or recipe.method.imitates or recipe.method.critic:  # which is not there
-        return batch
-    advantages = call_estimator(estimator, batch.rewards, batch.mask, {"group_size": COMPLETIONS})
+        if world is not None:
+            speaker = Speaker(policy, recipe.max_tokens, 1.0, generator, recipe.system)
+            episodes, rewards = world.play(speaker, problems, COMPLETIONS)
+            batch = rows_of(policy, episodes, COMPLETIONS)
+        else:
+            prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
+            batch = policy.sample(
+                prompts, COMPLETIONS, max_tokens=recipe.max_tokens, generator=generator
+            )
+            answers = [p.answer for p in problems for _ in range(COMPLETIONS)]
+            rewards = correctness_reward(policy.decode(batch), answers, task.extract)
+    rewards = rewards.to(batch.mask.device)
+    batch = replace(batch, rewards=rewards)
+    method = recipe.method
+    estimator = method.advantages
+    if estimator is None or method.imitates or method.critic or method.taught:
+        return batch  # without what is not there: a critic, or a teacher
+    advantages = call_estimator(estimator, rewards, batch.mask, {"group_size": COMPLETIONS})
     return replace(batch, advantages=advantages)

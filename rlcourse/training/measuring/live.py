@@ -1,12 +1,16 @@
-"""A run while it trains, for a notebook: its curves, and what it writes to one question by now."""
+"""A run while it trains: its curves, held-out accuracy against the start, and what it writes to one
+question by now. A notebook shows all of it, a terminal the words.
+"""
 
 import time
 from dataclasses import dataclass, field
+from html import escape
+from textwrap import shorten
 from typing import Any
 
 import torch
 
-from rlcourse.evaluation import Evaluation
+from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.evaluation.solving import is_right
 from rlcourse.evaluation.transcripts import answer_card, problem_card
 from rlcourse.reports.charts import Line, plot
@@ -15,6 +19,7 @@ from rlcourse.training.networks.optimizer import autocast
 from rlcourse.training.recipes.settings import Recipe
 
 SHARE = 0.03  # of the time, at most, goes into asking the question
+LETTERS = 300  # of a text in a terminal
 WIDE = 440  # of the curves, in pixels
 PAUSE = 1.0  # seconds between two answers, at least
 TRAINING = {"reward/mean": "reward", "rewards/accuracies": "pairs right"}  # as they are called
@@ -42,6 +47,7 @@ class Live:
     answers: list[tuple[str, str, str | None]] = field(default_factory=list)  # when, text, number
     training: dict[str, list[tuple[int, float]]] = field(default_factory=dict)  # by metric
     held_out: list[tuple[int, float]] = field(default_factory=list)
+    intervals: list[Interval] = field(default_factory=list)  # of the first and the last `held_out`
     next_answer: float = 0.0  # not before this time
 
     @classmethod
@@ -50,6 +56,7 @@ class Live:
         live = cls(recipe, policy, task)
         if before and before.transcripts:
             live.held_out.append((0, before.accuracy.value))
+            live.intervals.append(before.accuracy)
             shown = max(before.transcripts, key=lambda t: (not t.correct, t.samples_correct))
             live.problem = Problem(shown.question, shown.answer)
             live.answers.append(("before training", shown.completion, shown.given))
@@ -57,16 +64,18 @@ class Live:
             live.problem = task.evaluation[0]
         return live
 
-    def follow(self, metrics: dict) -> None:
-        """Add a step, and ask the question again where it is time to."""
+    def follow(self, metrics: dict, ask: bool = True) -> None:
+        """Add a step, and ask the question again where it is time to, unless not to `ask`."""
         step = metrics["step"]
         for key in (*TRAINING, "loss"):
             if key in metrics:
                 self.training.setdefault(key, []).append((step, metrics[key]))
         for key in HELD_OUT:
             if key in metrics:
-                self.held_out.append((step, metrics[key]))
-        if self.problem and time.monotonic() >= self.next_answer:
+                self._measured(
+                    step, Interval(*(metrics[key + end] for end in ("", "_low", "_high")))
+                )
+        if self.problem and ask and time.monotonic() >= self.next_answer:
             self._ask(self.problem, f"after step {step}")
 
     def end(self, after: Evaluation | None) -> None:
@@ -75,10 +84,34 @@ class Live:
             return
         steps = self.recipe.steps
         if not self.held_out or self.held_out[-1][0] < steps:
-            self.held_out.append((steps, after.accuracy.value))
+            self._measured(steps, after.accuracy)
         for transcript in after.transcripts:
             if transcript.question == self.problem.question:
                 self._show("after training", transcript.completion, transcript.given)
+
+    def lines(self) -> str:
+        """How it does and what it writes by now, in words; the question is asked for this."""
+        step = self.held_out[-1][0]
+        said = [f"after step {step} of {self.recipe.steps}: {self._standing()}"]
+        if self.problem and self.answers:
+            self._ask(self.problem, f"after step {step}")
+            said += [f"  {_short(self.problem.question)}"]
+            for when, text, given in self.answers:
+                mark = "right" if is_right(given, self.problem) else "wrong"
+                said += [f"  {when}, {mark}: {_short(text)}"]
+        return "\n".join(said)
+
+    def _measured(self, step: int, interval: Interval) -> None:
+        self.held_out.append((step, interval.value))
+        self.intervals = [*self.intervals[:1], interval]
+
+    def _standing(self) -> str:
+        """Held-out accuracy by now against the start, with 95 % intervals."""
+        if not self.intervals:
+            return ""
+        now = f"held-out accuracy {self.intervals[-1]}"
+        since = f", before training {self.intervals[0]}" if len(self.intervals) > 1 else ""
+        return now + since
 
     @torch.no_grad()
     def _ask(self, problem: Problem, when: str) -> None:
@@ -97,7 +130,11 @@ class Live:
         self.answers = [*self.answers[:1], (when, text, given)]
 
     def _repr_html_(self) -> str:
-        return f'<div class="rl-live"><style>{STYLE}</style>{self._curves()}{self._answers()}</div>'
+        shown = f"<style>{STYLE}</style>{self._curves()}{self._held()}{self._answers()}"
+        return f'<div class="rl-live">{shown}</div>'
+
+    def _held(self) -> str:
+        return f"<div>{escape(self._standing())}</div>" if self.intervals else ""
 
     def _curves(self) -> str:
         """Shares of what is right in one picture; the loss, which has no scale, in its own."""
@@ -121,3 +158,8 @@ class Live:
             for when, text, given in self.answers
         ]
         return problem_card(self.problem.question, cards)
+
+
+def _short(text: str) -> str:
+    """A text on one line, cut where it is long."""
+    return shorten(" / ".join(text.strip().splitlines()), LETTERS, placeholder=" …")

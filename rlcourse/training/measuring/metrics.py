@@ -29,7 +29,8 @@ def rollout_metrics(
     of the policy's mean entropy along its own completions that costs no forward pass.
     ``frac_reward_zero_std`` is the share of groups whose rewards are equal, and ``…_expected`` what
     it would be if every question were as hard as their mean (a lower bound, by convexity): absent
-    where there are more than two rewards. ``completions/mean_length_right`` and ``_wrong`` (tokens)
+    where there are more than two rewards. ``turns`` are the policy's in an episode, where it
+    plays some. ``completions/mean_length_right`` and ``_wrong`` (tokens)
     are NaN if there are none, and then not reported.
     """
     lengths = rollouts.mask.sum(1)
@@ -37,14 +38,8 @@ def rollout_metrics(
     if not rewards or rollouts.rewards is None:
         return metrics
     metrics["reward/mean"] = rollouts.rewards.mean()
-    spread = rollouts.rewards.reshape(-1, rollouts.group_size)
-    metrics["reward/std"] = spread.std(1, correction=0).mean()
-    metrics["frac_reward_zero_std"] = (spread == spread[:, :1]).all(1).float().mean()
-    best, worst = spread.max(), spread.min()
-    high = (spread == best).float().mean()
-    predicted = high**rollouts.group_size + (1 - high) ** rollouts.group_size
-    two = ((spread == best) | (spread == worst)).all()
-    metrics["frac_reward_zero_std_expected"] = torch.where(two, predicted, torch.nan)
+    if rollouts.group_size > 1:
+        metrics |= group_metrics(rollouts.rewards, rollouts.group_size)
     metrics["accuracy"] = rewards["correctness"].mean()
     for name, part in rewards.items():
         metrics[f"rewards/{name}/mean"] = part.mean()
@@ -54,6 +49,22 @@ def rollout_metrics(
         metrics[f"completions/mean_length_{name}"] = (lengths * rows).sum() / rows.sum()
     metrics["completions/clipped_ratio"] = truncated(rollouts, eos_ids).float().mean()
     metrics["entropy"] = -masked_mean(rollouts.old_logprobs, rollouts.mask)
+    if rollouts.read_mask is not None:
+        wrote = rollouts.mask.int()
+        metrics["turns"] = (wrote[:, 0] + (wrote.diff(dim=1) > 0).sum(1)).float().mean()
+    return metrics
+
+
+def group_metrics(rewards: Tensor, group_size: int) -> Metrics:
+    """What the groups of a step have to say; a group of one has nothing."""
+    spread = rewards.reshape(-1, group_size)
+    metrics: Metrics = {"reward/std": spread.std(1, correction=0).mean()}
+    metrics["frac_reward_zero_std"] = (spread == spread[:, :1]).all(1).float().mean()
+    best, worst = spread.max(), spread.min()
+    high = (spread == best).float().mean()
+    predicted = high**group_size + (1 - high) ** group_size
+    two = ((spread == best) | (spread == worst)).all()
+    metrics["frac_reward_zero_std_expected"] = torch.where(two, predicted, torch.nan)
     return metrics
 
 
@@ -91,7 +102,8 @@ def first_metrics(
     gap = (logprobs - drawn).abs().masked_fill(~read, 0.0)
     metrics: Metrics = {"gap/mean": masked_mean(gap, read), "gap/max": gap.max()}
     ended = torch.isin(batch.tokens, torch.tensor(list(eos_ids), device=batch.tokens.device)).long()
-    real = ended.cumsum(1) - ended == 0
+    # An EOS ends a turn and not an episode, whose mask says who wrote what.
+    real = ended.cumsum(1) - ended == 0 if batch.read_mask is None else batch.mask
     counts = learned.any(1, keepdim=True)
     if batch.advantages is not None:
         given = batch.advantages.reshape(len(batch), -1).ne(0)

@@ -182,7 +182,7 @@ def _pieces(batch: Rollouts, index: Tensor, size: int) -> Iterator[Tensor]:
     them rows of like length, so that little is read that is padding."""
     if len(index) == 0:
         return
-    lengths = batch.mask.sum(1)
+    lengths = batch.reads.sum(1)
     group = torch.arange(len(batch), device=lengths.device) // batch.group_size
     longest = torch.zeros_like(lengths).scatter_reduce(0, group, lengths, "amax")[group]
     most = int(lengths.max()) + 1

@@ -1,13 +1,16 @@
 """One optimizer step, and what guards it: learning rate, precision, gradient length, NaN."""
 
+import logging
 import math
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rlcourse.errors import UserError
+from rlcourse.installed import needing
 from rlcourse.training.recipes.settings import Recipe
 
 
@@ -20,9 +23,27 @@ def adamw(recipe: Recipe, network: nn.Module, critic: nn.Module | None = None):
     groups = [{"params": _trained(network), "scale": 1.0}]
     if critic is not None:
         groups.append({"params": _trained(critic), "scale": recipe.critic_lr / recipe.lr})
-    return torch.optim.AdamW(
-        groups, lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay, fused=True
-    )
+    options: dict[str, Any] = {
+        "lr": recipe.lr,
+        "betas": recipe.betas,
+        "weight_decay": recipe.weight_decay,
+    }
+    if recipe.optimizer == "adamw_8bit":
+        return adamw_8bit()(groups, **options)
+    return torch.optim.AdamW(groups, **options, fused=True)
+
+
+def adamw_8bit() -> type[torch.optim.Optimizer]:
+    """AdamW whose averages have 8 bits and, for each 256 of them, a scale.
+
+    Tensors of fewer than 4,096 numbers, such as norms, keep theirs in float32.
+    Source: Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization". bitsandbytes
+    makes it. Raises ``UserError`` where that is not installed.
+    """
+    with needing("adam8bit", "optimizer=adamw_8bit"):
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # of kernels we do not use
+        from bitsandbytes.optim import AdamW8bit
+    return AdamW8bit
 
 
 def _trained(network: nn.Module) -> list[nn.Parameter]:

@@ -45,8 +45,10 @@ def learner(
     out: Path | None = None,
     progress: bool = False,
     change: Callable[[Parts], Parts] = as_they_are,
+    teacher=None,
 ) -> Learner:
-    """The learner of a method that learns from batches; `change` may exchange some of its parts."""
+    """The learner of a method that learns from batches; `change` may exchange some of its parts,
+    and `teacher` is the policy that a method with a teacher learns from."""
     reference = reference_for(policy, recipe) if recipe.beta > 0 else None
     critic = value_head(policy) if method.critic else None
     if critic and recipe.gradient_checkpointing:
@@ -55,7 +57,7 @@ def learner(
     parts = change(Parts(policy, policy, method, reward, optimizer))
     settings = (parts.policy, reference, optimizer, recipe, task, parts.method, parts.reward)
     carried = Carried.of(recipe, reference, policy.device)
-    others = {"critic": critic, "carried": carried, "sampler": parts.sampler}
+    others = {"critic": critic, "carried": carried, "sampler": parts.sampler, "teacher": teacher}
     keep = (
         None if out is None or method.imitates else KeptGroups(out, recipe.steps, policy.tokenizer)
     )

@@ -19,6 +19,7 @@ from rlcourse.training.data.batches import (
     minibatches,
     problems_of_step,
 )
+from rlcourse.training.data.playing import demonstrated, world_of
 from rlcourse.training.data.scoring import sampled, score
 from rlcourse.training.functions.calling import call_estimator, call_step
 from rlcourse.training.measuring.metrics import (
@@ -48,6 +49,7 @@ from rlcourse.training.online.off_policy import (
     with_old_policy,
 )
 from rlcourse.training.online.pipeline import Carried, renew
+from rlcourse.training.online.teaching import taught
 from rlcourse.training.recipes.methods import Method
 from rlcourse.training.recipes.settings import Recipe
 
@@ -65,12 +67,14 @@ def training_steps(
     carried: Carried | None = None,
     sampler=None,
     keep: Callable[[int, Rollouts], None] | None = None,
+    teacher=None,
 ) -> Iterator[dict[str, float]]:
     """Train `policy` in place and yield the metrics of each step, from `first_step` on.
 
     `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0; `critic`
     is ppo's, `carried` what a checkpoint brought back; `sampler` draws the completions, by default
-    `policy` itself; `keep` is shown each step's completions with their advantages.
+    `policy` itself; `keep` is shown each step's completions with their advantages; `teacher` is the
+    frozen policy that a method with a teacher learns from.
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
     carried = carried or Carried.of(recipe, reference, policy.device)
@@ -91,7 +95,7 @@ def training_steps(
 
         with precision():
             if method.imitates:
-                rollouts = demonstrated(policy, task, recipe, step)
+                rollouts = demonstrations_of(policy, task, recipe, step)
                 rewards: dict[str, torch.Tensor] = {}
             else:
                 settings = (sampler, recipe, task, method, reward)
@@ -112,6 +116,9 @@ def training_steps(
             if scores_anew(recipe, method):
                 read = partial(shared_prompt_logprobs, policy)
                 rollouts = with_old_policy(rollouts, learning.read(read, rollouts))
+            if teacher is not None:
+                read = partial(shared_prompt_logprobs, teacher)
+                rollouts = replace(rollouts, teacher_logprobs=learning.read(read, rollouts))
             if not method.imitates:
                 rollouts, facts = with_advantages(rollouts, valuing, recipe, method)
                 metrics |= facts | advantage_metrics(rollouts, method)
@@ -161,14 +168,17 @@ def drawn(policy, recipe, task, reward, generator, step, attempt=0):
     problems = problems_of_step(
         task.train, recipe.prompts_per_step, place, recipe.seed, recipe.shuffle
     )
-    rollouts = sampled(policy, problems, recipe, generator)
+    rollouts = sampled(policy, problems, recipe, generator, world_of(recipe, task))
     return score(policy, rollouts, problems, recipe, task, reward)
 
 
-def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, dict[str, float]]:
-    """The rollouts with their advantages: by the method's estimator, or by the critic."""
+def with_advantages(rollouts, critic, recipe, method) -> tuple[Rollouts, Metrics]:
+    """The rollouts with their advantages: by the method's estimator, critic or teacher."""
     if critic is not None:
-        return with_values(critic, rollouts, recipe, method)
+        rollouts, facts = with_values(critic, rollouts, recipe, method)
+        return rollouts, {**facts}
+    if method.taught:
+        return taught(rollouts, recipe, method)
     scored = (rollouts.rewards, rollouts.mask, recipe.arguments())
     advantages = call_estimator(method.advantages, *scored, tokens=rollouts.tokens)
     return replace(rollouts, advantages=advantages), {}
@@ -200,13 +210,12 @@ def update(parts, optimizer, rollouts, recipe, method, generator, step) -> Metri
     return over_updates(updates)
 
 
-def demonstrated(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
+def demonstrations_of(policy, task: Task, recipe: Recipe, step: int) -> Rollouts:
     """The demonstrations of this step. Imitation is REINFORCE with a reward of 1 for each."""
     demonstrations = task.train if task.demonstrations is None else task.demonstrations
     problems = problems_of_step(
         demonstrations, recipe.prompts_per_step, step, recipe.seed, recipe.shuffle
     )
-    prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
-    rollouts = policy.demonstrations(prompts, [p.answer for p in problems])
+    rollouts = demonstrated(policy, problems, recipe, task)
     ones = torch.ones(len(rollouts), device=rollouts.mask.device)
     return replace(rollouts, rewards=ones, advantages=ones)

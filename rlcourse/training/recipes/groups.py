@@ -1,15 +1,15 @@
 """Groups of settings: those that are about one thing, with the rules between them.
 
-`settings.py` makes the class of each algorithm out of them. Each setting is declared once, with its
-default, so that it is the same thing in every algorithm that has it.
+`settings.py` makes each algorithm's class of them. A setting is declared once, with its default.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rlcourse.errors import UserError
 from rlcourse.training.faults.catalog import FAULTS
+from rlcourse.training.recipes.declaring import Settings, setting
 from rlcourse.training.recipes.values import (
     Adapters,
     Number,
@@ -23,51 +23,6 @@ from rlcourse.training.recipes.values import (
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
-# A setting that a method does not have is off. So one loop serves all methods.
-OFF: dict[str, Any] = {
-    "group_size": 1,
-    "temperature": 1.0,
-    "top_k": None,
-    "top_p": None,
-    "fault": None,
-    "num_iterations": 1,
-    "minibatches": 1,
-    "sampler_staleness": 0,
-    "old_logprobs": "sampled",
-    "truncate": {},
-    "overlong_filter": False,
-    "beta": 0.0,
-    "reference_every": 0,
-    "entropy_bonus": 0.0,
-    "lora": {},
-}
-
-
-def setting(
-    default, help: str, low=None, high=None, above=None, local: str = "", otherwise=...
-) -> Any:
-    """A setting: its default, what it is, and the values that it accepts.
-
-    `local` says why only the local engine does it; TRL takes no value but `otherwise`, by default
-    the default.
-    """
-    facts = {"local": local, "otherwise": default if otherwise is ... else otherwise}
-    return Field(default, description=help, ge=low, le=high, gt=above, json_schema_extra=facts)
-
-
-class Settings(BaseModel):
-    """A group of settings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    # What to say of a setting that this method lacks: {setting: words after the method's name}.
-    instead: ClassVar[dict[str, str]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if name in OFF:
-            return OFF[name]
-        return super().__getattr__(name)  # type: ignore[misc]
-
-
 # Groups that every method has
 
 ALGORITHM: Any = Field(description="how the policy learns")
@@ -78,7 +33,9 @@ class Problems(Settings):
 
     algorithm: str = ALGORITHM
     policy: Text = setting("tiny", "'tiny' (embedded), or a Hugging Face model's name or path")
-    task: Text = setting("word_problems", "'word_problems', 'gsm8k', or a path to JSONL data")
+    task: Text = setting(
+        "word_problems", "'word_problems', 'calculator', 'stories', 'gsm8k', or a path to JSONL"
+    )
     data: Text | None = setting(None, "directory of its data; null: embedded or downloaded")
     task_options: dict[str, Any] = setting({}, "options handed to the task, such as its level")
     system: Text | None = setting(None, "system message put before every question")
@@ -93,6 +50,7 @@ class Problems(Settings):
         "gradual", "how rewards.format judges: see rlcourse.tasks"
     )
     max_tokens: Whole = setting(64, "longest completion, in tokens", low=1)
+    max_turns: Whole = setting(4, "the policy's turns in an episode of an environment", low=1)
     shuffle: Truth = setting(True, "false: questions in the order of the task's file")
     warm_start: Text | None = setting(None, "recipe that is run first, such as sft")
     seed: Whole = setting(0, "the only source of randomness", low=0)
@@ -104,6 +62,9 @@ class Descent(Settings):
     steps: Whole = setting(50, "training steps: one batch each", low=1)
     prompts_per_step: Whole = setting(
         16, "questions in a step (demonstrations for sft, pairs for dpo and reward_model)", low=1
+    )
+    optimizer: Literal["adamw", "adamw_8bit"] = setting(
+        "adamw", "adamw_8bit keeps AdamW's averages in 8 bits: less memory; needs bitsandbytes"
     )
     lr: Number = setting(3e-4, "learning rate", above=0.0, high=1.0)
     schedule: Literal["constant", "linear", "cosine"] = setting("constant", "lr after warmup")
@@ -121,11 +82,19 @@ class Machine(Settings):
     micro_batch: Whole | None = setting(
         None, "rows read at once in training: less memory, the same gradient; null: all", low=1
     )
+    packing: Truth = setting(
+        False,
+        "read a step's rows one after another, without padding: less work, the same gradient",
+        local="TRL reads them side by side",
+    )
     gradient_checkpointing: Truth = setting(
         False, "compute activations twice instead of keeping them: less memory"
     )
     static_cache: Truth | None = setting(
         None, "sample with a cache of fixed size, as one CUDA graph a token; null: on CUDA"
+    )
+    fused_decoding: Truth | None = setting(
+        None, "sample with few kernels a token, where static_cache is; null: on CUDA in 16 bits"
     )
     checkpoint_every: Whole = setting(
         10, "steps between checkpoints; 0: none that are counted in steps", low=0
@@ -179,7 +148,7 @@ class Passes(Settings):
 class Online(Sampling, Passes):
     """Batches of the policy's own completions, written while it learns."""
 
-    instead = {
+    instead: ClassVar[dict[str, str]] = {
         "truncate": "weighs whole completions, and truncate weighs tokens",
         "beta": "has no KL penalty",
     }
@@ -188,6 +157,11 @@ class Online(Sampling, Passes):
         "steps that a batch is older than the policy that learns from it",
         low=0,
         local="TRL writes each batch with the policy that learns",
+    )
+    keep_graphs: Truth = setting(
+        False,
+        "keep the CUDA graphs of fused_decoding from step to step, with their memory",
+        local="TRL samples without them",
     )
     overlong_filter: Truth = setting(
         False,
@@ -221,7 +195,7 @@ class Ratio(Settings):
 class Clipped(Ratio):
     """A ratio that is clipped."""
 
-    instead = {"clip_high": "clips at clip={clip:g} on both sides"}
+    instead: ClassVar[dict[str, str]] = {"clip_high": "clips at clip={clip:g} on both sides"}
     clip: Number = setting(0.2, "ε: the ratio is clipped to [1 − ε, 1 + ε]", above=0.0)
 
 
@@ -243,6 +217,13 @@ class Critic(Settings):
     gamma: Number = setting(1.0, "discount of a reward one token later", low=0.0, high=1.0)
     lam: Number = setting(0.95, "λ: 0 trusts the critic, 1 the rewards alone", low=0.0, high=1.0)
     critic_lr: Number = setting(1e-3, "learning rate of the critic", above=0.0, high=1.0)
+
+
+class Taught(Settings):
+    """A teacher that says of each token how likely it would have written it."""
+
+    teacher: Text = setting("grpo", "a model's name or path, or a recipe that makes the teacher")
+    teacher_gamma: Number = setting(0.0, "discount of its word on later tokens", low=0.0, high=1.0)
 
 
 class Selective(Settings):
@@ -366,7 +347,7 @@ NOT_ONLINE = dict.fromkeys(
 class WithHead(Settings):
     """A scalar head, which is trained."""
 
-    instead = {"lora": "trains a head, which has no adapters"}
+    instead: ClassVar[dict[str, str]] = {"lora": "trains a head, which has no adapters"}
 
 
 class Smoothed(Settings):
@@ -384,7 +365,7 @@ class Pairs(Sampling):
         None, "JSONL of prompt, chosen, rejected; null: pairs of the policy's own completions"
     )
     questions: Whole = setting(400, "questions whose completions make these pairs", low=1)
-    instead = NOT_ONLINE | {
+    instead: ClassVar[dict[str, str]] = NOT_ONLINE | {
         "num_iterations": "makes one update of each batch",
         "minibatches": "makes one update of each batch",
     }

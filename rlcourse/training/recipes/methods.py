@@ -31,6 +31,7 @@ class Method:
     keeps_rewarded: bool = False  # learns from the rewarded completions only
     resamples: bool = False  # asks until enough groups have a signal, see dynamic_sampling.py
     critic: bool = False  # has a critic, see critic.py
+    taught: bool = False  # has a teacher, see teaching.py
     trains_policy: bool = True  # False: it trains a reward model
     sequence_ratio: bool = False  # has one probability ratio for all tokens of a completion
     weighs_tokens: bool = False  # its loss takes an advantage for each token, too
@@ -138,6 +139,7 @@ METHODS = {
         compares_groups=True,
         weighs_tokens=True,
     ),
+    "distill": Method("dapo_loss", "reverse_kl_advantages", taught=True, weighs_tokens=True),
     "dpo": Method(
         "dpo_loss",
         functions=("preference_pairs", "sequence_logprobs", "implicit_rewards"),

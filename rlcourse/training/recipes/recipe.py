@@ -76,6 +76,22 @@ def warm_start_of(recipe: Recipe) -> Recipe | None:
     return first.but(eval_problems=0, **shared)
 
 
+def teacher_recipe(recipe: Recipe) -> Recipe | None:
+    """The recipe that makes the teacher of this one; None where the teacher is a model.
+
+    Raises:
+        UserError: the teacher would need a teacher that needs this one.
+    """
+    name = recipe.teacher
+    if name not in shipped_recipes() and Path(name).suffix not in (".yaml", ".yml"):
+        return None
+    first = load_recipe(name)
+    if first.method.taught or not first.method.trains_policy:
+        raise UserError(f"teacher={name} makes no teacher: name a recipe such as grpo, or a model")
+    shared = {k: getattr(recipe, k) for k in WITH_WARM_START if k in first.settings()}
+    return first.but(eval_problems=0, **shared)
+
+
 def parse_overrides(assignments: Iterable[str]) -> dict:
     """``["lr=1e-4", "rewards.format=0.2"]`` → ``{"lr": 1e-4, "rewards": {"format": 0.2}}``."""
     values: dict = {}

@@ -10,6 +10,7 @@ from rlcourse.training.recipes.values import nearest
 RENAMED = {"prompts": "prompts_per_step", "updates": "num_iterations"}
 # What the same is called elsewhere: in Transformers, TRL, verl, OpenRLHF, prime-rl, papers.
 ELSEWHERE = {
+    "optimizer": "optim optim_type optimizer_name",
     "lr": "learning_rate actor_lr step_size",
     "schedule": "lr_scheduler_type scheduler lr_schedule",
     "warmup": "warmup_steps num_warmup_steps lr_warmup_steps warmup_ratio",

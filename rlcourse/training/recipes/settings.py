@@ -14,10 +14,10 @@ from pydantic import create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from rlcourse.errors import UserError
+from rlcourse.training.recipes.declaring import OFF, Settings, setting
 from rlcourse.training.recipes.groups import (
     ALGORITHM,
     NOT_ONLINE,
-    OFF,
     Adapted,
     Anchored,
     Bounded,
@@ -35,13 +35,12 @@ from rlcourse.training.recipes.groups import (
     Ratio,
     Resampling,
     Selective,
-    Settings,
     Smoothed,
+    Taught,
     TokenWeighted,
     TrainsPolicy,
     Wide,
     WithHead,
-    setting,
 )
 from rlcourse.training.recipes.methods import METHODS, Method, resolved
 from rlcourse.training.recipes.refusing import refuse_unknown
@@ -191,6 +190,12 @@ class CISPO(Normalized, TokenWeighted, Bounded, Online, Adapted, Recipe):
     algorithm: Literal["cispo"] = ALGORITHM
 
 
+class Distill(Taught, TokenWeighted, Wide, Online, Adapted, Recipe):
+    """A teacher's word for every token that the student writes."""
+
+    algorithm: Literal["distill"] = ALGORITHM
+
+
 class DPO(Smoothed, Penalized, Pairs, Adapted, Recipe):
     """Preferences in place of rewards."""
 
@@ -209,7 +214,20 @@ class RewardModel(Pairs, WithHead, Recipe):
     algorithm: Literal["reward_model"] = ALGORITHM
 
 
-_OURS = (SFT, RejectionSampling, Reinforce, RLOO, PPO, GRPO, DrGRPO, DAPO, GSPO, CISPO, DPO)
+_OURS = (
+    SFT,
+    RejectionSampling,
+    Reinforce,
+    RLOO,
+    PPO,
+    GRPO,
+    DrGRPO,
+    DAPO,
+    GSPO,
+    CISPO,
+    Distill,
+    DPO,
+)
 CLASSES: dict[str, type[Recipe]] = {
     get_args(kind.model_fields["algorithm"].annotation)[0]: kind for kind in (*_OURS, RewardModel)
 }
@@ -263,6 +281,7 @@ def _made_of_groups(method: Method) -> type[Recipe]:
         (WithHead if method.trains_head else Adapted): True,
         TrainsPolicy: method.trains_policy,
         Critic: method.critic,
+        Taught: method.taught,
         Selective: method.keeps_rewarded,
         Resampling: method.resamples,
         TokenWeighted: method.weighs_tokens,

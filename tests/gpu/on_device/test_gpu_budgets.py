@@ -12,6 +12,7 @@ from simulated_graph import SimulatedGraph
 from small_models import left_padded_prompts, small_model
 
 from rlcourse.policy import sample_completions, static_decoding
+from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.training.learners import learner_for
 from rlcourse.training.recipes.methods import METHODS
 
@@ -24,7 +25,8 @@ def counts(tokens, static_cache, prompts=None, **options):
     settings = {"group_size": 4, "max_tokens": tokens, "eos_ids": (), "generator": generator}
     settings |= {"static_cache": static_cache} | options
     with pretended_gpu.counted() as found:
-        sample_completions(model, prompt_tokens, mask, **settings)
+        rollouts = sample_completions(model, prompt_tokens, mask, **settings)
+    found.tokens = rollouts.tokens
     return found
 
 
@@ -54,6 +56,66 @@ def test_a_gpu_decodes_by_repeating_a_graph():
     before = SimulatedGraph.replays
     counts(33, static_cache=None)
     assert SimulatedGraph.replays - before == 33 - 2  # the prompt's token and one step come before
+
+
+def test_operators_of_a_token_with_fused_weights(monkeypatch):
+    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ())
+    # Here RMSNorm is six operators and attention some more; tests/policy/test_fused.py counts
+    # them as one, as they are on a real GPU.
+    plain = per_token("operators", static_cache=True)
+    assert per_token("operators", static_cache=True, fused=True) < 0.9 * plain
+    assert per_token("waits", static_cache=True, fused=True) == 1 / 8
+
+
+def failing_to_capture(error):
+    """`StaticDecoder._advance` that raises `error` while a graph is captured."""
+    advance = static_decoding.StaticDecoder._advance
+
+    def fails(decoder):
+        advance(decoder)
+        if torch.utils._python_dispatch._get_current_dispatch_mode() is not None:
+            raise error
+
+    return fails
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_generator_draws_after_a_capture_that_failed(own, monkeypatch, capsys):
+    """With torch 2.6 it would be in that capture for ever after."""
+    expected = counts(12, True).tokens
+    error = RuntimeError("operation not permitted when stream is capturing")
+    monkeypatch.setattr(static_decoding.StaticDecoder, "_advance", failing_to_capture(error))
+    assert torch.equal(counts(12, True).tokens, expected)
+    assert "continues without a CUDA graph" in capsys.readouterr().err
+    monkeypatch.setattr(static_decoding, "restoring", lambda generator: lambda: None)
+    with pytest.raises(RuntimeError, match="Offset increment outside graph capture"):
+        counts(12, True, generator=torch.Generator("cuda") if own else None)
+    if not own:  # of the device, which other tests draw from
+        monkeypatch.undo()
+        own_generator = torch.cuda.default_generators[0]
+        own_generator.graphsafe_set_state(torch.Generator("cuda").clone_state())
+    assert torch.rand(2, device="cuda").shape == (2,)
+
+
+def test_memory_that_runs_out_in_a_capture_leaves_a_generator_that_draws(monkeypatch):
+    generator = torch.Generator("cuda").manual_seed(0)
+    error = torch.OutOfMemoryError("CUDA out of memory")
+    monkeypatch.setattr(static_decoding.StaticDecoder, "_advance", failing_to_capture(error))
+    with pytest.raises(static_decoding.NoMemoryForGraph):
+        counts(12, True, generator=generator)
+    assert torch.rand(2, device="cuda", generator=generator).shape == (2,)
+
+
+def test_kept_graphs_are_captured_once(monkeypatch):
+    captured, capture = [], static_decoding.captured
+    monkeypatch.setattr(
+        static_decoding, "captured", lambda *asked: captured.append(1) or capture(*asked)
+    )
+    policy, generator = echo_policy().cuda(), torch.Generator("cuda").manual_seed(0)
+    policy.fused_decoding, policy.static_cache, policy.kept_graphs = True, True, KeptGraphs()
+    for _ in range(3):
+        policy.sample(["w3 w4"], group_size=8, max_tokens=9, generator=generator)
+    assert len(captured) == 1
 
 
 def a_step_of(algorithm, rows, tokens, **changes):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from hub import COURSE, GRADER, INSTRUCTOR, LESSON, SETTINGS, USERS, Hub
+from hub import COURSE, GRADER, INSTRUCTOR, LESSON, USERS, Hub
 from small_courses import write_course
 
 from rlcourse import exercises

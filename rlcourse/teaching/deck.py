@@ -1,0 +1,190 @@
+"""The slides of a lesson, from its page ``teaching/slides/NN_topic.md``; without one, its outline.
+
+    ## A critic that is always up to date
+    > Ask one question, sample $G = 5$ completions
+    figure: ylabel="advantage"
+
+    ## Your turn
+    ask: All eight are right. What are the advantages?
+
+Each heading begins a slide. What stands on it is quoted from the lesson:
+
+    > first words           the sentence, formula or item of a list that begins so
+    figure: code            the pictures drawn by the one cell with this code
+    output: code            what that cell printed
+    table: | a | b          the table whose first row begins so
+    mistake: name: words    the box of exercise `name` for the declared mistake with these words
+    ask: question           a question to the class: the only text of the page's own
+    then                    what follows appears at the next key press
+
+The notes of a slide are the paragraphs that its quotations are from.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from rlcourse import exercises
+from rlcourse.checks.calling import call_all, describe
+from rlcourse.checks.exam import Exam
+from rlcourse.checks.html import result_html
+from rlcourse.courses import Course, LessonFolder
+from rlcourse.errors import UserError
+from rlcourse.teaching.html import html, inline
+from rlcourse.teaching.sources import Sources
+
+SLIDE = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+ENTRY = re.compile(r"(> |figure: |output: |table: |mistake: |ask: |then$)(.*)")
+LONGEST_OUTPUT = 14  # lines
+SEED = 0  # of the cases of the check that is shown
+
+
+@dataclass
+class Slide:
+    title: str
+    parts: list[str] = field(default_factory=list)  # HTML
+    notes: list[str] = field(default_factory=list)  # HTML
+    kind: str = ""
+
+
+@dataclass
+class Deck:
+    """``missing`` says in a sentence what the slides lack, "" if nothing."""
+
+    heading: str
+    slides: list[Slide]
+    missing: str = ""
+
+
+def deck(folder: LessonFolder, course: Course) -> Deck:
+    """The slides of a lesson.
+
+    Raises:
+        UserError: its page quotes what the lesson does not have; the message names page and slide.
+    """
+    sources = Sources(folder, course)
+    page = folder.home / "teaching" / "slides" / f"{folder.name}.md"
+    if page.is_file():
+        slides = [
+            _slide(f"{page}: slide '{title}'", title, body, sources)
+            for title, body in SLIDE.findall(page.read_text("utf-8"))
+        ]
+    else:
+        slides = _outline(sources)
+    missing = ""
+    if sources.solved is None:
+        missing = (
+            f"The slides of {folder.name} have no pictures: run `rlcourse build {folder.number} "
+            "--execute` where the lesson's course is, then this command again."
+        )
+    return Deck(folder.heading, [_first(sources), *slides, *_last(sources)], missing)
+
+
+def _slide(place: str, title: str, body: str, sources: Sources) -> Slide:
+    slide, later = Slide(inline(title)), False
+    for line in filter(str.strip, body.splitlines()):
+        entry = ENTRY.fullmatch(line.strip())
+        if not entry:
+            raise UserError(f"{place}: '{line.strip()}' is no entry of a slide")
+        kind, text = entry[1].strip(" :"), entry[2].strip()
+        if kind == "then":
+            later = True
+            continue
+        try:
+            shown, note = _entry(kind, text, sources)
+        except UserError as error:
+            raise UserError(f"{place}: {error}") from None
+        if shown:
+            slide.parts.append(f'<div class="fragment">{shown}</div>' if later else shown)
+        if note and html(note) not in slide.notes:
+            slide.notes.append(html(note))
+        slide.kind = "asks" if kind == "ask" else slide.kind
+    return slide
+
+
+def _entry(kind: str, text: str, sources: Sources) -> tuple[str, str]:
+    """(HTML of one entry, the paragraph for the notes)."""
+    if kind == ">":
+        sentence, paragraph = sources.sentence(text)
+        return html(sentence), paragraph
+    if kind == "figure":
+        drawn = sources.pictures(text)
+        return f'<div class="figure">{drawn}</div>' if drawn else "", sources.after(text)
+    if kind == "output":
+        printed = sources.printed(text)
+        return _output(printed) if printed else "", sources.after(text)
+    if kind == "table":
+        return html(sources.table(text)), ""
+    if kind == "mistake":
+        return _box(text, sources.course), ""
+    return f'<p class="ask">{inline(text)}</p>', ""
+
+
+def _output(printed: str) -> str:
+    lines = printed.splitlines()
+    cut = lines[:LONGEST_OUTPUT] + ["…"] * (len(lines) > LONGEST_OUTPUT)
+    return html("```text\n" + "\n".join(cut) + "\n```")
+
+
+def _box(text: str, course: Course) -> str:
+    """What the check says to a student who made this mistake."""
+    name, _, words = text.partition(": ")
+    exercise = exercises.get(name, course)
+    found = [m for m in exercise.mistakes if words.strip() in m.name]
+    if len(found) != 1:
+        raise UserError(f"{len(found)} mistakes of {name} have '{words}' in their name, not one")
+    exam = Exam(exercise, SEED)
+    wrong = found[0].implementation
+    result = exam.judge(describe(wrong), call_all(wrong, exam.cases))
+    result = replace(result, example=None)  # too much for a slide
+    return f'<div class="check">{result_html(result)}</div>'
+
+
+def _first(sources: Sources) -> Slide:
+    opening = next((b.text for b in sources.blocks if not b.code), "")
+    sentence = sources.sentence(opening[:40])[0] if opening else ""
+    title = sources.folder.heading.rpartition(" · ")[2]
+    return Slide(inline(title), [html(sentence)], [html(opening)], "title")
+
+
+def _last(sources: Sources) -> list[Slide]:
+    """What the class writes now, and what the lesson says to remember."""
+    rows = [
+        f"| `{e.name}` | {e.points:g} | {e.minutes} |" for e in sources.lesson.exercises.values()
+    ]
+    slides = []
+    if rows:
+        table = html("| you write | points | minutes |\n|---|---|---|\n" + "\n".join(rows))
+        slides.append(Slide("Your turn", [table], kind="exercises"))
+    remember = [b.text for b in sources.blocks if b.section == "What to remember" and not b.code]
+    if remember:
+        slides.append(Slide("What to remember", [html(remember[0])], kind="remember"))
+    return slides
+
+
+def _outline(sources: Sources) -> list[Slide]:
+    """A slide for each section: its first sentence and formula; and one for each picture."""
+    slides: list[Slide] = []
+    skip = {"", "Questions", "What to remember", "Further reading"}
+    for section in dict.fromkeys(block.section for block in sources.blocks):
+        if section in skip:
+            continue
+        inside = [b for b in sources.blocks if b.section == section]
+        prose = [b.text for b in inside if not b.code and b.text[0] not in "|$-*<"]
+        formulas = [b.text for b in inside if not b.code and b.text.startswith("$$")]
+        if prose:
+            first = sources.sentence(prose[0][:60])[0]
+            parts = [html(first), *map(html, formulas[:1])]
+            slides.append(Slide(inline(section), parts, [html("\n\n".join(prose[:2]))]))
+        for block in (b for b in inside if b.code and sources.solved):
+            drawn = _drawn(sources, block.text)
+            if drawn:
+                shown = [f'<div class="figure">{drawn}</div>']
+                slides.append(Slide(inline(section), shown, [html(sources.after(block.text))]))
+    return slides
+
+
+def _drawn(sources: Sources, code: str) -> str | None:
+    try:
+        return sources.pictures(code)
+    except UserError:
+        return None
