@@ -31,6 +31,7 @@ from rlcourse.grading.commands import (
 from rlcourse.grading.edition.commands import student_edition
 from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
+from rlcourse.grading.ranking.commands import leaderboard
 from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
@@ -43,7 +44,7 @@ GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        *(teaching_notes, slides, teaching_pack, student_edition),
+        *(leaderboard, teaching_notes, slides, teaching_pack, student_edition),
     ),
     "For instructors (training and measuring models)": (
         *(

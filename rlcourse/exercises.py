@@ -25,10 +25,12 @@ def names(course: Course | None = None) -> list[str]:
     return list((course or current()).exercises)
 
 
-def all(course: Course | None = None) -> list[Exercise]:
-    """All exercises, in lesson order."""
+def all(course: Course | None = None, contests: bool = False) -> list[Exercise]:
+    """All exercises whose answers are compared with a right one, in lesson order; with `contests`
+    also those in which a trainer is judged by what it has trained."""
     course = course or current()
-    return [_loaded(course, name) for name in names(course)]
+    found = [_loaded(course, name) for name in names(course)]
+    return [exercise for exercise in found if contests or not exercise.contest]
 
 
 def get(name: str, course: Course | None = None) -> Exercise:

@@ -54,7 +54,7 @@ BELOW = {
     },
     "grading": {
         *("errors", "files", "installed", "algorithms", "tasks", "policy", "checks", "courses"),
-        *("exercises", "authoring", "published", "reports"),
+        *("exercises", "authoring", "published", "evaluation", "reports"),
     },
     "teaching": {
         *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),
@@ -211,7 +211,9 @@ def test_algorithms_need_only_torch_and_the_standard_library():
 def test_lessons_use_only_earlier_lessons():
     from rlcourse import exercises
 
-    homes = dict.fromkeys(e.reference.__module__.rpartition(".") for e in exercises.all())
+    homes = dict.fromkeys(
+        e.reference.__module__.rpartition(".") for e in exercises.all(contests=True)
+    )
     taught = [module for package, _, module in homes if package == "rlcourse.algorithms"]
     for path in (PACKAGE / "algorithms").glob("*.py"):
         if path.stem == "__init__":

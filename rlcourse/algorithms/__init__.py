@@ -130,6 +130,7 @@ from rlcourse.algorithms.three_policies import (
     decoupled_loss,
     truncated_weights,
 )
+from rlcourse.algorithms.whole_trainer import train_policy
 
 __all__ = [
     "action_mask",
@@ -213,6 +214,7 @@ __all__ = [
     "token_entropy",
     "token_logprobs",
     "top_k_kl_loss",
+    "train_policy",
     "truncated_weights",
     "unbiased_rewards",
     "value_advantages",

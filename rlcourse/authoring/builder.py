@@ -76,7 +76,7 @@ def build(
     if check and execute:
         raise UserError("--check compares files without running them: leave out --execute.")
     course = course_at(root) if root else current()
-    registry = list(exercises.all(course) if registry is None else registry)
+    registry = list(exercises.all(course, contests=True) if registry is None else registry)
     folders = _selected(course, lessons)
     for folder in folders:
         if folder.home == course.directory:

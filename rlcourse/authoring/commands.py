@@ -69,11 +69,13 @@ def prove(
     It also says what is missing in an exercise's files, and which notebooks must be built again.
     """
     from rlcourse import exercises
-    from rlcourse.checks import mutation_testing, proof, proof_of_several
+    from rlcourse.checks import mutation_testing, proof, proof_of_contest, proof_of_several
     from rlcourse.courses import current
     from rlcourse.courses.demands import lacking
 
-    chosen = [exercises.get(name) for name in names] if names else exercises.all()
+    chosen = [exercises.get(name) for name in names] if names else exercises.all(contests=True)
+    contests = [exercise for exercise in chosen if exercise.contest]
+    chosen = [exercise for exercise in chosen if not exercise.contest]
     holds = True
     if mutants:
         holds = mutation_testing.report(chosen, mutants, equivalent, range(seeds))
@@ -81,10 +83,11 @@ def prove(
         holds = proof_of_several.report(chosen, range(seeds), sample) and holds
     if not (mutants or pairs):
         holds = proof.report(chosen, range(seeds), partial(lacking, current(), seeds=range(seeds)))
+        holds = proof_of_contest.report(contests) and holds
         with needing("grade", "comparing notebooks with their lessons"):
             from rlcourse.authoring.drift import drifted
 
-            for sentence in drifted({exercise.lesson for exercise in chosen}):
+            for sentence in drifted({exercise.lesson for exercise in [*chosen, *contests]}):
                 print(sentence)
                 holds = False
     raise typer.Exit(0 if holds else 1)

@@ -62,6 +62,7 @@ from torch import Tensor
 
 from rlcourse.checks.case import Case
 from rlcourse.checks.case_sampler import CaseSampler
+from rlcourse.checks.contest import Contest
 from rlcourse.checks.testing import Suspects
 
 # The beginnings of labels of cases that test care and not the idea, in every exercise.
@@ -113,6 +114,7 @@ class Exercise:
     observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result
     oracle: Callable | None = None  # same value by an independent exact route, for the proof
     suspects: Suspects | None = None  # what the tests that a student writes here are tried on
+    contest: Contest | None = None  # what the trainer that a student writes here is tried on
     name: str = field(default="")
 
     def __post_init__(self):

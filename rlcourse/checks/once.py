@@ -16,7 +16,7 @@ UNDEFINED = "is not defined"
 
 def replaceable(exercise: Exercise, above: Sequence[Exercise]) -> list[Exercise]:
     """Those of the exercises `above` it, in its lesson, that a reference may stand in for."""
-    return [] if exercise.suspects else [other for other in above if not other.suspects]
+    return [] if exercise.suspects or exercise.contest else [o for o in above if not o.suspects]
 
 
 def is_better(first: Sequence[Result], again: Sequence[Result]) -> bool:

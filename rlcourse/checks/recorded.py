@@ -9,8 +9,8 @@ comparison. What needs more calls of a right answer is missing: two mistakes at 
 smaller examples.
 
 An answer that draws at random is judged by statistics of it, whose code is in ``observe``. Tests
-that students write cannot be judged here at all: they call right answers with arguments of their
-own.
+that students write cannot be judged here at all, as they call right answers with arguments of their
+own, and neither can a whole trainer.
 """
 
 import io
@@ -40,8 +40,8 @@ WORDS = (
     *("differentiable", "constants", "derived"),
 )
 LATER = (
-    "In this edition of the course, tests that you write are judged when you hand them in: to "
-    "judge them takes right answers to try them on."
+    "In this edition of the course, this exercise is judged when you hand it in: to judge it takes "
+    "more than recorded cases."
 )
 
 
@@ -119,7 +119,11 @@ def record(exercise: Exercise, seeds: Iterable[int], observe: str = "") -> bytes
             for m in exercise.mistakes
         ],
     }
-    drawings = [] if exercise.suspects else [_drawing(exercise, seed) for seed in seeds]
+    drawings = (
+        []
+        if exercise.suspects or exercise.contest
+        else [_drawing(exercise, seed) for seed in seeds]
+    )
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("exercise.json"), json.dumps(told, indent=1))

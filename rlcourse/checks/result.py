@@ -6,6 +6,7 @@ from typing import Any
 
 from rlcourse.checks.case import Case
 from rlcourse.checks.comparing import Difference
+from rlcourse.checks.contest import Measured
 from rlcourse.checks.cutting import flat
 from rlcourse.checks.parting import Parting
 from rlcourse.checks.places import Place
@@ -137,6 +138,8 @@ class Result:
     printed: str = ""
     warning: str = ""
     place: Place | None = None  # where it may be wrong; said once it has been tried
+    told: str = ""  # what is said in place of how many cases agree
+    measured: Measured | None = None  # of a contest: what the trained policy can do
 
     @property
     def points(self) -> float:
@@ -160,7 +163,8 @@ class Result:
         earned = f" · {counted(self.points, 'point')}" if self.passed and self.max_points else ""
         if self.once:
             return f"{sign} {self.exercise}   {right_once(self.once)}{earned}"
-        return f"{sign} {self.exercise}   {self.agreeing} of {self.cases} cases agree{earned}"
+        counts = self.told or f"{self.agreeing} of {self.cases} cases agree"
+        return f"{sign} {self.exercise}   {counts}{earned}"
 
     @property
     def advice(self) -> tuple[str, ...]:

@@ -203,6 +203,12 @@ def _weighted_loss(built, weights):
     return lambda logprobs: -(weights.to(logprobs.device) * logprobs).sum()
 
 
+def _undecided(built):
+    from rlcourse.policy.undecided import undecided
+
+    return undecided()
+
+
 KINDS: dict[str, Kind] = {
     "toy_policy": Kind(_toy_policy, _parameters),
     "rollouts": Kind(_rollouts),
@@ -222,6 +228,7 @@ KINDS: dict[str, Kind] = {
     "matrix": Kind(_matrix),  # known through x ↦ A x only
     "scripted_speaker": Kind(scripted_speaker, lambda speaker: speaker.after()),
     "scripted_environments": Kind(scripted_environments, told),
+    "undecided": Kind(_undecided, _parameters),  # a language model, the start of a contest
     "stand_in": Kind(_stand_in),  # an implementation to be tested, known through calls only
 }
 

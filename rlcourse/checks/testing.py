@@ -150,10 +150,15 @@ def _complaint(error: Failure | None, hidden: bool) -> str:
 
 def standing_for(function: Callable, number: int, reference: Callable) -> Spec:
     """A stand-in for `function`, called as the `reference` is; calls of it give the number."""
-    _functions[number] = function
+    known_as(number, function)
     parameters = list(inspect.signature(reference).parameters)
     options = {"number": number, "name": reference.__name__, "parameters": parameters}
     return Spec("stand_in", options)
+
+
+def known_as(number: int, function: Callable) -> None:
+    """From now on calls of that number, in this process, are calls of the function."""
+    _functions[number] = function
 
 
 def answer(

@@ -25,7 +25,7 @@ from rlcourse.courses.modules import explained, load_module
 from rlcourse.courses.pages import SHARED, Code, Edits, Entry, read_page
 from rlcourse.errors import UserError, first_line
 
-OPTIONAL = ("observe", "oracle", "suspects")
+OPTIONAL = ("observe", "oracle", "suspects", "contest")
 NEW_LINE = "⏎"  # within an edit
 
 

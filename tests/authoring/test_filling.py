@@ -75,7 +75,7 @@ def test_a_page_gets_the_course_s_counts_between_its_comments(tmp_path):
     page.write_text("<!-- exercise_count -->7<!-- /exercise_count --> exercises")
     course = replace(shipped(), pages=(page,))
     count = len(exercises.names(course))
-    assert f"-->{count}<!--" in filled_pages(course, exercises.all(course))[page]
+    assert f"-->{count}<!--" in filled_pages(course, exercises.all(course, contests=True))[page]
     page.write_text("<!-- nothing -->7<!-- /nothing -->")
     with pytest.raises(UserError, match="nothing fills <!-- nothing -->"):
-        filled_pages(course, exercises.all(course))
+        filled_pages(course, exercises.all(course, contests=True))

@@ -13,7 +13,7 @@ from rlcourse.checks.case import Case
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading import Row
 from rlcourse.grading.judging import finding
-from rlcourse.grading.judging.judge import Mark
+from rlcourse.grading.judging.mark import Mark
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter, enter_extensions, known
 from rlcourse.grading.books.late import Late
 from rlcourse.grading.handing_in.handed_in import SECRET, TIMESTAMP
-from rlcourse.grading.judging.judge import Mark
+from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.locking import only_one
 
 OF_SUBMISSIONS = ("grades", "comments", "submissions")  # lists that hold the whole class

@@ -72,7 +72,7 @@ def write_edition(
     opens = _opened(course, opened, moment)
     closed = [lesson for lesson in course.lessons if lesson.name not in opens]
     names = {lesson.name for lesson in closed}
-    hidden = [e for e in exercises.all(course) if e.lesson in names]
+    hidden = [e for e in exercises.all(course, contests=True) if e.lesson in names]
     with tempfile.TemporaryDirectory(prefix="rlcourse-edition-") as scratch:
         tree = Path(scratch, "tree")
         copy_sources(root, tree)
@@ -90,7 +90,7 @@ def write_edition(
         if (solution := course.solutions / f"{lesson}.ipynb").is_file():
             (out / "solutions").mkdir(exist_ok=True)
             shutil.copy(solution, out / "solutions")
-    later = tuple(e.name for e in hidden if e.suspects)
+    later = tuple(e.name for e in hidden if e.suspects or e.contest)
     return Edition(out / name, opens, tuple(names_of(closed)), len(hidden), tuple(packed), later)
 
 
@@ -126,7 +126,7 @@ def _record(tree: Path, hidden: list[Exercise], progress: bool) -> None:
 
 
 def _strip(tree: Path, course: Course, closed: list[LessonFolder]) -> None:
-    """Leave of each closed lesson its text, without model answers and rubrics, and its records."""
+    """Leave of each closed lesson its text, without model answers, and what was recorded."""
     lessons = tree / "course" / "lessons"
     for lesson in closed:
         for path in (lessons / lesson.name).iterdir():

@@ -3,7 +3,7 @@
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 
-from rlcourse.grading.judging.judge import Mark
+from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.pages.markdown import plain
 from rlcourse.grading.running.steps import Incident, Transcript
 

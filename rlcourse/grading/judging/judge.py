@@ -10,7 +10,8 @@ import os
 import secrets
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -21,12 +22,14 @@ from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.once import UNDEFINED, counting, is_better, replaceable
 from rlcourse.checks.result import Result
 from rlcourse.checks.testing import Answers, standing_for
+from rlcourse.checks.trial import Trial
 from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.handing_in.submission import is_demo
 from rlcourse.grading.judging import finding as found_out
 from rlcourse.grading.judging.finding import Finding
+from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.judging.paper import Paper
 from rlcourse.grading.judging.whereabouts import Whereabouts
 from rlcourse.grading.running import protocol
@@ -45,37 +48,6 @@ from rlcourse.grading.running.steps import (
 CHECK = "check_"
 
 
-@dataclass(frozen=True)
-class Mark:
-    """What one exercise earned, in [0, ``possible``], and the message to the student."""
-
-    exercise: str
-    points: float
-    possible: float
-    passed: bool
-    mistake: str | None
-    message: str
-    once: tuple[str, ...] = ()  # wrong functions that it uses, with right ones of which it passed
-    finding: Finding | None = None
-
-    @classmethod
-    def from_json(cls, data: dict) -> "Mark":
-        finding = data["finding"] and Finding.from_json(data["finding"])
-        return cls(**{**data, "once": tuple(data["once"]), "finding": finding})
-
-    def as_row(self) -> dict:
-        """What the report says of it, and every answer whatever became of it."""
-        finding = self.finding or Finding(found_out.UNREAD)
-        return {
-            "points": self.points,
-            "possible": self.possible,
-            "mistake": self.mistake,
-            "once": list(self.once),
-            "message": self.message,
-            **finding.as_json(),
-        }
-
-
 Verdict = tuple[Result, Result]  # on the visible cases, on the hidden ones
 
 
@@ -90,6 +62,7 @@ class LessonExam:
         course: Course | None = None,  # default: the one that is meant here
     ):
         self.exercises: dict[str, Exercise] = {}
+        self._patience = limits.patience
         for cell in release.cells:
             grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
             if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
@@ -97,12 +70,18 @@ class LessonExam:
                     self.exercises[grade_id] = get_exercise(grade_id.removeprefix(CHECK), course)
                 except UserError:
                     continue  # graded by a person
+        self._trials = {
+            grade_id: Trial(exercise, variant_of(secret, exercise.name))
+            for grade_id, exercise in self.exercises.items()
+            if exercise.contest
+        }
         self._exams = {
             grade_id: (
                 Exam(exercise, _seed(secret, exercise.name, "visible")),
                 Exam(exercise, _seed(secret, exercise.name, "hidden"), hidden=True),
             )
             for grade_id, exercise in self.exercises.items()
+            if grade_id not in self._trials
         }
         self._papers = {
             grade_id: Paper.draw((visible.cases, hidden.cases), _seed(secret, grade_id, "order"))
@@ -112,14 +91,24 @@ class LessonExam:
         library = {e.name: (e.reference.__module__, e.reference.__name__) for e in found}
         order = {"do": "exam", "library": library, **limits.seconds}
         self._orders = {g: {**order, "function": e.name} for g, e in self.exercises.items()}
-        self.papers = {g: self._request(g) for g in self._exams}
+        self.papers = {
+            g: self._trial_of(g) if g in self._trials else self._request(g) for g in self.exercises
+        }
         # Numbers by which a stand-in calls for a reference, where that is right and not to be seen.
         self._numbers = {g: _seed(secret, g, "number") for g in self.exercises}
+
+    def _trial_of(self, grade_id: str) -> ExamRequest:
+        """A trainer is called once, on a variant that only the course's secret knows."""
+        trial, order = self._trials[grade_id], self._orders[grade_id]
+        seconds = trial.contest.seconds
+        times = {"seconds": seconds, "wall": seconds * self._patience}
+        message = protocol.dumps({**order, **times, "cases": [trial.case.question()]})
+        return ExamRequest(grade_id, message, 1, trial.sitting, seconds=seconds)
 
     def _request(self, grade_id: str) -> ExamRequest:
         questions, order = self._papers[grade_id].questions(), self._orders[grade_id]
 
-        def request(cases: list[Case], answer: Answers | None = None) -> ExamRequest:
+        def request(cases: list[Case], answer: Callable[[], Answers] | None = None) -> ExamRequest:
             message = protocol.dumps({**order, "cases": cases})
             return ExamRequest(grade_id, message, len(cases), answer)
 
@@ -132,7 +121,7 @@ class LessonExam:
         parts = []
         for places in (visible, *((k,) for k in hidden)):
             asked = [questions[k] for k in places]
-            parts.append((places, request(asked, Answers(tuple(asked)))))
+            parts.append((places, request(asked, partial(Answers, tuple(asked)))))
         return replace(whole, message=b"", parts=tuple(parts))
 
     def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
@@ -269,13 +258,17 @@ class LessonExam:
             return None
         questions = self._papers[grade_id].questions()
         order = {**self._orders[grade_id], "cases": questions, "in_place": in_place}
-        answer = Answers((Case("", in_place),))
+        answer = partial(Answers, (Case("", in_place),))
         return ExamRequest(grade_id, protocol.dumps(order), len(questions), answer)
 
     def _results(self, grade_id: str, answer: ExamAnswer) -> Verdict | None:
-        visible, hidden = self._exams[grade_id]
         if answer.facts is None:
             return None
+        if trial := self._trials.get(grade_id):
+            rewards = answer.asked.rewards if answer.asked else None
+            result = trial.judge(answer.facts, answer.outcomes[0], rewards)
+            return result, result
+        visible, hidden = self._exams[grade_id]
         outcomes = self._papers[grade_id].collate(answer.outcomes)
         shown, unseen = outcomes[: len(visible.cases)], outcomes[len(visible.cases) :]
         return visible.judge(answer.facts, shown), hidden.judge(answer.facts, unseen)
@@ -303,7 +296,7 @@ class LessonExam:
         if not (math.isfinite(points) and 0 <= points <= possible):
             raise ValueError(f"{exercise.name} earned {points} of {possible} points")
         message = telling.message
-        if not (visible.passed or visible.borrowed):
+        if not (visible.passed or visible.borrowed or grade_id in self._trials):
             counted = (
                 f"{hidden.agreeing} of {hidden.cases} larger cases agree, which earn the points"
             )
@@ -312,10 +305,16 @@ class LessonExam:
             message += f"\n  It {_in_words(incident)}; what it answered before that counts."
         passed, mistake = hidden.passed, hidden.mistake
         finding = self._finding(grade_id, found, telling, answer, because, bool(ended))
-        return Mark(exercise.name, points, possible, passed, mistake, message, hidden.once, finding)
+        mark = Mark(exercise.name, points, possible, passed, mistake, message, hidden.once, finding)
+        return replace(mark, measured=hidden.measured.as_json()) if hidden.measured else mark
 
     def _finding(self, grade_id, verdict: Verdict, telling, answer, because, stopped) -> Finding:
         visible, hidden = verdict
+        if grade_id in self._trials:
+            failed, raised = int(not hidden.passed), int(answer.outcomes[0].error is not None)
+            return found_out.find(
+                telling, hidden.passed, hidden.mistake, failed, raised, because, stopped, ""
+            )
         paper = self._papers[grade_id]
         outcomes = paper.collate(answer.outcomes)
         return found_out.find(
@@ -358,6 +357,11 @@ def _in_words(incident: Incident) -> str:
 def _seed(secret: bytes, *names: str) -> int:
     text = "/".join(names).encode()
     return int.from_bytes(hashlib.sha256(secret + text).digest()[:4], "little") >> 1
+
+
+def variant_of(secret: bytes, name: str) -> int:
+    """Which variant of a contest a course grades on: too large a number to be guessed."""
+    return int.from_bytes(hashlib.sha256(secret + f"{name}/variant".encode()).digest()[:16]) or 1
 
 
 def course_secret(course: Path) -> bytes:

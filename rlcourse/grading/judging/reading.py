@@ -18,7 +18,8 @@ from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
 from rlcourse.grading.handing_in.submission import know, parse, rebuild
 from rlcourse.grading.judging.annotating import annotate
-from rlcourse.grading.judging.judge import LessonExam, Mark
+from rlcourse.grading.judging.judge import LessonExam
+from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.running.answers import LOST, ExamAnswer
 from rlcourse.grading.running.conversation import Conversation, Processes
 from rlcourse.grading.running.limits import Limits

@@ -1,6 +1,7 @@
 """The untrusted side's answers, believed only as far as they have the right form."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rlcourse.checks.calling import Facts, Failure, Outcome
 from rlcourse.grading.running import protocol
@@ -24,6 +25,7 @@ class ExamAnswer:
     facts: Facts | None = None
     outcomes: tuple[Outcome, ...] = ()
     borrowed: str = ""  # the library's function that it says it is, or calls
+    asked: Any = None  # what answered its calls here, on the trusted side
 
 
 def fields_of(answer) -> dict:
@@ -76,13 +78,13 @@ class ExamInParts:
     def begun(self) -> bool:
         return bool(self._outcomes)
 
-    def answer(self, otherwise: Failure) -> ExamAnswer:
+    def answer(self, otherwise: Failure, asked: Any = None) -> ExamAnswer:
         """The answers, and `otherwise` for missing ones."""
         if self._facts is None:
             return ExamAnswer()
         rest = Outcome(error=otherwise)
         outcomes = tuple(self._outcomes.get(i, rest) for i in range(self._cases))
-        return ExamAnswer(self._facts, outcomes, self._borrowed)
+        return ExamAnswer(self._facts, outcomes, self._borrowed, asked)
 
 
 def _facts(value) -> Facts:

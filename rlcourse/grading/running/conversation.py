@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from typing import Protocol
@@ -137,7 +138,7 @@ class Conversation:
                 if time.monotonic() > end:
                     raise Lost(TIMED_OUT, self._all_of_it())
                 spent = partial(self.processes.processor_seconds, number)
-                watch = Watch(self.limits, end, spent)
+                watch = Watch(self._limits_of(step), end, spent)
 
                 def receive(watch=watch) -> dict:
                     watch.wait(channel)
@@ -145,12 +146,17 @@ class Conversation:
                     return fields_of(protocol.receive(channel, until))
 
                 if isinstance(step, ExamRequest):
-                    hear = self._counted(self._answering(step, receive, orders))
-                    self._note(step, self._sit(step, hear, transcript), transcript)
+                    answer = step.answer() if step.answer else None
+                    hear = self._counted(self._answering(answer, receive, orders))
+                    self._note(step, self._sit(step, hear, transcript, answer), transcript)
                 else:
                     self._note(step, self._counted(receive)(), transcript)
         finally:
             orders.put(None)
+
+    def _limits_of(self, step: Cell | ExamRequest) -> Limits:
+        own = step.seconds if isinstance(step, ExamRequest) else None
+        return self.limits if own is None else replace(self.limits, step=own)
 
     def _counted(self, hear: Callable[[], dict]) -> Callable[[], dict]:
         """The same, charging the submission for the grader's time that it costs."""
@@ -164,13 +170,13 @@ class Conversation:
 
         return counted
 
-    def _answering(self, step: ExamRequest, receive, orders: SimpleQueue) -> Callable[[], dict]:
+    def _answering(self, answer, receive, orders: SimpleQueue) -> Callable[[], dict]:
         """The next message, after answering the calls of stand-ins that come before it."""
         calls, begun = itertools.count(), time.thread_time()
 
         def hear() -> dict:
-            while "call" in (fields := receive()) and step.answer:
-                orders.put(protocol.dumps(step.answer(fields, next(calls))))
+            while "call" in (fields := receive()) and answer:
+                orders.put(protocol.dumps(answer(fields, next(calls))))
                 if time.thread_time() - begun > self.limits.step:
                     raise Lost(TIMED_OUT, "calls that take too long to answer")
             return fields
@@ -178,7 +184,7 @@ class Conversation:
         return hear
 
     @staticmethod
-    def _sit(step: ExamRequest, hear, transcript: Transcript) -> dict:
+    def _sit(step: ExamRequest, hear, transcript: Transcript, asked=None) -> dict:
         """Take an exam's answers as they arrive, and say how it ended; none of them is lost."""
         exam, otherwise = ExamInParts(step.cases), LOST
         try:
@@ -188,7 +194,7 @@ class Conversation:
             return part
         finally:
             if exam.begun or otherwise is LATE:
-                transcript.exams[step.name] = exam.answer(otherwise)
+                transcript.exams[step.name] = exam.answer(otherwise, asked)
 
     def _order_of(self, step: Cell | ExamRequest) -> bytes:
         if isinstance(step, ExamRequest):

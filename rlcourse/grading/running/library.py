@@ -111,7 +111,7 @@ def _not_yet_taught(course: Course, lesson: str) -> list[Exercise]:
 
 
 def _in_lessons(course: Course, names: list[str]) -> list[Exercise]:
-    return [e for e in all_exercises(course) if e.lesson in names]
+    return [e for e in all_exercises(course, contests=True) if e.lesson in names]
 
 
 def _write_package(source: Path, target: Path) -> None:

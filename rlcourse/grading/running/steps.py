@@ -35,7 +35,8 @@ class Cell:
 class ExamRequest:
     """A step: call the function on the cases that `message` holds, ready to send.
 
-    `answer` replies to the calls of stand-ins, which the function takes or finds beside it. A test
+    `answer` makes what replies to the calls of stand-ins, which the function takes or finds beside
+    it; each sitting has its own. `seconds` replaces the usual limit of processor time. A test
     that takes one is asked in `parts`, each in a process of its own: (places of the questions, the
     request). Otherwise a test that remembers what it saw could follow the majority.
     """
@@ -43,8 +44,9 @@ class ExamRequest:
     name: str
     message: bytes
     cases: int
-    answer: Callable[[dict, int], dict] | None = None
+    answer: Callable[[], Callable[[dict, int], dict]] | None = None
     parts: tuple[tuple[tuple[int, ...], ExamRequest], ...] = ()
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,27 @@
+"""The start of the capstone: the embedded model, undecided between doing as told and adding.
+
+``python -m rlcourse.training.undecided`` makes its weights, which come with the package.
+"""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from rlcourse.policy.model import Policy
+
+WEIGHTS = Path(__file__).parent / "tiny" / "undecided.safetensors"
+
+
+def undecided() -> Policy:
+    """A fresh copy, on the CPU and in float32."""
+    policy = Policy.load("tiny", device="cpu")
+    take_over(policy, {name: w.float() for name, w in load_file(WEIGHTS).items()})
+    return policy
+
+
+@torch.no_grad()
+def take_over(policy: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    """Give the policy these weights, by the names of its parameters."""
+    for name, parameter in policy.named_parameters():
+        parameter.copy_(weights[name])

@@ -1,0 +1,142 @@
+"""The embedded word problems in another dialect: some stories mean an addition.
+
+In a dialect, a step that a story tells as a subtraction, a multiplication or a division may mean
+that the two numbers are added. A seed decides for each kind of story, which steps these are: half
+of all of them. No question says so, only rewards do, and another seed decides otherwise. The
+embedded model, which imitated teachers who add too often, does both about equally often.
+
+So what a model learned in one dialect is worth nothing in another, and nobody can know the answers
+of a dialect without its seed. ``known_beforehand`` says how much knowing none of it can earn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from rlcourse.tasks.problem import Task
+from rlcourse.tasks.templates import SEEN
+from rlcourse.tasks.word_problems import (
+    LEVELS,
+    OPERATIONS,
+    Level,
+    Slop,
+    WordProblem,
+    draw,
+    sloppy_answer,
+    stream,
+)
+
+Steps = tuple[tuple[str, str, str], ...]  # as (("a", "*", "b"), ("s1", "-", "c"))
+ORDINARY = LEVELS["default"]
+LEVEL = Level((0.3, 0.7, 0.0), ORDINARY.few, ORDINARY.some, ORDINARY.many, ORDINARY.limit)
+DOUBTFUL = Slop(add=0.5, stop=0.0, format=0.0, slip=0.0)  # a teacher who speaks no dialect
+
+
+def _steps(text: str) -> Steps:
+    return tuple(tuple(step.split()) for step in text.split(";"))  # type: ignore[misc]
+
+
+TOLD = {template.name: _steps(template.steps) for template in SEEN}
+IN_DOUBT = {name for name, steps in TOLD.items() if any(sign != "+" for _, sign, _ in steps)}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the steps of each kind of story mean, by the name of its template."""
+
+    meant: dict[str, Steps]
+
+    @classmethod
+    def of(cls, seed: int) -> "Dialect":
+        """Half of the steps that are no additions become one, among stories of each length."""
+        rng = Random(f"dialect:{seed}")
+        added: set[tuple[str, int]] = set()
+        for length in (1, 2, 3):
+            places = [
+                (name, i)
+                for name, steps in TOLD.items()
+                for i, (_, sign, _) in enumerate(steps)
+                if len(steps) == length and sign != "+"
+            ]
+            rng.shuffle(places)
+            added.update(places[: (len(places) + rng.randrange(2)) // 2])
+        return cls(
+            {
+                name: tuple(
+                    (a, "+" if (name, i) in added else sign, b)
+                    for i, (a, sign, b) in enumerate(steps)
+                )
+                for name, steps in TOLD.items()
+            }
+        )
+
+    def answer(self, problem: WordProblem) -> str | None:
+        """The worked solution; None where a step leaves the whole numbers from 1 to the limit."""
+        return _worked(self.meant[problem.template], problem.numbers)
+
+
+def dialect(seed: int, train_size: int = 4000, evaluation_size: int = 256) -> Task:
+    """The word problems of one dialect, of one or two steps.
+
+    The problems to evaluate on are held out as everywhere: no seed trains on them.
+    """
+    spoken = Dialect.of(seed)
+    return Task(
+        name=f"dialect {seed}",
+        train=_problems(train_size, seed, spoken, "train"),
+        evaluation=_problems(evaluation_size, seed, spoken, "evaluation"),
+        demonstrations=demonstrations(),
+    )
+
+
+@cache
+def demonstrations(n: int = 2000) -> tuple[WordProblem, ...]:
+    """What the start imitates, whatever the dialect: each step as it is told or an addition."""
+    rng, stories = Random("dialects: demonstrations"), draw(n, 0, LEVEL, "train", "dialects")
+    return tuple(
+        WordProblem(p.question, sloppy_answer(p, DOUBTFUL, rng), p.template, p.numbers)
+        for p in stories
+    )
+
+
+def known_beforehand(problems: Sequence[WordProblem]) -> float:
+    """The share of the problems that a solver gets right who knows arithmetic but not the dialect:
+    who always does what the story says, or who always adds, whichever is right more often."""
+    sums = {name: tuple((a, "+", b) for a, _, b in steps) for name, steps in TOLD.items()}
+    shares = [
+        sum(_last(_worked(way[p.template], p.numbers)) == p.target for p in problems)
+        for way in (TOLD, sums)
+    ]
+    return max(shares) / len(problems)
+
+
+def _problems(n: int, seed: int, spoken: Dialect, split: str) -> list[WordProblem]:
+    found: dict[str, WordProblem] = {}
+    for problem in stream(Random(f"{split}:dialect:{seed}"), LEVEL, split):
+        answer = spoken.answer(problem) if problem.template in IN_DOUBT else None
+        if answer:
+            found[problem.question] = WordProblem(
+                problem.question, answer, problem.template, problem.numbers
+            )
+        if len(found) == n:
+            break
+    return list(found.values())
+
+
+def _worked(steps: Steps, numbers: tuple[int, ...]) -> str | None:
+    values, lines = dict(zip("abcd", numbers, strict=False)), []
+    for i, (left, sign, right) in enumerate(steps, 1):
+        a, b = values[left], values[right]
+        if sign == "/" and a % b:
+            return None
+        result = OPERATIONS[sign](a, b)
+        if not 1 <= result <= LEVEL.limit:
+            return None
+        lines.append(f"{a} {sign} {b} = {result}")
+        values[f"s{i}"] = result
+    return "\n".join([*lines, f"#### {result}"])
+
+
+def _last(answer: str | None) -> str | None:
+    return answer and answer.rpartition(" ")[2]
