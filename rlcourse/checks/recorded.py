@@ -177,7 +177,7 @@ def read(path: Path, **overridden: Any) -> Recorded:
     words = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     return Recorded(
         **(words | overridden),
-        reference=_function(home, name, str(words["lesson"])),
+        reference=_function(home, name),
         observe=_observer(observe, path) if observe else None,
         mistakes=tuple(Mistake(implementation=_withheld, **about) for about in mistakes),
         cases=_withheld,
@@ -186,7 +186,7 @@ def read(path: Path, **overridden: Any) -> Recorded:
     )
 
 
-def _function(home: str, name: str, lesson: str) -> Callable:
+def _function(home: str, name: str) -> Callable:
     """The library's function, which is blank in this edition; tests that students write have none,
     as they stand with their exercises."""
     try:

@@ -131,7 +131,7 @@ IMPORTS = """\
 import torch, torch.nn.functional as F
 from torch import Tensor
 from rlcourse import borrow, check, ready
-from rlcourse.algorithms import importance_weights, kl_estimates, masked_mean
+from rlcourse.algorithms import group_mean_advantages, importance_weights, kl_estimates, masked_mean
 from rlcourse.training import load_recipe, train
 """
 
@@ -153,7 +153,15 @@ def test_a_right_answer_passes_a_wrong_one_is_named_and_both_train(edition, tmp_
     said = edition.run(tmp_path / "right.py", folder=tmp_path / "home")
     declared = exercises.get("reinforce_loss").mistakes
     assert any(f"Your numbers are those of {m.name}" in said for m in declared), said
-    # what passed is what a later lesson runs on, in a process of its own
+    # what passed is what later lessons run on, each in a process of its own
+    earlier = ["group_mean_advantages", "importance_weights", "kl_estimates"]
+    (tmp_path / "earlier.py").write_text(
+        IMPORTS
+        + answers(earlier)
+        + "\n\n"
+        + "\n".join(f"assert check({n}).passed" for n in earlier)
+    )
+    edition.run(tmp_path / "earlier.py", folder=tmp_path / "home")
     (tmp_path / "later.py").write_text(
         IMPORTS
         + answers(["group_normalized_advantages", "grpo_loss"])
