@@ -81,7 +81,7 @@ def rubrics(course: Course) -> str:
     """Every question with its model answer and how its points split."""
     parts = ["# Rubrics"]
     for folder in course.lessons:
-        lesson = read_lesson(folder.text, exercises.all(course), course)
+        lesson = read_lesson(folder.text, exercises.all(course, contests=True), course)
         for cell in (c for c in lesson.cells if c.kind == "question"):
             parts += [f"## {folder.heading}: {cell.name}", cell.source, "**Model answer**"]
             split = lesson.rubric(cell.name)

@@ -36,7 +36,7 @@ class Sources:
 
     def __init__(self, folder: LessonFolder, course: Course):
         self.folder, self.course = folder, course
-        self.lesson: Lesson = read_lesson(folder.text, exercises.all(course), course)
+        self.lesson: Lesson = read_lesson(folder.text, exercises.all(course, contests=True), course)
 
     @cached_property
     def blocks(self) -> list[Block]:

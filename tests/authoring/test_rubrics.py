@@ -45,7 +45,7 @@ def read(course):
 
 @pytest.mark.parametrize("folder", shipped().lessons, ids=lambda lesson: lesson.name)
 def test_every_question_of_the_course_has_one(folder):
-    lesson = read_lesson(folder.text, exercises.all(shipped()), shipped())
+    lesson = read_lesson(folder.text, exercises.all(shipped(), contests=True), shipped())
     for cell in (c for c in lesson.cells if c.kind == "question"):
         parts = lesson.rubric(cell.name)
         assert len(parts) >= 2 and total(parts) == cell.points, cell.name
