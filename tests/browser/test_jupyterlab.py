@@ -31,7 +31,7 @@ def lessons(tmp_path_factory):
     root = tmp_path_factory.mktemp("lessons")
     shutil.copytree(REPOSITORY / "notebooks", root, dirs_exist_ok=True)
     for name in LESSONS:
-        lesson = read_lesson(shipped().lesson(name).text, exercises.all())
+        lesson = read_lesson(shipped().lesson(name).text, exercises.all(contests=True))
         student = nbformat.read(root / name / f"{name}.ipynb", as_version=4)
         solved = solved_notebook(lesson, student)
         solved.cells = [cell for cell in solved.cells if not is_demo(cell)]
@@ -95,7 +95,7 @@ def test_a_solved_lesson_runs_green(page_and_url):
 @pytest.mark.parametrize("names", THIRDS, ids=" ".join)
 def test_every_lesson_runs_green_when_solved(page_and_url, names):
     """Untouched, all of them run in a kernel, demo cells included, in ../authoring."""
-    written = sum(exercise.lesson in names for exercise in exercises.all())
+    written = sum(exercise.lesson in names for exercise in exercises.all(contests=True))
     solved = Notebook(*page_and_url, f"solved_{names[0]}_and_others.ipynb")
     solved.run_all()
     assert solved.errors() == []
