@@ -44,7 +44,7 @@ def page(pictures: dict[str, dict], colab: str, repository: str) -> str:
 
 
 def facts() -> dict:
-    known = list(exercises.all())
+    known = list(exercises.all(contests=True))
     mistakes = sum(len(exercise.mistakes) for exercise in known)
     return {
         "facts": [

@@ -159,7 +159,7 @@ def read_lesson(name: str) -> Lesson:
 
 def lesson_page(lesson: Lesson, extra: Path) -> str:
     solved = {cell.id: cell for cell in lesson.solved.cells}
-    declared = {exercise.name: exercise for exercise in exercises.all()}
+    declared = {exercise.name: exercise for exercise in exercises.all(contests=True)}
     parts: list[str] = []
     figure: str | None = None  # to be shown by the next cell with an output
     drawn = False
