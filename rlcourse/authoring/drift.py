@@ -31,9 +31,13 @@ def stale_verdicts(course: Course, lesson: str) -> Iterator[str]:
     for name in course.lesson(lesson).exercises:
         recorded = shown[f"check_{name}"]
         exercise = exercises.get(name)
-        exam, right = Exam(exercise, 0), exercise.reference
-        said = exam.judge(describe(right), call_all(right, exam.cases)).headline
-        if recorded is None or recorded.message.partition("\n")[0] != said:
+        if exercise.contest:  # its accuracy is another one on another processor
+            is_current = recorded is not None and recorded.passed
+        else:
+            exam, right = Exam(exercise, 0), exercise.reference
+            said = exam.judge(describe(right), call_all(right, exam.cases)).headline
+            is_current = recorded is not None and recorded.message.partition("\n")[0] == said
+        if not is_current:
             yield (
                 f"{solution}: the recorded result of {name}'s check is out of date: run "
                 f"`rlcourse build {lesson} --execute` and commit the result."

@@ -33,15 +33,8 @@ def test_a_class_of_one_has_the_first_place():
 
 
 def test_letters_go_on_after_z():
-    assert [letters(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
-        "A",
-        "Z",
-        "AA",
-        "AZ",
-        "BA",
-        "ZZ",
-        "AAA",
-    ]
+    found = [letters(i) for i in (0, 25, 26, 51, 701, 702)]
+    assert found == ["A", "Z", "AA", "AZ", "ZZ", "AAA"]
 
 
 @pytest.mark.parametrize("text", ["ada", "ada,x\nbo,x", "ada,x\nada,y", "ada,", "a,b,c"])

@@ -73,8 +73,8 @@ class Leaderboard:
         if self.pairs:
             said.append(
                 f"Pairs: {self.pairs}, of which {self.together} cannot be told apart. A range of "
-                "places says so: within it, the order is an accident of 256 problems and one run. "
-                "By chance, one pair in twenty of equals looks different."
+                "places says so: within it, the order is an accident of these problems and one "
+                "run. By chance, one pair in twenty of equals looks different."
             )
         if self.unmeasured:
             said.append(f"{self.unmeasured} handed in a trainer that left nothing to measure.")
