@@ -39,7 +39,9 @@ def split(costs: Sequence[int], weeks: int) -> list[int]:
 def plan(course: Course, weeks: int) -> str:
     """A plan as Markdown. In a short course, the last lessons are named as optional
     where all of them would not fit into four hours a week."""
-    lessons = [read_lesson(f.text, exercises.all(course, contests=True), course) for f in course.lessons]
+    lessons = [
+        read_lesson(f.text, exercises.all(course, contests=True), course) for f in course.lessons
+    ]
     taken, costs = list(lessons), [minutes(lesson) for lesson in lessons]
     while len(taken) > 1 and sum(costs[: len(taken)]) > weeks * (240 if weeks <= SHORT else 10**6):
         taken.pop()
