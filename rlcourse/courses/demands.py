@@ -57,7 +57,7 @@ def lacking(course: Course, exercise: Exercise, seeds: Iterable[int] = (0,)) -> 
 
 def _of_the_page(lesson: LessonFolder, exercise: Exercise) -> Iterator[str]:
     names = [mistake.name for mistake in exercise.mistakes]
-    if not exercise.suspects and len(names) < MISTAKES:
+    if not (exercise.suspects or exercise.contest) and len(names) < MISTAKES:
         yield f"it has {len(names)} mistakes; name at least {MISTAKES} that students make."
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"the mistake “{name}” appears twice."
@@ -70,7 +70,7 @@ def _of_the_page(lesson: LessonFolder, exercise: Exercise) -> Iterator[str]:
 
 
 def _of_the_module(exercise: Exercise) -> Iterator[str]:
-    if not exercise.suspects and len(exercise.alternatives) < ALTERNATIVES:
+    if not (exercise.suspects or exercise.contest) and len(exercise.alternatives) < ALTERNATIVES:
         count = len(exercise.alternatives)
         yield f"it has {count} right answers besides the reference; write at least {ALTERNATIVES}."
     if exercise.suspects:

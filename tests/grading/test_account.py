@@ -20,7 +20,7 @@ from rlcourse.grading.running.conversation import THE_REST, Conversation
 from rlcourse.grading.running.library import write_library
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Account, Sandbox
-from rlcourse.grading.running.steps import TIMED_OUT, Cell, ExamRequest, Lost
+from rlcourse.grading.running.steps import TIMED_OUT, Cell, Lost
 
 LIMITS = Limits(step=1.0, grace=0.3, submission=3.0)
 DEAF = """
@@ -82,8 +82,7 @@ def test_what_a_submission_has_the_grader_do_is_on_its_account():
     sandbox = Pretended(1.0)
     with Account(sandbox) as account:
         conversation = Conversation(account)
-        step = ExamRequest("check_x", b"", 1, answer)
-        hear = conversation._counted(conversation._answering(step, lambda: call, SimpleQueue()))
+        hear = conversation._counted(conversation._answering(answer, lambda: call, SimpleQueue()))
         with pytest.raises(Lost) as lost:
             hear()
         number, channel = account.open()

@@ -95,3 +95,21 @@ def test_a_formula_is_nothing_but_a_formula(tex):
     tags = re.findall(r"<(\w+)([^>]*)>", shown)
     assert {name for name, _ in tags} <= {*ELEMENTS, "code"}
     assert not re.search(r"\b(href|style|src|on\w+)=", " ".join(said for _, said in tags))
+
+
+def test_a_lesson_s_picture_is_shown_and_no_attachment_is_anything_else():
+    source = "before ![a curve](attachment:opening.png) after"
+    shown = FormulaExporter().drawn(source, {"opening.png": {"image/png": "aGVs\nbG8="}})
+    assert "data:image/png;base64,aGVs" in shown and 'alt="a curve"' in shown
+    hostile = (
+        None,
+        {},
+        {"other.png": {"image/png": "aGVs"}},
+        {"opening.png": {"image/png": 'a" onerror="alert(1)'}},
+        {"opening.png": {"image/svg+xml": "PHN2Zz4="}},
+        {"opening.png": "aGVs"},
+        ["opening.png"],
+    )
+    for attachments in hostile:
+        text = FormulaExporter().drawn(source, attachments)
+        assert "a curve" in text and "<img" not in text and "onerror" not in text

@@ -74,7 +74,7 @@ def test_whatever_one_page_does_the_others_are_made_and_it_says_its_points(grade
         autograded(graded, student, room.with_markdown(solved, f"{word} {student}"))
     feedback = feedback_of(graded, [Stumbles])
     feedback.start()
-    assert "fine dot" in page_of(graded, "dot")
+    assert "fine dot" in page_of(graded, "dot"), caplog.text
     for student, why in (("ada", "too long"), ("bob", "MemoryError"), ("cyd", "status 9")):
         page = page_of(graded, student)
         assert "too large to be shown in full" in page and why in page, student

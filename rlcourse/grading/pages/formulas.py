@@ -5,12 +5,14 @@ A formula may be a student's, so only elements and attributes that draw are allo
 
 import re
 from html import escape, unescape
+from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-from jinja2 import DictLoader
+from jinja2 import DictLoader, pass_context
+from jinja2.runtime import Context
 from latex2mathml.converter import convert_to_element
 from nbconvert.exporters import HTMLExporter
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
 
 ELEMENTS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom"),
@@ -27,6 +29,7 @@ ATTRIBUTES = {
 DOLLARS = re.compile(r"<(span|p)>(\$\$?)([^<$]+)\2</\1>")
 ENVIRONMENT = re.compile(r"<p>(\\begin\{(\w+\*?)\}[^<]*\\end\{\2\})</p>")
 DISPLAY = {"$": "inline", "$$": "block"}
+BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
 def mathml(tex: str, display: str = "inline") -> str:
@@ -54,8 +57,24 @@ def _keep_what_draws(element: Element) -> None:
         part.tail = unescape(part.tail or "")
 
 
+def pictures(attachments: Any) -> dict[str, dict[str, str]]:
+    """Those attachments of a cell that are pictures and nothing else: they may be a student's."""
+    found = {}
+    for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
+        data = kinds.get("image/png") if isinstance(kinds, dict) else None
+        if isinstance(data, str) and BASE64.fullmatch(data):
+            found[name] = {"image/png": data}
+    return found
+
+
 class FormulaRenderer(IPythonRenderer):
-    """nbconvert's Markdown, with formulas drawn."""
+    """nbconvert's Markdown, with formulas drawn. A picture that is not there is its description."""
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        try:
+            return super().image(text, url, title)
+        except InvalidNotebook:
+            return escape(text)
 
     def inline_math(self, body: str) -> str:
         return mathml(body)
@@ -76,12 +95,17 @@ class FormulaExporter(HTMLExporter):
 
     def default_filters(self):
         yield from super().default_filters()
-        yield "markdown2html", self.drawn
+        yield "markdown2html", self._drawn_of_a_cell
 
-    def drawn(self, source: str) -> str:
-        """Markdown as HTML."""
+    @pass_context
+    def _drawn_of_a_cell(self, context: Context, source: str) -> str:
+        return self.drawn(source, context.get("cell", {}).get("attachments"))
+
+    def drawn(self, source: str, attachments: Any = None) -> str:
+        """Markdown as HTML, with the pictures that are attached to its cell."""
         renderer = FormulaRenderer(
             escape=False,
+            attachments=pictures(attachments),
             anchor_link_text=self.anchor_link_text,
             exclude_anchor_links=self.exclude_anchor_links,
             **self.lexer_options,
