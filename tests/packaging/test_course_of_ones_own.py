@@ -88,7 +88,7 @@ def test_its_wheel_holds_lessons_and_notebooks_and_no_solution(course):
     folder = "ours/lessons/01_critics"
     assert names == {
         *("ours/__init__.py", "ours/functions.py", "ours/course.toml", "ours/nbgrader_config.py"),
-        *(f"{folder}/lesson.md", f"{folder}/explained_variance.md"),
+        *(f"{folder}/lesson.md", f"{folder}/recorded.json", f"{folder}/explained_variance.md"),
         *(f"{folder}/explained_variance.py", *(f"ours/notebooks/{n}/{n}.ipynb" for n in LESSONS)),
     }
 
