@@ -128,7 +128,10 @@ BARE = re.compile(
     r"(?:[^\n;&|#`]*?[ \t])?[\"'\\]*rlcourse(?![\w./\[-]| @ )"
 )
 # Of the package itself, to itself.
-OWN_EXTRAS = ('"rlcourse[lab,grade,tensorboard,trl,lora,adam8bit,site]",', 'site = ["rlcourse[grade]", ')
+OWN_EXTRAS = (
+    '"rlcourse[lab,grade,tensorboard,trl,lora,adam8bit,site]",',
+    'site = ["rlcourse[grade]", ',
+)
 
 
 @pytest.mark.parametrize(
