@@ -172,6 +172,7 @@ def _answer_as_cuda() -> None:
         "_cuda_maybeExchangeDevice": lambda device: 0,
         "_cuda_isCurrentStreamCapturing": lambda: False,
         "_cuda_emptyCache": lambda: None,
+        "_cuda_getCurrentRawStream": lambda device: 0,  # bitsandbytes' own, which PEFT imports
     }.items():
         setattr(torch._C, attribute, value)
     from simulated_graph import SimulatedGraph, simulated_capture

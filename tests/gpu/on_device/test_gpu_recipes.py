@@ -25,6 +25,7 @@ MORE = {
     "grpo with checkpointing": {"gradient_checkpointing": True, "micro_batch": 7},
     "grpo with adapters": {"lora": {"rank": 2}, "beta": 0.04},
     "grpo with kept graphs": {"fused_decoding": True, "keep_graphs": True, "eval_every": 2},
+    "grpo packed": {"packing": True, "micro_batch": 7, "beta": 0.04},
     "grpo with filters": {"top_k": 5, "top_p": 0.9},
     "grpo with the format's reward": {"rewards": {"format": 0.2}, "eval_every": 2},
 }
@@ -43,6 +44,8 @@ def trained(device, algorithm, out=None, resume=False, **changes):
     recipe = echo_recipe(algorithm, **settings | changes)
     start, reward = echo_policy().to(device), None if recipe.method.imitates else short_ones
     options = {"policy": start, "task": echo_task(), "reward": reward, "progress": False}
+    if recipe.method.taught:
+        options["teacher"] = echo_policy(seed=1).to(device)
     return train(recipe, out, resume=resume, **options)
 
 
