@@ -102,7 +102,8 @@ def _should_raise(s: FailedCheck) -> Answer:
 
 def _not_raised(s: FailedCheck, i: int) -> str:
     error, wanted = s.outcomes[i].error, s.expected[i].error
-    what = f"it raises {error.type}" if error else "it returns a result"
+    returned = "nothing" if s.outcomes[i].value is None else "a result"
+    what = f"it raises {error.type}" if error else f"it returns {returned}"
     return f"{what} where {wanted.type if wanted else 'a result'} is expected"
 
 

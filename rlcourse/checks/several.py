@@ -24,7 +24,7 @@ from rlcourse.checks.sketch import Edit, Sketch, Steps
 MOST = 3  # mistakes at once
 STEPS = 12_000  # statements run for one check: the same number on every machine
 FITTING = 100  # ways that fit the first case and are held against all of them
-LARGE = 120  # numbers in a case beyond which each call takes longer
+LARGE = 300  # numbers in a case beyond which each call takes longer
 
 
 def edit_of(mistake: Mistake) -> Edit:

@@ -66,7 +66,7 @@ class Edit:
         return self.sketch is other.sketch and self.decision != other.decision and apart
 
 
-COMPILING = 8  # statements that could be run while a new one is compiled
+COMPILING = 4  # statements that could be run while a new one is compiled
 
 
 @dataclass

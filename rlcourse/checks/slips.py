@@ -23,6 +23,7 @@ TICK, COUNTING = "_tick_", "_counting_"
 FOLDING = ("sum", "mean", "std", "var", "amax", "amin", "any", "all", "prod", "logsumexp")
 
 UNPLACED = (ast.JoinedStr, ast.FormattedValue, ast.Expr)  # whose strings are not values themselves
+SELDOM = ("is detached", "is added to a divisor")  # said of much, so after what is likelier
 EPSILONS = (1e-2, 1e-3, 1e-4, 1e-6)  # such as are written to keep a division finite
 NEIGHBORS = {
     "mean": ("amin", "amax"), "softmax": ("sigmoid",), "amax": ("mean", "sum"),
@@ -123,7 +124,7 @@ class Text:
         parents = {c: node for node in nodes for c in ast.iter_child_nodes(node)}
         for node in nodes:
             for new, words in _habits(node, self.terms):
-                yield self._slip(node, new, words, int(words.endswith("is detached")))
+                yield self._slip(node, new, words, int(any(say in words for say in SELDOM)))
         for place, new in changes(self.tree):
             old = nodes[place]
             if _is_guard(old) or isinstance(parents.get(old), UNPLACED):

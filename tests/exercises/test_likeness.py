@@ -278,3 +278,15 @@ def test_declared_mistakes_that_nobody_had_declared_are_told_truly(name):
     told = list(prove_likeness(exercises.get(name)))
     assert all(one.is_true for one in told)
     assert sum(bool(one.likeness) for one in told) >= len(told) / 3
+
+
+@pytest.mark.parametrize("small", [1e-2, 1e-3, 1e-4])
+def test_a_small_number_in_a_divisor_is_seen_by_its_size(small):
+    def masked_mean(x, mask, dim=None):
+        kept = mask.to(x.dtype)
+        if dim is None:
+            return (x * kept).sum() / (kept.sum() + small)
+        return (x * kept).sum(dim) / (kept.sum(dim) + small)
+
+    likeness = judged("masked_mean", masked_mean).likeness
+    assert likeness == f"{small:g} is added to a divisor"

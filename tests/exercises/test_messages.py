@@ -74,6 +74,17 @@ def test_no_place_is_named_that_holds_of_the_cases_by_chance():
     assert "more than one token" in check(truly, seed=1).message
 
 
+def test_no_place_is_named_where_every_answer_would_be_right():
+    """Of a single token nothing is left once its mean is taken off, however that was computed."""
+
+    def whiten(x, mask):
+        return (x - x.mean()) / (x.std(correction=0) + 1e-12) * mask
+
+    result = check(whiten, seed=0)
+    assert result.place is not None and "more than one token" in result.place.property.words
+    assert "wrong only where" not in result.message
+
+
 def test_the_example_differs_in_what_the_sentence_says():
     """The gradient is wrong everywhere, the value on padded batches alone."""
 

@@ -146,3 +146,16 @@ def test_a_bound_on_the_work_ends_the_search():
     options = [sketch.edit("a", "x * mask", "x"), sketch.edit("b", "range(2)", "range(1)")]
     arguments = {"x": torch.ones(2), "mask": torch.ones(2)}
     assert len(sketch.run(arguments, options, 1, Steps(5))) < 2
+
+
+def test_a_search_finds_the_same_whether_its_statements_are_compiled_or_not():
+    """A statement costs more where it is new, and is new in each search."""
+    sketch = Sketch(scaled_sum)
+    texts = ("x", "x + mask", "x - mask", "mask", "2 * x")
+    options = [sketch.edit("the mask", "x * mask", text) for text in texts]
+    options += [sketch.edit("the loop", "range(2)", f"range({n})") for n in (1, 3, 4, 5)]
+    arguments = {"x": torch.ones(2), "mask": torch.ones(2)}
+    first, again = (
+        [made for made, _ in sketch.run(arguments, options, 2, Steps(60))] for _ in range(2)
+    )
+    assert first == again and 0 < len(first) < 20
