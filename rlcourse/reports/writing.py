@@ -39,15 +39,23 @@ def write_report(
         path = Path(out or "comparison.html")
         page = render_comparison(records)
     path = path.expanduser()
+    write_page(path, page, replace=out is None and len(records) == 1)
+    return path
+
+
+def write_page(path: Path, page: str, replace: bool = False) -> None:
+    """Write a page that carries our mark; `replace` puts it in the place of any other file, too.
+
+    Raises:
+        UserError: `path` is no .html, or a file that rlcourse did not write.
+    """
     if path.suffix != ".html":
         raise UserError(f"the page cannot be named {path}: choose an --out that ends in .html")
-    inside_the_run = out is None and len(records) == 1
-    if path.exists() and not inside_the_run and not is_ours(path):
+    if path.exists() and not replace and not is_ours(path):
         raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
     with write_errors_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, page)
-    return path
 
 
 def follow_report(

@@ -44,25 +44,31 @@ def test_a_fair_coin_and_a_teacher_with_a_loaded_one():
     assert loss.item() == pytest.approx(0.223, abs=5e-4)
 
 
+def logits_along(toy, tokens):
+    """What a toy policy says at each place of the texts: (N, T) → (N, T, V)."""
+    prefix, found = torch.zeros_like(tokens[:, 0]), []
+    for token in tokens.unbind(1):
+        found.append(toy.logits[prefix])
+        prefix = toy.child(prefix, token)
+    return torch.stack(found, 1)
+
+
 @pytest.mark.parametrize("seeds", [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)])
 def test_the_whole_vocabulary_has_the_mean_of_gamma_0_at_a_fraction_of_its_variance(seeds):
     """A third at most: the ratio is .09 to .20 on the five pairs."""
     student, teacher = (ToyPolicy(3, 3, seed=seed, eos_id=0) for seed in seeds)
     batch, p = student.trajectories(), student.probabilities().detach()
 
-    def logits(toy):
-        prefix, found = torch.zeros_like(batch.tokens[:, 0]), []
-        for token in batch.tokens.unbind(1):
-            found.append(toy.logits[prefix])
-            prefix = toy.child(prefix, token)
-        return torch.stack(found, 1)
-
     def statistics(losses):
         each = [torch.autograd.grad(x, student.logits, retain_graph=True)[0] for x in losses]
         each = torch.stack(each).flatten(1)
         return p @ each, (p @ (each - p @ each).square()).sum()
 
-    ours, theirs, logprobs = logits(student), logits(teacher), student.logprobs(batch)
+    ours, theirs, logprobs = (
+        logits_along(student, batch.tokens),
+        logits_along(teacher, batch.tokens),
+        student.logprobs(batch),
+    )
     advantages = A.reverse_kl_advantages(logprobs, teacher.logprobs(batch), batch.mask)
     drawn, of_drawn = statistics(-(advantages * logprobs).sum(1))
     whole, of_whole = statistics(
@@ -113,14 +119,7 @@ def test_the_teachers_likeliest_words_have_a_bias_and_less_variance(seeds):
     student, teacher = (ToyPolicy(6, 3, seed=seed, eos_id=0) for seed in seeds)
     batch, p = student.trajectories(), student.probabilities().detach()
 
-    def logits(toy):
-        prefix, found = torch.zeros_like(batch.tokens[:, 0]), []
-        for token in batch.tokens.unbind(1):
-            found.append(toy.logits[prefix])
-            prefix = toy.child(prefix, token)
-        return torch.stack(found, 1)
-
-    ours, theirs = logits(student), logits(teacher)
+    ours, theirs = logits_along(student, batch.tokens), logits_along(teacher, batch.tokens)
 
     def statistics(loss):
         each = []

@@ -9,15 +9,13 @@ from markupsafe import Markup
 
 from rlcourse import published
 from rlcourse.courses import Course
-from rlcourse.errors import UserError
-from rlcourse.files import write_errors_explained, write_text
 from rlcourse.grading.insight.paragraphs import Paragraph, answering
 from rlcourse.grading.insight.summing import KINDS, Group, Insight
 from rlcourse.grading.judging.finding import NAMED
 from rlcourse.grading.pages.formulas import FormulaExporter
 from rlcourse.grading.pages.markdown import harmless
 from rlcourse.reports.pages import environment
-from rlcourse.reports.writing import is_ours
+from rlcourse.reports.writing import write_page
 
 MOST_CODES = 4  # of a group that are shown side by side
 MOST_SAME = 12
@@ -29,14 +27,7 @@ def write(path: Path, insight: Insight, course: Course, names: bool = False) -> 
     Raises:
         UserError: `path` is no .html, or a file that no report of ours is.
     """
-    if path.suffix != ".html":
-        raise UserError(f"the page cannot be called {path}: choose an --out that ends in .html")
-    if path.exists() and not is_ours(path):
-        raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
-    text = render(insight, course, names)
-    with write_errors_explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
+    write_page(path, render(insight, course, names))
 
 
 def render(insight: Insight, course: Course, names: bool = False) -> str:

@@ -6,11 +6,9 @@ from pathlib import Path
 from jinja2 import ChoiceLoader, FileSystemLoader
 
 from rlcourse.courses import Course
-from rlcourse.errors import UserError
-from rlcourse.files import write_errors_explained, write_text
 from rlcourse.grading.ranking.standings import Leaderboard
 from rlcourse.reports.pages import environment
-from rlcourse.reports.writing import is_ours
+from rlcourse.reports.writing import write_page
 
 
 def write(path: Path, board: Leaderboard, course: Course) -> None:
@@ -19,14 +17,7 @@ def write(path: Path, board: Leaderboard, course: Course) -> None:
     Raises:
         UserError: `path` is no .html, or a file that no report of ours is.
     """
-    if path.suffix != ".html":
-        raise UserError(f"the page cannot be called {path}: choose an --out that ends in .html")
-    if path.exists() and not is_ours(path):
-        raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
-    text = render(board, course)
-    with write_errors_explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
+    write_page(path, render(board, course))
 
 
 def render(board: Leaderboard, course: Course) -> str:
