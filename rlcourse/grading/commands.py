@@ -45,6 +45,7 @@ def collect(
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
+        from rlcourse.grading.books.roster import students_by_number
         from rlcourse.grading.handing_in.collecting import notebooks
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times
@@ -57,7 +58,7 @@ def collect(
     table = read_times(times, zone) if times else None
     submitted = opened.step(opened.directory.submitted_directory)
     known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    found = notebooks(files, name, known, table)
+    found = notebooks(files, name, known, table, students_by_number(opened.directory))
     rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
     if table:
         print(f"times of {times} are read as those of {table.zone_name}")

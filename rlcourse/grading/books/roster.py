@@ -1,16 +1,18 @@
 """Who is in the class, by Canvas's or Moodle's own table: names for Formgrader and for reports.
 
 A student whom the gradebook knows, by any of the ids in the table, keeps that id. Everybody else
-gets the platform's number, by which ``rlcourse collect`` files what they hand in, or what stands in
-a column of your choice: a JupyterHub knows people by their login.
+gets the platform's number, or what stands in a column of your choice: a JupyterHub knows people by
+their login. The number is kept as well, so that what the platform files under it is theirs.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.errors import UserError
+from rlcourse.grading.books.due import is_absent
 from rlcourse.grading.books.grades import Student
 from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
@@ -19,9 +21,10 @@ from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
 @dataclass(frozen=True)
 class Listed:
-    """A row of the table: a person by all of their ids, the platform's number first."""
+    """A row of the table: a person by all of their ids, the one to be known by first."""
 
     ids: tuple[str, ...]
+    number: str  # the platform's
     last_name: str
     first_name: str
     email: str = ""
@@ -44,12 +47,11 @@ def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) 
     entered = []
     for person in _listed(table, first):
         ours = {known[alike(i)] for i in person.ids if alike(i) in known}
-        number = person.ids[0]
         if len(ours) > 1:
             both = ", ".join(map(shown, sorted(ours)))
             table.say(f"left out, because the gradebook has one row's ids as several: {both}")
             continue
-        student = ours.pop() if ours else number
+        student = ours.pop() if ours else person.ids[0]
         if reason := why_no_id(student):
             table.say(f"left out: {shown(student)}, {reason}")
         elif alike(student) in taken:
@@ -60,11 +62,19 @@ def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) 
                 one_line(text, 100) for text in (person.last_name, person.first_name, person.email)
             )
             names = {"last_name": last, "first_name": first, "email": mail}
-            gradebook.update_or_create_student(student, **names)
+            gradebook.update_or_create_student(student, lms_user_id=person.number, **names)
             entered.append(Student(student, **names))
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
     return entered
+
+
+def students_by_number(directory: CourseDirectory) -> dict[str, str]:
+    """{the platform's number: the student}, of everybody who was entered from a table."""
+    if is_absent(directory):
+        return {}
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        return {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
 
 
 def _listed(table: Table, first: int | None) -> Iterator[Listed]:
@@ -84,17 +94,18 @@ def _in_canvas(table: Table, first: int | None) -> Iterator[Listed]:
         if name := name_in_canvas(table, row):
             last, _, first = (part.strip() for part in name.partition(","))
             ids = tuple(row[i].strip() for i in columns if row[i].strip())
-            yield Listed(ids, last, first)
+            yield Listed(ids, table.field(row, CANVAS[1]), last, first)
 
 
 def _in_moodle(table: Table, first: int | None) -> Iterator[Listed]:
-    name, mail = table.column("Full name"), table.column("Email address")
+    name = table.column("Full name")
     columns = _first(first, [i for i in map(table.column, WORKSHEET_IDS) if i is not None])
     for row in table.rows:
         ids = tuple(PARTICIPANT.sub("", row[i].strip()) for i in columns if row[i].strip())
         if ids and name is not None:
             first, _, last = row[name].strip().rpartition(" ")
-            yield Listed(ids, last, first, row[mail].strip() if mail is not None else "")
+            number = PARTICIPANT.sub("", table.field(row, WORKSHEET_IDS[0]))
+            yield Listed(ids, number, last, first, table.field(row, "Email address"))
 
 
 def _first(first: int | None, columns: list[int]) -> list[int]:

@@ -9,7 +9,7 @@ import hashlib
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
+from rlcourse.grading.books.roster import students_by_number
 from rlcourse.grading.handing_in.files import LARGEST_FILE
 from rlcourse.grading.handing_in.names import one_line, shown, twins, why_no_id
 from rlcourse.grading.handing_in.times import NoTime, Times
@@ -92,17 +93,22 @@ class Odd(Exception):
 
 
 def notebooks(
-    sources: Iterable[Path], lesson: str, known: Sequence[str] = (), times: Times | None = None
+    sources: Iterable[Path],
+    lesson: str,
+    known: Sequence[str] = (),
+    times: Times | None = None,
+    people: Mapping[str, str] | None = None,
 ) -> Iterator[Collected]:
     """The lesson's notebooks in all `sources`, one for each student, and every oddity.
 
-    `known` are the existing students; a name too similar to one of them is refused.
+    `known` are the existing students; a name too similar to one of them is refused. `people` are
+    the students whom the class knows by another name than the platform's number.
     """
     with ExitStack() as archives:
-        yield from _notebooks(sources, lesson, known, times, archives)
+        yield from _notebooks(sources, lesson, known, times, people or {}, archives)
 
 
-def _notebooks(sources, lesson, known, times, archives: ExitStack) -> Iterator[Collected]:
+def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> Iterator[Collected]:
     of_student = defaultdict(list)
     for source in sorted(sources):
         try:
@@ -113,7 +119,7 @@ def _notebooks(sources, lesson, known, times, archives: ExitStack) -> Iterator[C
                             shown(member.name), "its name does not say whose notebook it is"
                         )
                 else:
-                    of_student[member.student].append(member)
+                    of_student[people.get(member.student, member.student)].append(member)
         except Odd as odd:
             yield Collected(shown(source.name), str(odd))
     confused = twins(of_student, known)
@@ -127,23 +133,29 @@ def _notebooks(sources, lesson, known, times, archives: ExitStack) -> Iterator[C
             member, data = _the_one(members, lesson, left)
             left -= len(data)
             found = Collected(student, late=member.late, data=data)
-            yield _with_time(found, times, member.participant) if times else found
+            yield _with_time(found, times, member) if times else found
         except Odd as odd:
             yield Collected(shown(student), one_line(str(odd)))
 
 
-def _with_time(found: Collected, times: Times, participant: bool) -> Collected:
+def _with_time(found: Collected, times: Times, member: Member) -> Collected:
     try:
-        return replace(found, time=times.of(found.student, participant))
+        return replace(found, time=times.of(str(member.student), member.participant))
     except NoTime as doubt:  # then the name that Canvas gave it decides
         return replace(found, doubt="" if found.late else str(doubt))
 
 
-def collect(sources: Iterable[Path], lesson: str, into: Path, known: Sequence[str] = ()) -> list:
+def collect(
+    sources: Iterable[Path],
+    lesson: str,
+    into: Path,
+    known: Sequence[str] = (),
+    people: Mapping[str, str] | None = None,
+) -> list[Collected]:
     """Put the lesson's notebooks of all `sources` under `into`, as ``time/STUDENT/LESSON.ipynb``
     where time is "late" or "in time". Returns a ``Collected`` for every student and oddity."""
     rows = []
-    for found in notebooks(sources, lesson, known):
+    for found in notebooks(sources, lesson, known, people=people):
         if not found.reason:
             path = into / ("late" if found.late else "in time") / found.student / f"{lesson}.ipynb"
             path.parent.mkdir(parents=True)
@@ -279,7 +291,8 @@ class Extractor(ExtractorPlugin):
         submitted = Path(course.format_path(course.submitted_directory, ".", ".")).resolve()
         known = [p.name for p in submitted.iterdir()] if submitted.is_dir() else []
         sources = [path for path in Path(archive_path).rglob("*") if path.is_file()]
-        rows = collect(sources, course.assignment_id, Path(extracted_path), known)
+        people = students_by_number(course)
+        rows = collect(sources, course.assignment_id, Path(extracted_path), known, people)
         for row in rows:
             (self.log.warning if row.reason else self.log.info)("%s", row)
         counts = Counter(
