@@ -97,7 +97,11 @@ def test_submissions_of_all_ways_are_graded(desk):
     assert re.search(rf"^mia +{half:.2f} / {ALL:g}  graded", first, re.M), first
     one = room.POINTS[room.NAMES[0]]
     assert re.search(rf"^{at.ME} +{one:.2f} / {ALL:g}  graded", first, re.M), first
-    for student, status in {"leo": "unreadable file", "oda": "wrong notebook", "ida": "died"}.items():
+    for student, status in {
+        "leo": "unreadable file",
+        "oda": "wrong notebook",
+        "ida": "died",
+    }.items():
         assert re.search(rf"^{student} .*{status}", first, re.M), first
     assert "Traceback" not in first
 
