@@ -22,6 +22,10 @@
 A question has either options, of which one is right, or a number with its tolerance, the code that
 gives it, and wrong numbers that people find. What stands behind ``>`` is said to whoever answers
 so. A test evaluates the code, with the functions of ``rlcourse.algorithms``.
+
+Nothing but the subject may give the right option away. Write wrong options that are mistakes
+students make, in as many words as the right one and with a reason where it has one, and put the
+right one at any place. A test guesses by length, place and reason over the whole bank.
 """
 
 import math
