@@ -244,10 +244,55 @@ def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on(
     now = datetime(2026, 10, 1, tzinfo=UTC)
     early, late = now - timedelta(days=1), now + timedelta(days=1)
     course = replace(shipped(), due={LESSONS[0]: early, LESSONS[1]: late})
-    assert building._opened(course, [], now) == (LESSONS[0],)
-    assert building._opened(course, ["01"], now) == tuple(LESSONS[:2])
+    assert building._opened(course, [], now, {}) == ((LESSONS[0],), ())
+    assert building._opened(course, ["01"], now, {}) == (tuple(LESSONS[:2]), ())
     with pytest.raises(UserError, match="add --open 01, or wait with 02"):
-        building._opened(course, ["02"], now)
+        building._opened(course, ["02"], now, {})
+
+
+def test_a_lesson_stays_closed_until_its_last_extension_has_passed():
+    from dataclasses import replace
+    from datetime import UTC, datetime, timedelta
+
+    now = datetime(2026, 10, 10, 12, tzinfo=UTC)
+    due = dict.fromkeys(LESSONS[:4], now - timedelta(days=2))
+    course = replace(shipped(), due=due)
+    given = {
+        LESSONS[0]: {"ada": "2026-10-09 12:00:00 UTC"},
+        LESSONS[2]: {"ada": "2026-10-09 12:00:00 UTC", "bob": "2026-10-11 23:59:00 UTC"},
+    }
+    opened, why = building._opened(course, [], now, given)
+    assert opened == tuple(LESSONS[:2])
+    assert why == (
+        "02 stays closed: an extension runs until 2026-10-11 23:59 UTC",
+        "03 stays closed: its answers hold those of 02",
+    )
+    assert building._opened(course, ["02"], now, given) == (tuple(LESSONS[:4]), ())
+    after = datetime(2026, 10, 11, 23, 59, tzinfo=UTC)
+    assert building._opened(course, [], after, given) == (tuple(LESSONS[:4]), ())
+
+
+def test_the_command_reads_the_extensions_that_extend_wrote(tmp_path, monkeypatch):
+    """Up to what is opened: to write an edition takes long."""
+
+    class Enough(Exception):
+        pass
+
+    given = {}
+
+    def opened(course, wanted, now, extensions):
+        given.update(extensions)
+        raise Enough
+
+    text = '{"02_policy_gradient": {"ada": "2026-10-11 23:59:00 UTC"}}'
+    (tmp_path / "extensions.json").write_text(text)
+    monkeypatch.setattr(building, "_opened", opened)
+    with pytest.raises(Enough):
+        write_edition(tmp_path / "out", gradebook=tmp_path)
+    assert given == {LESSON: {"ada": "2026-10-11 23:59:00 UTC"}}
+    with pytest.raises(UserError, match="no course directory"):
+        write_edition(tmp_path / "out", gradebook=tmp_path / "elsewhere")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path):
