@@ -89,7 +89,7 @@ def write_edition(
         tree = Path(scratch, "tree")
         copy_sources(root, tree)
         _record(tree, hidden, progress)
-        packed = blank(tree, [lesson.name for lesson in closed], hidden)
+        packed = blank(tree, opens, names_of(closed), hidden)
         _strip(tree, course, closed)
         for path in sorted((tree / "notebooks").glob("*/*.ipynb")):
             _without_address(path)
