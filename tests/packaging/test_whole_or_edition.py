@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from building import LESSONS, ROOT
 from small_courses import write_course
+from typer.testing import CliRunner
 
 from rlcourse import edition, exercises
+from rlcourse.cli import GROUPS, app
+from rlcourse.commands import FOR_EVERYBODY, OF_THE_WHOLE_COURSE
 from rlcourse.courses import course_at, current, finding, shipped
 from rlcourse.courses.declared import load_exercise
 from rlcourse.errors import UserError
@@ -105,3 +108,22 @@ def test_grading_is_refused_before_anything_else(as_edition, monkeypatch, tmp_pa
     assert of_the_plugin.main() == 1
     assert re.search(REFUSED.format("grade"), said.getvalue().strip())
     assert not list(tmp_path.iterdir())
+
+
+def test_commands_for_instructors_are_refused_in_one_sentence_and_not_listed(as_edition):
+    assert set(OF_THE_WHOLE_COURSE) <= set(GROUPS)
+    listing = CliRunner().invoke(app, ["--help"]).output
+    for group, commands in GROUPS.items():
+        for command in commands:
+            name = command.__name__.replace("_", "-")
+            listed = re.search(rf"^  {name} ", listing, re.MULTILINE)
+            if group not in OF_THE_WHOLE_COURSE or name in FOR_EVERYBODY:
+                assert listed, name
+                continue
+            assert not listed, name
+            for words in ([name], [name, "--help"], [name, "02", "--no-such-option"]):
+                done = CliRunner().invoke(app, words)
+                assert isinstance(done.exception, UserError) and not done.output, words
+                assert re.search(REFUSED.format(f"run `rlcourse {name}`"), str(done.exception))
+    done = CliRunner().invoke(app, ["demo"])
+    assert re.search(REFUSED.format("run the demo"), str(done.exception))
