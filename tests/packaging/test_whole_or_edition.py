@@ -127,3 +127,15 @@ def test_commands_for_instructors_are_refused_in_one_sentence_and_not_listed(as_
                 assert re.search(REFUSED.format(f"run `rlcourse {name}`"), str(done.exception))
     done = CliRunner().invoke(app, ["demo"])
     assert re.search(REFUSED.format("run the demo"), str(done.exception))
+
+
+def test_the_doctor_says_which_lessons_are_open(as_edition, monkeypatch):
+    from rlcourse.doctor import _course
+
+    (found,) = _course()
+    assert found.state == "ok"
+    assert found.found.startswith("students' edition; open: 00, 01; not open yet: 02, 03, ")
+    monkeypatch.setattr(edition, "OPEN", ())
+    assert "open: no lesson;" in next(_course()).found
+    monkeypatch.setattr(edition, "EDITION", False)
+    assert not list(_course())
