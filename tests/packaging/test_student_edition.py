@@ -114,7 +114,7 @@ def test_nothing_of_a_withheld_lesson_is_there_but_its_text_and_recorded_cases(e
 def test_the_command_says_what_is_open_withheld_packed_and_judged_later(edition):
     assert f"open: {OPEN[0]}, {OPEN[1]}\n" in edition.said
     assert f"({len(WITHHELD)} exercises)" in edition.said
-    assert re.search(r"packed; .*can read them: .*kl_estimates", edition.said)
+    assert re.search("anyone who unpacks the wheel can read them: .*kl_estimates", edition.said)
     assert "reinforce_loss" not in edition.said
     assert re.search("Judged only when handed in: .*test_ppo_clip_loss", edition.said)
 

@@ -3,6 +3,7 @@
 import datetime
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ class Edition:
         lines += self.waiting
         if self.packed:
             lines.append(
-                "The library itself runs on these functions, so they are in the wheel, packed; who "
-                f"unpacks them can read them: {', '.join(self.packed)}"
+                "The library itself runs on these functions, so they are in the wheel, packed; "
+                f"anyone who unpacks the wheel can read them: {', '.join(self.packed)}"
             )
         if self.later:
             lines.append(f"Judged only when handed in: {', '.join(self.later)}")
@@ -86,6 +87,8 @@ def write_edition(
     names = {lesson.name for lesson in closed}
     hidden = [e for e in exercises.all(course, contests=True) if e.lesson in names]
     with tempfile.TemporaryDirectory(prefix="rlcourse-edition-") as scratch:
+        if progress:
+            print("recording cases and building the wheel: about two minutes", file=sys.stderr)
         tree = Path(scratch, "tree")
         copy_sources(root, tree)
         _record(tree, hidden, progress)
