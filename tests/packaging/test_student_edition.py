@@ -6,6 +6,7 @@ It is made once, with all lessons from 02 on withheld and one drawing of each ex
 import ast
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -222,6 +223,45 @@ def test_points_are_those_of_the_full_course(edition, tmp_path, monkeypatch):
         assert seen[name]["points"] == pytest.approx(graded["points"]), name
         assert seen[name]["mistake"] == graded["mistake"], name
     assert seen["reinforce_loss"]["mistake"]
+
+
+COMMAND = """
+import sys
+from rlcourse.cli import main
+sys.stderr = sys.stdout
+for words in {words}:
+    sys.argv = ["rlcourse", *words.split()]
+    try:
+        main()
+    except SystemExit as end:
+        print("exit code", end.code)
+"""
+
+
+@slow
+def test_within_a_clone_of_the_whole_course_an_edition_is_still_one(edition, tmp_path):
+    """Where a blank answer would agree with the clone's exercises, whose references are blank."""
+    copy, name = tmp_path / "clone", LESSONS[3]
+    shutil.copytree(ROOT / "course", copy / "course", ignore=shutil.ignore_patterns("site"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    (copy / "rlcourse").mkdir()
+    source = copy / "course" / "source" / LESSON / f"{LESSON}.ipynb"
+    source.parent.mkdir(parents=True)
+    source.touch()
+    work = copy / "work"
+    work.mkdir()
+    shutil.copy(edition.folder / "notebooks" / name / f"{name}.ipynb", work)
+    said = edition.run("-m", "rlcourse", "check", f"{name}.ipynb", "--json", folder=work)
+    report = json.loads(said)
+    assert report["points"] == 0 and report["exercises"]
+    assert {row["status"] for row in report["exercises"]} == {"not written yet"}
+    words = ["grade 02 --force --student ada", "teaching-notes 02", "teaching-pack pack", "doctor"]
+    said = edition.run("-c", COMMAND.format(words=words), folder=work)
+    refusal = r"^rlcourse: this is a students' edition .* run `(.*)` with the .*\nexit code 1$"
+    refusals = re.findall(refusal, said, re.MULTILINE)
+    assert refusals == ["rlcourse grade", "rlcourse teaching-notes", "rlcourse teaching-pack"]
+    assert re.search("students' edition; open: 00, 01; not open yet: 02, 03, ", said)
+    assert not (work / "pack").exists() and not (copy / "course" / "gradebook.db").exists()
 
 
 @slow
