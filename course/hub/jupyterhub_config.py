@@ -23,8 +23,8 @@ GRADER_BIN = Path(os.environ.get("RLCOURSE_GRADER_BIN", BIN))
 # One thread for a student: torch would take all processors of the machine for every kernel.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "RLCOURSE_EXCHANGE": EXCHANGE}
 
-# Kept by the spawners of The Littlest JupyterHub and of Kubernetes; others ignore them. The Littlest
-# JupyterHub reads this file last: both limits win over `tljh-config set limits.memory` or `.cpu`.
+# Kept by the spawners of The Littlest JupyterHub and of Kubernetes; others ignore them. The former
+# reads this file last: both limits win over `tljh-config set limits.memory` or `.cpu`.
 c.Spawner.mem_limit = "2G"
 c.Spawner.cpu_limit = 1.0
 c.Spawner.environment = dict(ENVIRONMENT)
