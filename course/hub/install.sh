@@ -2,6 +2,11 @@
 # Install the course into the environment of a hub's users: the image's, or that of The Littlest
 # JupyterHub. Usage: install.sh PYTHON WHEEL CONSTRAINTS
 set -eu
+if [ $# -ne 3 ]; then
+    echo "install.sh takes three words, PYTHON WHEEL CONSTRAINTS, and got $#: where *.whl stands for" \
+        "several wheels, empty that folder on the hub first, and copy one wheel there" >&2
+    exit 2
+fi
 python=$1 wheel=$2 constraints=$3
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 

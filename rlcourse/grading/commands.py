@@ -112,6 +112,13 @@ def roster(
             metavar="COLUMN", help="What students are called here [default: the platform's number]."
         ),
     ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            help="What stands before --id here: jupyter- with The Littlest JupyterHub.",
+            show_default=False,
+        ),
+    ] = "",
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
     """Enter the names of the class in the gradebook, from the platform's own table."""
@@ -119,12 +126,15 @@ def roster(
         from nbgrader.api import Gradebook
 
         from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-        from rlcourse.grading.books.roster import enter_roster
+        from rlcourse.grading.books.roster import Naming, enter_roster
         from rlcourse.grading.books.table import Table
+    if prefix and id is None:
+        raise UserError(f"--prefix {prefix} goes before a column's text: add --id COLUMN")
     opened, read = Course.of(course), Table.read(table)
+    naming = None if id is None else Naming(id, prefix)
     put_alembic_on_path()
     with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
-        entered = enter_roster(gradebook, read, id)
+        entered = enter_roster(gradebook, read, naming)
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
     print(f"{len(entered)} students are in the gradebook by name")

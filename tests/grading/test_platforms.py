@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -231,6 +232,28 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     assert any("left out" in note and "4322" in note for note in filled.notes)
 
 
+def test_who_is_called_otherwise_here_is_found_by_the_platform_s_number(tmp_path):
+    """On The Littlest JupyterHub, lukasz hands in as jupyter-lukasz."""
+    grades = book_of(Student("jupyter-lukasz", number="4322"), Student("4321"))
+    filled = canvas_table(grades, table(tmp_path, CANVAS))
+    assert rows(filled)["Müller Łukasz"][5] == rows(filled)["Doe, Jane"][5] == "5"
+    assert not any("jupyter-lukasz" in note for note in filled.notes)
+    assert {row[1] for row in canvas_table(grades).rows} >= {"4321", "4322"}
+    found = rows(moodle_table(grades, table(tmp_path, WORKSHEET)))
+    assert found["Participant 4322"][4] == "5"
+    two = book_of(Student("lukasz"), Student("jupyter-lukasz", number="4322"))
+    filled = canvas_table(two, table(tmp_path, CANVAS))
+    assert rows(filled)["Müller Łukasz"][5] == ""
+    assert any("left out" in note and "jupyter-lukasz, lukasz" in note for note in filled.notes)
+
+
+def test_the_gradebook_s_number_reaches_the_grades(course, tmp_path):
+    shutil.copy(course / "gradebook.db", tmp_path)
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        book.update_or_create_student("4324", lms_user_id="77")
+    assert [s.number for s in read_grades(tmp_path).students.values()] == ["", "", "", "77"]
+
+
 def test_what_is_made_for_a_platform_leaves_out_names_that_it_may_confuse(tmp_path):
     grades = book_of(Student("straße"), Student("STRASSE"), Student("ada"))
     for made in (canvas_table(grades), moodle_table(grades)):
@@ -254,16 +277,18 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
 
 
 def test_feedback_pages_lie_where_moodle_looks_for_the_person(course, tmp_path):
-    for student in ("4321", "ada"):
+    for student in ("4321", "ada", "jupyter-eve"):
         page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
         page.parent.mkdir(parents=True)
         page.write_text(student)
     students = [s for s in read_grades(course).students.values()]
     named = [type(students[0])("4321", "Doe_x/y", "Jane"), type(students[0])("ada")]
+    named.append(Student("jupyter-eve", number="4324"))
     out = tmp_path / "feedback.zip"
     assert write_moodle_feedback(out, tmp_path / "feedback", LESSON, named) == ["ada"]
     with zipfile.ZipFile(out) as archive:
-        (name,) = archive.namelist()
+        name, eve = archive.namelist()
+        assert eve.split("_")[1] == "4324"
         assert archive.read(name) == b"4321"
     # Moodle splits a folder's name at its underscores: name, participant, kind, plugin
     person, participant, kind, plugin = name.split("/")[0].split("_")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-from rlcourse.grading.books.roster import enter_roster, students_by_number
+from rlcourse.grading.books.roster import Naming, enter_roster, students_by_number
 from rlcourse.grading.handing_in.collecting import notebooks
 
 
@@ -58,11 +58,31 @@ def test_whom_the_gradebook_knows_by_another_id_stays_that_one(tmp_path):
 
 def test_a_hub_knows_them_by_their_login(tmp_path):
     book = Book("4321")
-    enter_roster(book, table(tmp_path, CANVAS), "SIS Login ID")
+    enter_roster(book, table(tmp_path, CANVAS), Naming("SIS Login ID"))
     assert set(book.entered) == {"4321", "lukasz", "eve", "new"}
     assert book.entered["eve"]["lms_user_id"] == "4324", "which collect reads"
     with pytest.raises(UserError, match="no column 'Login'"):
-        enter_roster(Book(), table(tmp_path, CANVAS), "Login")
+        enter_roster(Book(), table(tmp_path, CANVAS), Naming("Login"))
+
+
+@pytest.mark.parametrize("known, called", [((), "jupyter-eve"), (("jupyter-eve",), "jupyter-eve"),
+                                           (("eve",), "eve")])  # fmt: skip
+def test_the_littlest_hub_puts_a_prefix_before_the_login(tmp_path, known, called):
+    text = CANVAS.replace("4399,S9,new", "4399,S9,")  # whose login the platform does not know
+    book = Book(*known)
+    enter_roster(book, table(tmp_path, text), Naming("SIS Login ID", "jupyter-"))
+    assert set(book.entered) == {"jupyter-jdoe@example.org", "jupyter-lukasz", called, "4399"}
+    assert book.entered[called]["lms_user_id"] == "4324"
+
+
+def test_a_prefix_of_no_column_is_refused(tmp_path):
+    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
+    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
+    done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-"])
+    assert isinstance(done.exception, UserError) and "--id" in str(done.exception)
+    done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-", "--id", "SIS Login ID"])
+    assert done.exit_code == 0, done.output
+    assert students_by_number(Course.open(tmp_path).directory)["4322"] == "jupyter-lukasz"
 
 
 def test_who_may_be_two_is_left_out_and_listed(tmp_path):

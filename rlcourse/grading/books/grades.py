@@ -34,6 +34,7 @@ class Student:
     last_name: str = ""
     first_name: str = ""
     email: str = ""
+    number: str = ""  # the platform's, if `rlcourse roster` has entered it
 
     @property
     def name(self) -> str:
@@ -127,7 +128,9 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         known = taught.in_order(assignment.name for assignment in gradebook.assignments)
         chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)
         students = {
-            s.id: Student(s.id, s.last_name or "", s.first_name or "", s.email or "")
+            s.id: Student(
+                s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or ""
+            )
             for s in sorted(gradebook.students, key=lambda s: s.id)
         }
         grades = {

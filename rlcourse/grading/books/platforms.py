@@ -94,9 +94,15 @@ def _canvas_from(grades: ClassGrades) -> Table:
     table = Table(list(CANVAS), [["    Points Possible", "", "", "", ""]])
     for s in _told_apart(grades, table):
         name = ", ".join(filter(None, [s.last_name, s.first_name])) or s.id
-        rows.append([name, *((s.id, "", "") if NUMBER.fullmatch(s.id) else ("", "", s.id)), ""])
+        number = _number_of(s)
+        rows.append([name, *((number, "", "") if number else ("", "", s.id)), ""])
     table.rows += rows
     return table
+
+
+def _number_of(student: Student) -> str:
+    """The platform's number of a student, who may be called so here, too; "" if it is unknown."""
+    return next((n for n in (student.number, student.id) if NUMBER.fullmatch(n)), "")
 
 
 def _told_apart(grades: ClassGrades, table: Table) -> list[Student]:
@@ -117,7 +123,7 @@ def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=Fals
     """
     ours: dict[str, set[str]] = defaultdict(set)  # names of a student: students
     for student in grades.students.values():
-        for name in {student.id, student.email if by_mail else ""} - {""}:
+        for name in {student.id, student.number, student.email if by_mail else ""} - {""}:
             ours[alike(name)].add(student.id)
     claims = []
     for row in table.rows:
@@ -279,7 +285,7 @@ def write_moodle_feedback(out: Path, feedback: Path, lesson: str, students) -> l
     """Put the feedback pages of a lesson into the archive that Moodle takes back.
 
     Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person.
-    Returns the students whose id is not a participant's number, and who are therefore left out.
+    Returns the students whose participant's number is unknown, and who are therefore left out.
     """
     named = [s for s in students if why_no_id(s.id) is None]
     pages = {s.id: feedback / s.id / lesson / f"{lesson}.html" for s in named}
@@ -290,8 +296,9 @@ def write_moodle_feedback(out: Path, feedback: Path, lesson: str, students) -> l
         )
     with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for student in named:
-            if NUMBER.fullmatch(student.id) and pages[student.id].is_file():
+            number = _number_of(student)
+            if number and pages[student.id].is_file():
                 name = NAME_IN_ZIP.sub(" ", student.name).strip() or "student"
-                folder = f"{name}_{student.id}_assignfeedback_file"
+                folder = f"{name}_{number}_assignfeedback_file"
                 archive.write(pages[student.id], f"{folder}/{lesson}.html")
-    return [s.id for s in named if pages[s.id].is_file() and not NUMBER.fullmatch(s.id)]
+    return [s.id for s in named if pages[s.id].is_file() and not _number_of(s)]

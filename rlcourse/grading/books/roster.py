@@ -2,10 +2,11 @@
 
 A student whom the gradebook knows, by any of the ids in the table, keeps that id. Everybody else
 gets the platform's number, or what stands in a column of your choice: a JupyterHub knows people by
-their login. The number is kept as well, so that what the platform files under it is theirs.
+their login, The Littlest JupyterHub by ``jupyter-`` and their login. The number is kept as well, so
+that what the platform files under it is theirs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nbgrader.api import Gradebook
@@ -30,22 +31,33 @@ class Listed:
     email: str = ""
 
 
-def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) -> list[Student]:
+@dataclass(frozen=True)
+class Naming:
+    """What those are called whom the gradebook does not know: a prefix and a column's text."""
+
+    column: str
+    prefix: str = ""
+
+    def index(self, table: Table) -> int:
+        """Where the table has that column. UserError if it has none."""
+        if (found := table.column(self.column)) is None:
+            raise UserError(f"the table has no column {self.column!r}: name one of {table.header}")
+        return found
+
+
+def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = None) -> list[Student]:
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
-    `column` has the ids of those whom the gradebook does not know; by default the number.
+    `naming` is for those whom the gradebook does not know; by default they are called by number.
 
     Raises:
         UserError: it is neither Canvas's gradebook nor a table of Moodle's, has no such column, or
             lists nobody.
     """
-    first = None if column is None else table.column(column)
-    if column is not None and first is None:
-        raise UserError(f"the table has no column {column!r}: name one of {table.header}")
     known = {alike(student.id): student.id for student in gradebook.students}
     taken: set[str] = set()
     entered = []
-    for person in _listed(table, first):
+    for person in _listed(table, naming):
         ours = {known[alike(i)] for i in person.ids if alike(i) in known}
         if len(ours) > 1:
             both = ", ".join(map(shown, sorted(ours)))
@@ -77,36 +89,40 @@ def students_by_number(directory: CourseDirectory) -> dict[str, str]:
         return {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
 
 
-def _listed(table: Table, first: int | None) -> Iterator[Listed]:
+def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:
     if table.column(CANVAS[0]) is not None and table.column(CANVAS[1]) is not None:
-        return _in_canvas(table, first)
+        return _in_canvas(table, naming)
     if table.column(WORKSHEET_IDS[0]) is not None and table.column("Full name") is not None:
-        return _in_moodle(table, first)
+        return _in_moodle(table, naming)
     raise UserError(
         "this is neither Canvas's exported gradebook, with the columns Student and ID, nor "
         "Moodle's grading worksheet in English, with Identifier and Full name"
     )
 
 
-def _in_canvas(table: Table, first: int | None) -> Iterator[Listed]:
-    columns = _first(first, [i for i in map(table.column, CANVAS[1:4]) if i is not None])
+def _in_canvas(table: Table, naming: Naming | None) -> Iterator[Listed]:
     for row in table.rows:
         if name := name_in_canvas(table, row):
             last, _, first = (part.strip() for part in name.partition(","))
-            ids = tuple(row[i].strip() for i in columns if row[i].strip())
+            ids = _ids(table, row, CANVAS[1:4], naming)
             yield Listed(ids, table.field(row, CANVAS[1]), last, first)
 
 
-def _in_moodle(table: Table, first: int | None) -> Iterator[Listed]:
+def _in_moodle(table: Table, naming: Naming | None) -> Iterator[Listed]:
     name = table.column("Full name")
-    columns = _first(first, [i for i in map(table.column, WORKSHEET_IDS) if i is not None])
     for row in table.rows:
-        ids = tuple(PARTICIPANT.sub("", row[i].strip()) for i in columns if row[i].strip())
+        ids = _ids(table, row, WORKSHEET_IDS, naming)
         if ids and name is not None:
             first, _, last = row[name].strip().rpartition(" ")
             number = PARTICIPANT.sub("", table.field(row, WORKSHEET_IDS[0]))
             yield Listed(ids, number, last, first, table.field(row, "Email address"))
 
 
-def _first(first: int | None, columns: list[int]) -> list[int]:
-    return columns if first is None else [first, *(i for i in columns if i != first)]
+def _ids(
+    table: Table, row: list[str], columns: Sequence[str], naming: Naming | None
+) -> tuple[str, ...]:
+    """All names of whose row it is, first of all by `naming`."""
+    names = [PARTICIPANT.sub("", table.field(row, column)) for column in columns]
+    if naming and (text := PARTICIPANT.sub("", row[naming.index(table)].strip())):
+        names = [naming.prefix + text, text, *names]
+    return tuple(dict.fromkeys(filter(None, names)))

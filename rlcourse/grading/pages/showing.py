@@ -61,7 +61,7 @@ class Page:
             else:
                 page, resources = exporter.from_filename(path, resources)
         except Exception as error:  # MemoryError among them
-            return {"failed": type(error).__name__}
+            return {"failed": _kind(error)}
         if len(page) > LARGEST_PAGE:
             return {"failed": "a page of too many characters"}
         return {"page": page, "extension": resources["output_extension"]}
@@ -75,6 +75,13 @@ class Page:
         except Exception:
             return {}
         return {grade_id: cell.source for grade_id, cell in _questions(notebook)}
+
+
+def _kind(error: Exception) -> str:
+    """What it was, and of which package: one of them may not fit this version of Python."""
+    package = type(error).__module__.partition(".")[0]
+    name = type(error).__name__
+    return name if package == "builtins" else f"{name} of {package}"
 
 
 def _questions(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
