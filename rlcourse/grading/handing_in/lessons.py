@@ -21,6 +21,7 @@ def owners(*courses: Course) -> dict[str, str]:
         for exercise in lesson.exercises:
             found |= {exercise: lesson.name, f"check_{exercise}": lesson.name}
         found |= dict.fromkeys(QUESTION.findall(lesson.text.read_text("utf-8")), lesson.name)
+    found.pop("", None)  # code may hold a `question=""`
     return found
 
 
@@ -30,7 +31,7 @@ def other_lesson(release: NotebookNode, found: Cells, owners: Mapping[str, str])
     What its metadata say counts only where no cell says anything: people copy notebooks.
     """
     own = {cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in release.cells} - {""}
-    claimed = {claim for cell in found for claim in (cell.grade_id, cell.cell_id)} - {""}
+    claimed = {claim for cell in found for claim in (cell.grade_id, cell.cell_id)}
     if claimed & own:
         return None
     return _most(owners[claim] for claim in claimed & owners.keys()) or _most(
