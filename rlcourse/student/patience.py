@@ -29,7 +29,7 @@ def patience(first: float = FIRST, each: float = NEXT, processor: bool = False) 
         if frame.f_globals.get("__name__", "").startswith("rlcourse.checks."):
             return  # between two calls; the next alarm comes soon
         seconds = f"{first:g} seconds{' of a processor' * processor}"
-        raise TookTooLong(f"it had not ended after {seconds}: is there a loop that never ends?")
+        raise TookTooLong(f"stopped after {seconds} (is there a loop that never ends?)")
 
     alarm = signal.SIGPROF if processor else signal.SIGALRM
     timer = signal.ITIMER_PROF if processor else signal.ITIMER_REAL

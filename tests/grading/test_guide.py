@@ -127,11 +127,11 @@ def test_the_report_counts_every_kind_and_names_nobody(desk):
     for state, count in STATES.items():
         assert loss["counts"][state] == count, loss["counts"]
     never = {at.ABSENT, *at.NOT_COLLECTED}
-    assert found["never_handed_in_anything"] == len(never)
+    assert found["nothing_graded"] == len(never)
     page = (desk.course / f"insight-{room.LESSON}.html").read_text()
     assert not any(f">{student}<" in page for student in at.CLASS)
     named = json.loads(desk.run("rlcourse insight 02 --json --names"))
-    assert set(named["students"]["never_handed_in_anything"]) == never
+    assert set(named["students"]["nothing_graded"]) == never
 
 
 def test_feedback_and_export_stand_where_the_guide_says(desk):

@@ -53,7 +53,7 @@ class LessonGrade:
     handed_in: str = ""  # when, in UTC; "" if the time is unknown
     late: bool = False
     waiting: bool = False  # a person still has something to grade or to look at
-    missing: bool = False  # nothing was handed in
+    missing: bool = False  # no submission in the gradebook: whether one was handed in is not known
     parts: tuple[tuple[str, float, float], ...] = ()  # (exercise or question, earned, possible)
     said: Mapping[str, str] = field(default_factory=dict)  # of exercises that are not right
 
@@ -93,7 +93,7 @@ class ClassGrades:
         for lesson in self.lessons:
             grades = {student: self.grades[student, lesson] for student in self.students}
             for what, names in (
-                ("nothing handed in by", [s for s, g in grades.items() if g.missing]),
+                ("nothing graded of", [s for s, g in grades.items() if g.missing]),
                 (
                     "answers still to be graded by hand:",
                     [s for s, g in grades.items() if g.waiting],
