@@ -207,7 +207,9 @@ def grades(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LESSON=NAME", help="Canvas's column for a lesson, if it is ambiguous."
+            metavar="LESSON=NAME",
+            help="Canvas's column for a lesson, where none or several fit; LESSON=new adds one, "
+            "which Canvas makes a new assignment.",
         ),
     ] = None,
     feedback: Annotated[

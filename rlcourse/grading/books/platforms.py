@@ -14,12 +14,11 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
+from rlcourse.grading.books.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
 from rlcourse.grading.handing_in.names import alike, groups_alike, shown, why_no_id
 
-CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-POINTS_POSSIBLE = "points possible"  # what Canvas's second row says below "Student"
 EXCUSED = "EX"  # what Canvas writes for who does not have to hand in
 CHANGEABLE = "Grade can be changed"  # Moodle's column: "No" for who was graded in its gradebook
 WORKSHEET = ("Identifier", "Grade", "Feedback comments")
@@ -57,7 +56,8 @@ def _points(grade: LessonGrade) -> str:
 def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=None) -> Table:
     """Canvas's gradebook with our points, in `exported` where it was exported from there.
 
-    `columns` is {lesson: header} where a lesson's column cannot be told from its name.
+    `columns` is {lesson: header} where a lesson's column cannot be told from its name, or ``NEW``
+    in place of the header, for a column that is to be added.
     """
     table = exported or _canvas_from(grades)
     ids = [i for i in map(table.column, CANVAS[1:4]) if i is not None]
@@ -67,8 +67,13 @@ def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=Non
             "SIS Login ID; export it in Canvas under Grades, Export"
         )
     found = _rows_of(table, ids, grades)
+    taken: dict[int, str] = {}
     for lesson in grades.lessons:
-        at = _column_of(table, lesson, (columns or {}).get(lesson))
+        wanted = (columns or {}).get(lesson) or (None if exported else NEW)
+        at = column_of(table, lesson, grades.titles.get(lesson, ""), wanted)
+        if at in taken:
+            raise UserError(f"{table.header[at]!r} cannot be both {taken[at]} and {lesson}")
+        taken[at] = lesson
         possible = next((grades.of(s, lesson).possible for s in grades.students), None)
         _say_other_maximum(table, at, lesson, possible)
         excused = {s for s, row in found.items() if row[at].strip().upper() == EXCUSED}
@@ -129,35 +134,6 @@ def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=Fals
         names = ", ".join(map(shown, unclear))
         table.say(f"left out, because one row matches two students, or two rows match one: {names}")
     return clear
-
-
-def _column_of(table: Table, lesson: str, wanted: str | None) -> int:
-    """A lesson's column; if there is none, it is added, and Canvas makes it an assignment."""
-    if wanted is not None:
-        at = table.column(wanted)
-        if at is None:
-            raise UserError(f"the table has no column {wanted!r}: name one of {table.header[5:]}")
-        return at
-    names = {_letters(lesson), _letters(lesson.partition("_")[2])}
-    # Canvas writes the assignment's number behind its name: "Policy gradient (98765)"
-    plain = [_letters(re.sub(r"\(\d+\)\s*$", "", header)) for header in table.header]
-    matching = [i for i, name in enumerate(plain) if name in names]
-    if len(matching) > 1:
-        which = ", ".join(repr(table.header[i]) for i in matching)
-        raise UserError(f"{lesson} could be {which}: say which one with --column {lesson[:2]}=NAME")
-    if matching:
-        return matching[0]
-    table.header.append(lesson)
-    for row in table.rows:
-        row.append("")
-    table.say(
-        f"{lesson}: there is no such column, so one was added; Canvas will make it a new assignment"
-    )
-    return len(table.header) - 1
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).casefold()
 
 
 def _say_other_maximum(table: Table, at: int, lesson: str, possible: float | None) -> None:
