@@ -45,7 +45,7 @@ def collect(
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.roster import students_by_number
+        from rlcourse.grading.books.roster import names_of, students_by_number
         from rlcourse.grading.handing_in.collecting import notebooks
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times
@@ -62,7 +62,7 @@ def collect(
     rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
     if table:
         print(f"times of {times} are read as those of {table.zone_name}")
-    print(described(rows))
+    print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
         raise UserError(f"nothing was collected: no file is a student's notebook of {name}")
 

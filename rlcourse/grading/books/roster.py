@@ -77,6 +77,15 @@ def students_by_number(directory: CourseDirectory) -> dict[str, str]:
         return {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
 
 
+def names_of(directory: CourseDirectory) -> dict[str, str]:
+    """{student: first and last name}, of everybody whose name the gradebook knows."""
+    if is_absent(directory):
+        return {}
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        names = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
+    return {student: name.strip() for student, name in names.items() if name.strip()}
+
+
 def _listed(table: Table, first: int | None) -> Iterator[Listed]:
     if table.column(CANVAS[0]) is not None and table.column(CANVAS[1]) is not None:
         return _in_canvas(table, first)
