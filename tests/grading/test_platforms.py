@@ -279,7 +279,13 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     text = CANVAS.replace("4322,S2,lukasz", "4321,S2,a_x")
     filled = canvas_table(book_of(Student("4321"), Student("a_x")), table(tmp_path, text))
     assert rows(filled)["Doe, Jane"][5] == rows(filled)["Müller Łukasz"][5] == ""
-    assert any("left out" in note and "4321, a_x" in note for note in filled.notes)
+    said = "\n".join(filled.notes)
+    assert "left out: row 5 of the table matches two students, 4321 and a_x; if they are" in said
+    assert "`nbgrader db student remove ID`" in said
+    both = (
+        "4321 matches two rows of the table, 4 (Doe, Jane) and 5 (Müller Łukasz); correct the one"
+    )
+    assert f"left out: {both}" in said
     text = CANVAS.replace("lukasz", "A_X")
     filled = canvas_table(book_of(Student("a_x"), Student("A_x"), Student("4321")),
                           table(tmp_path, text))  # fmt: skip
@@ -289,7 +295,8 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     found = rows(filled)
     assert found["Participant 4321"][4] == "5"
     assert found["Participant 4322"][4] == found["Participant 4399"][4] == ""
-    assert any("left out" in note and "4322" in note for note in filled.notes)
+    said = "4322 matches two rows of the table, 3 (Participant 4322) and 5 (Participant 4399)"
+    assert any(note.startswith(f"left out: {said}") for note in filled.notes)
 
 
 def test_what_is_made_for_a_platform_leaves_out_names_that_it_may_confuse(tmp_path):

@@ -70,7 +70,7 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     book = Book("lukasz", "S2")
     enter_roster(book, exported)
     assert not {"lukasz", "S2", "4322"} & {*names(book)}
-    assert any("several: S2, lukasz" in note for note in exported.notes)
+    assert any("one person as two students: S2 and lukasz; keep" in note for note in exported.notes)
     exported = table(tmp_path, CANVAS.replace("4322,S2", "4321,S2"))
     book = Book()
     enter_roster(book, exported)

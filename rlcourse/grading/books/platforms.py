@@ -9,7 +9,7 @@ who is still waiting for points by hand, since a grade that goes out too low is 
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlcourse.errors import UserError
@@ -17,12 +17,13 @@ from rlcourse.files import write_errors_explained
 from rlcourse.grading.books.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
-from rlcourse.grading.handing_in.names import alike, groups_alike, shown, why_no_id
+from rlcourse.grading.handing_in.names import alike, groups_alike, one_line, shown, why_no_id
 
 EXCUSED = "EX"  # what Canvas writes for who does not have to hand in
 CHANGEABLE = "Grade can be changed"  # Moodle's column: "No" for who was graded in its gradebook
 WORKSHEET = ("Identifier", "Grade", "Feedback comments")
 NUMBER = re.compile(r"[0-9]+")
+REMOVE = "nbgrader db student remove ID"
 NAME_IN_ZIP = re.compile(r"[^\w .-]|_")
 
 
@@ -130,10 +131,33 @@ def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=Fals
         claims += [(student, row) for student in set().union(*(ours[n] for n in names & {*ours}))]
     rows_of, students_of = Counter(s for s, _ in claims), Counter(id(row) for _, row in claims)
     clear = {s: row for s, row in claims if rows_of[s] == 1 == students_of[id(row)]}
-    if unclear := sorted({s for s, _ in claims} - {*clear}):
-        names = ", ".join(map(shown, unclear))
-        table.say(f"left out, because one row matches two students, or two rows match one: {names}")
+    for note in _unclear(table, [(s, row) for s, row in claims if s not in clear]):
+        table.say(note)
     return clear
+
+
+def _unclear(table: Table, claims: list[tuple[str, list[str]]]) -> Iterator[str]:
+    """A sentence for each row that two students match, and each student who matches two rows."""
+    number = {id(row): n for n, row in enumerate(table.rows, start=2)}
+    students_of: dict[int, list[str]] = defaultdict(list)
+    rows_of: dict[str, list[str]] = defaultdict(list)
+    for student, row in claims:
+        students_of[id(row)].append(student)
+        rows_of[student].append(f"{number[id(row)]} ({one_line(row[0].strip(), 100)})")
+    for row, students in students_of.items():
+        if len(students) > 1:
+            yield (
+                f"left out: row {number[row]} of the table matches two students, "
+                f"{' and '.join(map(shown, sorted(students)))}; if they are one person, remove one "
+                f"of them with `{REMOVE}`"
+            )
+    for student, rows in sorted(rows_of.items()):
+        if len(rows) > 1:
+            yield (
+                f"left out: {shown(student)} matches two rows of the table, "
+                f"{' and '.join(rows)}; correct the one that is wrong, or enter their points there "
+                "by hand"
+            )
 
 
 def _say_other_maximum(table: Table, at: int, lesson: str, possible: float | None) -> None:

@@ -14,7 +14,7 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.errors import UserError
 from rlcourse.grading.books.due import is_absent
 from rlcourse.grading.books.grades import Student
-from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
+from rlcourse.grading.books.platforms import CANVAS, REMOVE, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
@@ -48,8 +48,11 @@ def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) 
     for person in _listed(table, first):
         ours = {known[alike(i)] for i in person.ids if alike(i) in known}
         if len(ours) > 1:
-            both = ", ".join(map(shown, sorted(ours)))
-            table.say(f"left out, because the gradebook has one row's ids as several: {both}")
+            both = " and ".join(map(shown, sorted(ours)))
+            table.say(
+                f"left out, because the gradebook has one person as two students: {both}; "
+                f"keep the one with submissions, and remove the other with `{REMOVE}`"
+            )
             continue
         student = ours.pop() if ours else person.ids[0]
         if reason := why_no_id(student):
