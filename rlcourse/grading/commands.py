@@ -45,7 +45,7 @@ def collect(
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.roster import students_by_number
+        from rlcourse.grading.books.roster import names_of, students_by_number
         from rlcourse.grading.handing_in.collecting import notebooks
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times
@@ -62,7 +62,7 @@ def collect(
     rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
     if table:
         print(f"times of {times} are read as those of {table.zone_name}")
-    print(described(rows))
+    print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
         raise UserError(f"nothing was collected: no file is a student's notebook of {name}")
 
@@ -71,18 +71,32 @@ def extend(
     student: Annotated[str, typer.Argument(help="The name of their directory.")],
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
     until: Annotated[
-        str, typer.Option(help="Such as '2026-10-05 23:59 Europe/Berlin'; in UTC without a zone.")
-    ],
+        str | None,
+        typer.Option(help="Such as '2026-10-05 23:59 Europe/Berlin'; in UTC without a zone."),
+    ] = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take it back: the due date holds again.")
+    ] = False,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Give a student more time for a lesson; with the due date itself, take it back."""
+    """Give a student more time for a lesson, or take it back."""
     with needing("grade", "the gradebook"):
+        from rlcourse.grading.books.extensions import described, take_back
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
+    if remove == (until is not None):
+        raise UserError("say until when, with --until, or take it back, with --remove")
     opened = Course.of(course)
     name = opened.lesson(lesson)
-    time = give_time(opened.directory, name, student, until)
-    print(f"{student} has until {time:%A, %Y-%m-%d %H:%M} UTC for {name}")
+    time = None
+    if until is None:
+        take_back(opened.directory, name, student)
+    else:
+        time = give_time(opened.directory, name, student, until)
+    if time is None:
+        print(f"taken back: {student} has no more time than the others for {name}")
+    else:
+        print(f"{student} has until {described(time)} for {name}")
 
 
 def amend(
@@ -217,7 +231,9 @@ def grades(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LESSON=NAME", help="Canvas's column for a lesson, if it is ambiguous."
+            metavar="LESSON=NAME",
+            help="Canvas's column for a lesson, where none or several fit; LESSON=new adds one, "
+            "which Canvas makes a new assignment.",
         ),
     ] = None,
     feedback: Annotated[

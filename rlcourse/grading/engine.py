@@ -103,8 +103,8 @@ def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[s
     wanted = None if student in (None, "", "*") else student
     found = [name for name in everybody if wanted in (None, name)]
     if not found:
-        who = f"{shown(wanted)} has" if wanted else "nobody has"
-        raise UserError(f"{who} handed in {lesson} in {directory}: expected STUDENT/{lesson}/.")
+        by, place = f" by {shown(wanted)}" if wanted else "", shown(wanted or "STUDENT")
+        raise UserError(f"there is no submission{by}: expected {directory}/{place}/{lesson}/.")
     return found, everybody
 
 
@@ -144,6 +144,7 @@ class _Batch:
         fingerprint = handed_in.fingerprint(self.graded_against)
         if receipt is None or receipt.get("fingerprint") != fingerprint:
             return None
+        self.grades.keep_time(student, handed_in.timestamp)
         return Row.from_json({**receipt["row"], "before": True})
 
     def _autograded(self, student: str) -> Path:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
+from rlcourse.grading.books.columns import fits
 from rlcourse.grading.books.gradebook import put_alembic_on_path
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student, read_grades
 from rlcourse.grading.books.platforms import (
@@ -142,19 +143,79 @@ def test_canvas_s_own_gradebook_is_filled_in_and_nothing_else_changes(course, tm
     assert "Test" not in said and "Points" not in said
 
 
-def test_a_lesson_without_a_column_gets_one_and_another_maximum_is_said(course, tmp_path):
+def test_another_maximum_is_said(course, tmp_path):
     text = CANVAS.replace(",9,10,", ",100,10,")
-    filled = canvas_table(read_grades(course), table(tmp_path, text))
+    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+    assert rows(filled)["    Points Possible"][5] == "100"
+    assert any("100 points are possible there, but 9 here" in note for note in filled.notes)
+
+
+def test_a_column_is_added_only_where_that_is_asked_for(course, tmp_path):
+    """Canvas makes an assignment of it, for the whole class."""
+    choice = r"the assignments are 'Policy gradient \(555\)', 'Quiz \(7\)': say which with "
+    choice += r'--column 03="Policy gradient \(555\)", or add one with --column 03=new'
+    with pytest.raises(UserError, match=f"no column is clearly that of {OTHER}; {choice}$"):
+        canvas_table(read_grades(course), table(tmp_path, CANVAS))
+    filled = canvas_table(read_grades(course), table(tmp_path, CANVAS), {OTHER: "new"})
     assert filled.header[-1] == OTHER and rows(filled)["Müller Łukasz"][-1] == "4"
-    assert rows(filled)["    Points Possible"][5::3] == ["100", "9"]
-    said = "\n".join(filled.notes)
-    assert "100 points are possible there, but 9 here" in said and "so one was added" in said
+    assert rows(filled)["    Points Possible"][5::3] == ["9", "9"]
+    assert any("Canvas will make it a new assignment" in note for note in filled.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "02_policy_gradient",
+        "Lesson 02: The policy gradient",
+        "02 The policy gradient",
+        "The policy gradient",
+        "The Policy Gradient (lesson 2)",
+        "02 · The policy gradient",
+        "Lesson 2",
+        "PolicyGradient",
+    ],
+)
+def test_the_column_is_found_by_the_lesson_s_number_and_title(course, tmp_path, name):
+    text = CANVAS.replace("Policy gradient (555)", f"{name} (990002)")
+    text = text.replace("Quiz (7)", "Lesson 02 quiz (990007)")
+    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+    assert len(filled.header) == 8 and rows(filled)["Doe, Jane"][5:7] == ["5", "3"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Homework 2", "Lesson 03: The policy gradient", "Lesson 22", "Gradient", "Quiz 2"]
+)
+def test_a_name_that_may_mean_something_else_is_asked_for(course, tmp_path, name):
+    text = CANVAS.replace("Policy gradient (555)", f"{name} (990002)")
+    with pytest.raises(UserError, match="no column is clearly that of 02_policy_gradient"):
+        canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+
+
+def test_what_canvas_computes_or_says_of_a_person_is_nobody_s_column(course, tmp_path):
+    grades = read_grades(course, ["02"])
+    text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
+    text = text.replace("Current Score", "The policy gradient")  # read only, as its second row says
+    with pytest.raises(UserError, match=r"are 'Essay \(555\)', 'Quiz \(7\)': say") as refused:
+        canvas_table(grades, table(tmp_path, text))
+    assert "Score" not in str(refused.value) and "Section" not in str(refused.value)
+    for name in ("The policy gradient", "Student", "Section"):
+        with pytest.raises(UserError, match="no assignment in the column"):
+            canvas_table(grades, table(tmp_path, text), {LESSON: name})
+    with pytest.raises(UserError, match="has no column 'Essay'; the assignments are"):
+        canvas_table(grades, table(tmp_path, text), {LESSON: "Essay"})
+    assert not any(fits(name, LESSON) for name in ("Section", "Policy Current Score"))
+
+
+def test_two_lessons_cannot_have_one_column(course, tmp_path):
+    both = {LESSON: "Quiz (7)", OTHER: "Quiz (7)"}
+    with pytest.raises(UserError, match="cannot be both 02_policy_gradient and 03_baselines"):
+        canvas_table(read_grades(course), table(tmp_path, CANVAS), both)
 
 
 def test_a_column_that_is_unclear_is_asked_for(course, tmp_path):
     text = CANVAS.replace("Quiz (7)", "Policy-Gradient (8)")
     grades = read_grades(course, ["02"])
-    with pytest.raises(UserError, match=r"Policy gradient \(555\).*--column 02=NAME"):
+    with pytest.raises(UserError, match=r'(\(555\)).*--column 02="Policy gradient \(555\)"'):
         canvas_table(grades, table(tmp_path, text))
     filled = canvas_table(grades, table(tmp_path, text), {LESSON: "Policy-Gradient (8)"})
     assert rows(filled)["Doe, Jane"][5:7] == ["", "5"]
@@ -219,7 +280,13 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     text = CANVAS.replace("4322,S2,lukasz", "4321,S2,a_x")
     filled = canvas_table(book_of(Student("4321"), Student("a_x")), table(tmp_path, text))
     assert rows(filled)["Doe, Jane"][5] == rows(filled)["Müller Łukasz"][5] == ""
-    assert any("left out" in note and "4321, a_x" in note for note in filled.notes)
+    said = "\n".join(filled.notes)
+    assert "left out: row 5 of the table matches two students, 4321 and a_x; if they are" in said
+    assert "`nbgrader db student remove ID`" in said
+    both = (
+        "4321 matches two rows of the table, 4 (Doe, Jane) and 5 (Müller Łukasz); correct the one"
+    )
+    assert f"left out: {both}" in said
     text = CANVAS.replace("lukasz", "A_X")
     filled = canvas_table(book_of(Student("a_x"), Student("A_x"), Student("4321")),
                           table(tmp_path, text))  # fmt: skip
@@ -229,7 +296,8 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     found = rows(filled)
     assert found["Participant 4321"][4] == "5"
     assert found["Participant 4322"][4] == found["Participant 4399"][4] == ""
-    assert any("left out" in note and "4322" in note for note in filled.notes)
+    said = "4322 matches two rows of the table, 3 (Participant 4322) and 5 (Participant 4399)"
+    assert any(note.startswith(f"left out: {said}") for note in filled.notes)
 
 
 def test_who_is_called_otherwise_here_is_found_by_the_platform_s_number(tmp_path):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-from rlcourse.grading.books.roster import Naming, enter_roster, students_by_number
+from rlcourse.grading.books.roster import Naming, enter_roster, names_of, students_by_number
 from rlcourse.grading.handing_in.collecting import notebooks
 
 
@@ -90,7 +90,7 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     book = Book("lukasz", "S2")
     enter_roster(book, exported)
     assert not {"lukasz", "S2", "4322"} & {*names(book)}
-    assert any("several: S2, lukasz" in note for note in exported.notes)
+    assert any("one person as two students: S2 and lukasz; keep" in note for note in exported.notes)
     exported = table(tmp_path, CANVAS.replace("4322,S2", "4321,S2"))
     book = Book()
     enter_roster(book, exported)
@@ -119,11 +119,13 @@ def test_the_command_enters_them_in_the_gradebook(tmp_path):
 
 def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
     directory = Course.open(tmp_path).directory
-    assert students_by_number(directory) == {} and not (tmp_path / "gradebook.db").exists()
+    assert students_by_number(directory) == names_of(directory) == {}
+    assert not (tmp_path / "gradebook.db").exists()
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
     words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
     assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID"]).exit_code == 0
     people = students_by_number(directory)
+    assert names_of(directory)["jdoe@example.org"] == "Jane Doe"
     assert people == {"4321": "jdoe@example.org", "4322": "lukasz", "4324": "eve", "4399": "new"}
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         for name in ("doejane_4321", "muller_LATE_4322", "other_4400"):

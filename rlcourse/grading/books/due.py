@@ -10,8 +10,8 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.courses import current
 
 NO_DUE_DATE = (
-    "the platform says late and no due date is known: give the lesson one in course.toml, "
-    "under [due], and collect again"
+    "Canvas says late, but this lesson has no due date, so it counts as on time: set one in "
+    "course.toml under [due], and collect again"
 )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook, InvalidEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import inspect
 from sqlalchemy.engine import make_url
@@ -165,6 +165,17 @@ class Grades:
             self._forget()
             return found
 
+    def keep_time(self, student: str, timestamp: str | None) -> None:
+        """Have the gradebook say when this was handed in, where nothing needs grading again."""
+        with self._alone():
+            with suppress(MissingEntry):
+                submission = self.gradebook.find_submission(self.lesson, student)
+                if submission.timestamp != (time := utils.parse_utc(timestamp)):
+                    submission.timestamp = time
+                    self.late.penalize(self.gradebook, student, submission)
+                    self.gradebook.db.commit()
+            self._forget()
+
     def _write(
         self,
         student: str,
@@ -174,8 +185,8 @@ class Grades:
         timestamp: str | None,
     ) -> tuple[float, bool]:
         self.gradebook.update_or_create_student(student)
-        kwargs = {"timestamp": timestamp} if timestamp else {}
-        submission = self.gradebook.update_or_create_submission(self.lesson, student, **kwargs)
+        submission = self.gradebook.update_or_create_submission(self.lesson, student)
+        submission.timestamp = utils.parse_utc(timestamp)  # None too: an earlier one may be there
         submitted = next(n for n in submission.notebooks if n.name == self.lesson)
         cells = {
             cell.metadata.nbgrader.grade_id: cell

@@ -79,6 +79,7 @@ class ClassGrades:
     lessons: tuple[str, ...]
     grades: dict[tuple[str, str], LessonGrade]  # by student and lesson
     course: str = "rlcourse"
+    titles: Mapping[str, str] = field(default_factory=dict)  # of lessons, without their numbers
 
     def of(self, student: str, lesson: str) -> LessonGrade:
         return self.grades[student, lesson]
@@ -139,7 +140,8 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
             for lesson in chosen
         }
         gradebook.db.commit()
-    return ClassGrades(students, chosen, grades, taught.name)
+    titles = {lesson.name: lesson.title for lesson in taught.lessons if lesson.name in chosen}
+    return ClassGrades(students, chosen, grades, taught.name, titles)
 
 
 def with_mistakes(grades: ClassGrades, course: Path) -> ClassGrades:

@@ -15,7 +15,7 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.errors import UserError
 from rlcourse.grading.books.due import is_absent
 from rlcourse.grading.books.grades import Student
-from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
+from rlcourse.grading.books.platforms import CANVAS, REMOVE, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
@@ -60,8 +60,11 @@ def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = Non
     for person in _listed(table, naming):
         ours = {known[alike(i)] for i in person.ids if alike(i) in known}
         if len(ours) > 1:
-            both = ", ".join(map(shown, sorted(ours)))
-            table.say(f"left out, because the gradebook has one row's ids as several: {both}")
+            both = " and ".join(map(shown, sorted(ours)))
+            table.say(
+                f"left out, because the gradebook has one person as two students: {both}; "
+                f"keep the one with submissions, and remove the other with `{REMOVE}`"
+            )
             continue
         student = ours.pop() if ours else person.ids[0]
         if reason := why_no_id(student):
@@ -87,6 +90,15 @@ def students_by_number(directory: CourseDirectory) -> dict[str, str]:
         return {}
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
         return {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
+
+
+def names_of(directory: CourseDirectory) -> dict[str, str]:
+    """{student: first and last name}, of everybody whose name the gradebook knows."""
+    if is_absent(directory):
+        return {}
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        names = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
+    return {student: name.strip() for student, name in names.items() if name.strip()}
 
 
 def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:

@@ -30,10 +30,15 @@ LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
 ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz")
 # name_USER_SUBMISSION_file and name_LATE_USER_SUBMISSION_file; a name has no underscore
 CANVAS = re.compile(
-    r"[^_/]+(?P<late>_late)?_(?P<student>[0-9]+)_[0-9]{3,}_(?P<file>.+)", re.IGNORECASE | re.DOTALL
+    r"(?P<owner>[^_/]+?)(?P<late>_late)?_(?P<student>[0-9]+)_[0-9]{3,}_(?P<file>.+)",
+    re.IGNORECASE | re.DOTALL,
 )
 # name_PARTICIPANT_assignsubmission_file_file, or a directory; this name has none either
-MOODLE = re.compile(r"[^_/]*_(?P<student>[0-9]+)_assignsubmission_file_?/?(?P<file>[^/]+)")
+MOODLE = re.compile(
+    r"(?P<owner>[^_/]*)_(?P<student>[0-9]+)_assignsubmission_file_?/?(?P<file>[^/]+)"
+)
+# What they call the student as whom an instructor tries out an assignment: "Student, Test"
+TEST_STUDENTS = {CANVAS: "studenttest", MOODLE: "test student"}
 PLAIN = re.compile(r"(?P<student>[^/]+?)_(?P<file>[0-9]{2}_[^/]+)", re.DOTALL)
 
 
@@ -46,7 +51,9 @@ class Member:
     student: str | None
     file: str  # what the student called it
     late: bool = False
+    in_time: bool = False  # the platform would have said so if it were late
     participant: bool = False  # the student is Moodle's number of a participant
+    is_test: bool = False  # the name is that of the platform's test student
     packed: "Packed | None" = field(default=None, repr=False, compare=False)
 
     def version(self) -> int:
@@ -70,10 +77,12 @@ class Collected:
     student: str  # for people
     reason: str = ""
     late: bool = False  # by what the platform wrote into the file's name
+    in_time: bool = False  # by the same; if neither, it does not say
     data: bytes = field(default=b"", repr=False)
     time: datetime | None = None  # in UTC, by the table of times
-    doubt: str = ""  # why the table does not say when
+    doubt: str = ""  # why it counts as on time, which it may not be
     path: Path | None = None
+    change: str = ""  # "new", "replaced" or "unchanged"
 
     def __str__(self) -> str:
         return f"{self.student}: {self.said}"
@@ -82,10 +91,10 @@ class Collected:
     def said(self) -> str:
         if self.reason:
             return self.reason
-        if self.doubt:
-            return f"collected as on time, because {self.doubt}"
-        when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC" if self.time else ""
-        return f"collected{when or ', late' * self.late}"
+        when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC" if self.time else ", late" * self.late
+        change = f" ({self.change})" if self.change else ""
+        doubt = f"; {self.doubt}" if self.doubt else ""
+        return f"collected{'' if doubt else when}{change}{doubt}"
 
 
 class Odd(Exception):
@@ -109,7 +118,7 @@ def notebooks(
 
 
 def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> Iterator[Collected]:
-    of_student = defaultdict(list)
+    of_student, tests = defaultdict(list), set()
     for source in sorted(sources):
         try:
             for member in _members(source, archives):
@@ -118,10 +127,13 @@ def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> It
                         yield Collected(
                             shown(member.name), "its name does not say whose notebook it is"
                         )
+                elif member.is_test and member.student not in people:
+                    tests.add(member.student)
                 else:
                     of_student[people.get(member.student, member.student)].append(member)
         except Odd as odd:
             yield Collected(shown(source.name), str(odd))
+    yield from (Collected(test, _why_test(test)) for test in sorted(tests))
     confused = twins(of_student, known)
     left = LARGEST_ARCHIVE
     for student, members in sorted(of_student.items()):
@@ -132,17 +144,25 @@ def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> It
                 raise Odd(f"easily confused with {', '.join(map(shown, confused[student]))}")
             member, data = _the_one(members, lesson, left)
             left -= len(data)
-            found = Collected(student, late=member.late, data=data)
+            found = Collected(student, late=member.late, in_time=member.in_time, data=data)
             yield _with_time(found, times, member) if times else found
         except Odd as odd:
             yield Collected(shown(student), one_line(str(odd)))
+
+
+def _why_test(number: str) -> str:
+    return (
+        "this is the platform's test student; if it is a person, run `nbgrader db student add "
+        f"{number} --lms-user-id {number}`, and collect again"
+    )
 
 
 def _with_time(found: Collected, times: Times, member: Member) -> Collected:
     try:
         return replace(found, time=times.of(str(member.student), member.participant))
     except NoTime as doubt:  # then the name that Canvas gave it decides
-        return replace(found, doubt="" if found.late else str(doubt))
+        said = f"it counts as on time, because {doubt}"
+        return replace(found, doubt="" if found.late else said)
 
 
 def collect(
@@ -224,8 +244,18 @@ def _whose(source: Path, name: str, forms: Sequence[re.Pattern]) -> Member:
     for form in forms:
         found = form.fullmatch(_moodles(name) if form is MOODLE else _last(name))
         if found:
-            late = bool(found.groupdict().get("late"))
-            return Member(source, name, found["student"], found["file"], late, form is MOODLE)
+            parts = found.groupdict()
+            late, test = bool(parts.get("late")), TEST_STUDENTS.get(form)
+            return Member(
+                source,
+                name,
+                found["student"],
+                found["file"],
+                late=late,
+                in_time=form is CANVAS and not late,
+                participant=form is MOODLE,
+                is_test=test is not None and parts["owner"].strip().casefold() == test,
+            )
     return Member(source, name, None, _last(name))
 
 
@@ -280,6 +310,12 @@ def _content(member: Member, most: int) -> bytes:
     return data
 
 
+def counted(kinds: Iterable[str], order: Sequence[str]) -> str:
+    """How many of each kind there are, in that order: "5 collected, 2 not collected"."""
+    counts = Counter(kinds)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in order if counts[kind]) or "no files"
+
+
 # Under `nbgrader zip_collect`
 
 
@@ -295,10 +331,8 @@ class Extractor(ExtractorPlugin):
         rows = collect(sources, course.assignment_id, Path(extracted_path), known, people)
         for row in rows:
             (self.log.warning if row.reason else self.log.info)("%s", row)
-        counts = Counter(
-            "not collected" if r.reason else "late" if r.late else "in time" for r in rows
-        )
-        self.log.info("%s", ", ".join(f"{n} {what}" for what, n in counts.items()) or "no files")
+        kinds = ["not collected" if r.reason else "late" if r.late else "in time" for r in rows]
+        self.log.info("%s", counted(kinds, ("in time", "late", "not collected")))
 
 
 class Collector(FileNameCollectorPlugin):
@@ -312,5 +346,5 @@ class Collector(FileNameCollectorPlugin):
             if due := due_date(directory, directory.assignment_id):
                 found["timestamp"] = just_late(due)
             else:
-                self.log.warning("%s: collected as on time, because %s", student, NO_DUE_DATE)
+                self.log.warning("%s: collected; %s", student, NO_DUE_DATE)
         return found

@@ -147,13 +147,18 @@ def utc(text: str) -> str:
     Raises:
         ValueError, OverflowError, LookupError: it is not a time, or its zone is unknown.
     """
+    found = moment(text).astimezone(UTC)
+    if found.year not in _YEARS:
+        raise ValueError("no time of a submission")
+    return f"{found:%Y-%m-%d %H:%M:%S.%f} UTC"
+
+
+def moment(text: str) -> datetime:
+    """The same time in the zone in which it is written; raises the same."""
     parts = _TIME.fullmatch(text)
     if not parts:
         raise ValueError("no time")
     found = datetime.fromisoformat(parts[1] + (parts[2] or ""))
     if not parts[2]:
         found = found.replace(tzinfo=ZoneInfo(parts[3]) if parts[3] else UTC)
-    found = found.astimezone(UTC)
-    if found.year not in _YEARS:
-        raise ValueError("no time of a submission")
-    return f"{found:%Y-%m-%d %H:%M:%S.%f} UTC"
+    return found
