@@ -105,9 +105,11 @@ def test_the_time_is_said_in_the_zone_in_which_it_was_given(course, until, said)
 def test_a_student_who_does_not_exist_is_refused_with_the_closest(course):
     with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
         book.add_student("12345", first_name="Grace", last_name="Hopper")
+        book.add_student("kim", lms_user_id="98765")
     for wrong, near in (
         ("1234", r"is it 12345 (Grace Hopper)?"),
         ("adda", "is it ada?"),
+        ("98765", "is it kim?"),
         ("grace", r"is it 12345 (Grace Hopper)?"),
         ("zzzz", "the gradebook has the names of all"),
     ):

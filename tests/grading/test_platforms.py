@@ -153,7 +153,7 @@ def test_another_maximum_is_said(course, tmp_path):
 def test_a_column_is_added_only_where_that_is_asked_for(course, tmp_path):
     """Canvas makes an assignment of it, for the whole class."""
     choice = r"the assignments are 'Policy gradient \(555\)', 'Quiz \(7\)': say which with "
-    choice += r'--column 03="Policy gradient \(555\)", or add one with --column 03=new'
+    choice += r'--column 03="[PQ][^"]+\)", or add one with --column 03=new'
     with pytest.raises(UserError, match=f"no column is clearly that of {OTHER}; {choice}$"):
         canvas_table(read_grades(course), table(tmp_path, CANVAS))
     filled = canvas_table(read_grades(course), table(tmp_path, CANVAS), {OTHER: "new"})
@@ -204,6 +204,14 @@ def test_what_canvas_computes_or_says_of_a_person_is_nobody_s_column(course, tmp
     with pytest.raises(UserError, match="has no column 'Essay'; the assignments are"):
         canvas_table(grades, table(tmp_path, text), {LESSON: "Essay"})
     assert not any(fits(name, LESSON) for name in ("Section", "Policy Current Score"))
+
+
+def test_the_option_to_copy_names_the_most_similar_and_a_shell_takes_it(course, tmp_path):
+    text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
+    text = text.replace("Quiz (7)", "Gradients of $policies$ (7)")
+    with pytest.raises(UserError) as refused:
+        canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+    assert "with --column 02='Gradients of $policies$ (7)', or add" in str(refused.value)
 
 
 def test_two_lessons_cannot_have_one_column(course, tmp_path):

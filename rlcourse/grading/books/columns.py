@@ -6,6 +6,7 @@ the instructor says which one it is, or that there should be a new one.
 """
 
 import re
+from difflib import SequenceMatcher
 
 from rlcourse.errors import UserError
 from rlcourse.grading.books.table import Table
@@ -36,7 +37,7 @@ def column_of(table: Table, lesson: str, title: str = "", wanted: str | None = N
         at = table.column(wanted)
         if at not in free:
             why = "has no column" if at is None else "has no assignment in the column"
-            raise UserError(f"the table {why} {wanted!r}; {_choice(table, free, lesson)}")
+            raise UserError(f"the table {why} {wanted!r}; {_choice(table, free, lesson, title)}")
         return at
     fitting = [i for i in free if fits(table.header[i], lesson, title)]
     if len(fitting) == 1:
@@ -44,9 +45,9 @@ def column_of(table: Table, lesson: str, title: str = "", wanted: str | None = N
     if fitting:
         which = " or ".join(repr(table.header[i]) for i in fitting)
         raise UserError(
-            f"{lesson} could be {which}: say which with {_option(table, fitting, lesson)}"
+            f"{lesson} could be {which}: say which with {_option(table, fitting, lesson, title)}"
         )
-    raise UserError(f"no column is clearly that of {lesson}; {_choice(table, free, lesson)}")
+    raise UserError(f"no column is clearly that of {lesson}; {_choice(table, free, lesson, title)}")
 
 
 def fits(header: str, lesson: str, title: str = "") -> bool:
@@ -86,22 +87,25 @@ def _is_free(table: Table, at: int) -> bool:
     )
 
 
-def _choice(table: Table, free: list[int], lesson: str) -> str:
+def _choice(table: Table, free: list[int], lesson: str, title: str) -> str:
     """What to do where none fits: the assignments, and the option that names one."""
     numbered = [i for i in free if _BEHIND.search(table.header[i])] or free
     new = f"--column {_number(lesson)}={NEW}"
     if not numbered:
         return f"it has no assignments, and {new} adds one"
     names = ", ".join(repr(table.header[i].strip()) for i in numbered)
-    return (
-        f"the assignments are {names}: say which with {_option(table, numbered, lesson)}, or add "
-        f"one with {new}"
-    )
+    option = _option(table, numbered, lesson, title)
+    return f"the assignments are {names}: say which with {option}, or add one with {new}"
 
 
-def _option(table: Table, among: list[int], lesson: str) -> str:
-    """An option to copy, with the first of several columns; a shell takes it as it is."""
-    name = table.header[among[0]].strip()
+def _option(table: Table, among: list[int], lesson: str, title: str) -> str:
+    """An option to copy, with the most similar of several columns; a shell takes it as it is."""
+    wanted = (title or lesson.partition("_")[2]).casefold()
+
+    def likeness(name: str) -> float:
+        return SequenceMatcher(None, _BEHIND.sub("", name).casefold(), wanted).ratio()
+
+    name = max((table.header[i].strip() for i in among), key=likeness)
     quoted = "'" + name.replace("'", "'\\''") + "'" if re.search(r'["$`\\!]', name) else f'"{name}"'
     return f"--column {_number(lesson)}={quoted}"
 

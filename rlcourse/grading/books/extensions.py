@@ -91,15 +91,16 @@ def _verify_student(directory: CourseDirectory, student: str) -> None:
         return
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
         students = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
+        numbers = {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
     if students and student not in students:
-        near = _closest(student, students)
+        near = _closest(student, students, numbers)
         hint = f": is it {near}?" if near else "; the gradebook has the names of all"
         raise UserError(f"there is no student {student} in the gradebook or in submitted/{hint}")
 
 
-def _closest(student: str, students: dict[str, str]) -> str:
-    """The ids most like `student`, of which the person's own name may be the one that was meant."""
-    words = {alike(i): i for i in students}
+def _closest(student: str, students: dict[str, str], numbers: dict[str, str]) -> str:
+    """The students whose id, name or number on the platform is most like `student`."""
+    words = {alike(number): i for number, i in numbers.items()} | {alike(i): i for i in students}
     for i, name in students.items():
         words |= dict.fromkeys({alike(name.strip()), *map(alike, name.split())} - {*words, ""}, i)
     near = dict.fromkeys(words[w] for w in get_close_matches(alike(student), words, 5, 0.6))
