@@ -193,7 +193,7 @@ def _is_from(path: Path, content: bytes) -> bool:
         theirs, course = _given(path.read_bytes()), _given(content)
     except OSError:
         return False
-    return bool(course) and theirs is not None and course <= theirs
+    return bool(course and theirs and course <= theirs)
 
 
 def _state(path: Path, copied_out: Checksums | None, course: Checksums, content: bytes) -> str:
