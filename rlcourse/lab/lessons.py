@@ -204,7 +204,8 @@ def _state(path: Path, copied_out: Checksums | None, course: Checksums, content:
     if copied_out and copied_out.version == course.version:
         return "current"
     found = Checksums.of_file(path)
-    if copied_out is None and _is_from(path, content):
+    same_cells = found is not None and found.cells == course.cells
+    if copied_out is None and (same_cells or _is_from(path, content)):
         return "current"
     unchanged = found and copied_out and found.cells == copied_out.cells
     # In a clone, the course's own notebook may have held somebody's answers when it was copied.
