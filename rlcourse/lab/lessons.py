@@ -193,7 +193,7 @@ def _is_from(path: Path, content: bytes) -> bool:
         theirs, course = _given(path.read_bytes()), _given(content)
     except OSError:
         return False
-    return course is not None and theirs is not None and set() < course <= theirs
+    return bool(course and theirs and course <= theirs)
 
 
 def _state(path: Path, copied_out: Checksums | None, course: Checksums, content: bytes) -> str:
@@ -204,7 +204,8 @@ def _state(path: Path, copied_out: Checksums | None, course: Checksums, content:
     if copied_out and copied_out.version == course.version:
         return "current"
     found = Checksums.of_file(path)
-    if copied_out is None and _is_from(path, content):
+    same_cells = found is not None and found.cells == course.cells
+    if copied_out is None and (same_cells or _is_from(path, content)):
         return "current"
     unchanged = found and copied_out and found.cells == copied_out.cells
     # In a clone, the course's own notebook may have held somebody's answers when it was copied.

@@ -37,6 +37,6 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
 
     def _sentence(self, students: list[str]) -> str:
         return (
-            f"{self.coursedir.assignment_id} was not handed in through the exchange, so its "
-            f"feedback cannot be released there; give these their pages: {', '.join(students)}"
+            f"these did not hand in {self.coursedir.assignment_id} through the exchange, so send "
+            f"them their pages in feedback/ yourself: {', '.join(students)}"
         )
