@@ -160,7 +160,7 @@ def test_the_list_of_scores_names_exercises_and_questions(graded):
     notebook = room.with_markdown(room.solved(graded), forged)
     autograded(graded, "ada", notebook)
     feedback_of(graded).start()
-    head, body, rest = page_of(graded, "ada").partition(showing.BODY)
+    head, body, _ = page_of(graded, "ada").partition(showing.BODY)
     for name in room.NAMES:
         assert f'<a href="#check_{name}">{name}</a> (Score: ' in head
     assert '<a href="#applause">applause</a> (Score: ' in head
