@@ -140,7 +140,7 @@ def everything_evil(student: str) -> Insight:
     }  # fmt: skip
     answers = [
         answer(f"{student}{i}", EVIL, state=state, **made)
-        for state in ("named", "unnamed", "raises", "syntax error", "stopped")
+        for state in ("named", "unnamed", "raises", "syntax error", "timed out")
         for i in "12"
     ]
     more = {"unread": {student: EVIL}, "unknown": (student,), "questions": {EVIL: (1, 2)}}

@@ -170,3 +170,17 @@ def test_formgraders_pages_are_made_elsewhere(course, monkeypatch):
     monkeypatch.setattr(formgrader, "HTMLExporter", formgrader.HTMLExporter)
     install()
     assert formgrader.HTMLExporter is IsolatedExporter
+
+
+def test_the_list_of_scores_names_exercises_and_questions(graded):
+    forged = '<a href="#check_x">Test cell</a> (Score: 9 / 9)'
+    notebook = room.with_markdown(room.solved(graded), forged)
+    autograded(graded, "ada", notebook)
+    feedback_of(graded).start()
+    head, body, _ = page_of(graded, "ada").partition(showing.BODY)
+    for name in room.NAMES:
+        assert f'<a href="#check_{name}">{name}</a> (Score: ' in head
+    assert '<a href="#applause">applause</a> (Score: ' in head
+    assert body and "Test cell" not in head and "Written response" not in head
+    assert showing.with_names(f"{body}{forged}") == f"{body}{forged}"
+    assert showing.with_names(forged) == forged

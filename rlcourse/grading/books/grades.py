@@ -53,6 +53,8 @@ class LessonGrade:
     handed_in: str = ""  # when, in UTC; "" if the time is unknown
     late: bool = False
     waiting: bool = False  # a person still has something to grade or to look at
+    asks: bool = False  # for points for a written answer
+    review: bool = False  # for a look at what has points already
     missing: bool = False  # no submission in the gradebook: whether one was handed in is not known
     parts: tuple[tuple[str, float, float], ...] = ()  # (exercise or question, earned, possible)
     said: Mapping[str, str] = field(default_factory=dict)  # of exercises that are not right
@@ -95,10 +97,8 @@ class ClassGrades:
             grades = {student: self.grades[student, lesson] for student in self.students}
             for what, names in (
                 ("nothing graded of", [s for s, g in grades.items() if g.missing]),
-                (
-                    "answers still to be graded by hand:",
-                    [s for s, g in grades.items() if g.waiting],
-                ),
+                ("answers still to be graded by hand:", [s for s, g in grades.items() if g.asks]),
+                ("to review in Formgrader:", [s for s, g in grades.items() if g.review]),
             ):
                 if names:
                     found.append(f"{lesson}: {what} {', '.join(map(shown, names))}")
@@ -188,6 +188,8 @@ def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> Lesso
         handed_in=f"{found.timestamp:%Y-%m-%d %H:%M:%S}" if found.timestamp else "",
         late=found.total_seconds_late > 0,
         waiting=any(grade.needs_manual_grade for grade in grades),
+        review=any(g.needs_manual_grade and g.auto_score is not None for g in grades),
+        asks=any(g.needs_manual_grade and g.auto_score is None for g in grades),
         parts=tuple(
             (g.name.removeprefix("check_"), float(g.score), float(g.max_score)) for g in grades
         ),

@@ -22,7 +22,7 @@ from rlcourse.grading.handing_in.names import shown, why_no_id
 from rlcourse.grading.handing_in.submission import digest
 from rlcourse.grading.running.steps import Incident
 
-STRANGE = "strange note"  # a status: the notebook was graded, and a person should look
+UNTIMED = "unreadable time"  # a status: the notebook was graded, and a person should look
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 LONGEST_NOTE = 1000  # bytes
 # As nbgrader writes it: a time, and a zone by its offset or name
@@ -124,8 +124,8 @@ def _notes(directory: Path, student: str, lesson: str) -> tuple:
             when = utc(text)
             notes.append((TIMESTAMP, text))
     except Exception:  # a note without a readable time: a person has to decide
-        detail = "it holds no readable time, so the submission counts as on time"
-        remarks.append(Incident(STRANGE, TIMESTAMP, detail))
+        detail = "it holds no time that can be read, so the submission counts as on time"
+        remarks.append(Incident(UNTIMED, TIMESTAMP, detail))
     try:
         text = _note(directory, student, lesson, SECRET)
         if text is not None and _TOKEN.fullmatch(text):
