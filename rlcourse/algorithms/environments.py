@@ -164,8 +164,9 @@ def realigned(values: Tensor, mask: Tensor, target: Tensor) -> Tensor:
     (N, S), (N, S), (N, T) → (N, T). Both batches hold the same N episodes, read after
     different questions, so that the policy's tokens stand in other columns. `mask` has
     a 1 where they are in `values`, `target` where they are to be: row by row, the first
-    of one is the first of the other, and so on. All else is 0. ValueError where a row
-    has not as many of them in the one as in the other. Gradient flows through `values`.
+    of one is the first of the other, and so on. All else is 0. Gradient flows through
+    `values`. Raises ValueError where a row has not as many of them in the one as in the
+    other.
     """
     if not torch.equal(mask.bool().sum(1), target.bool().sum(1)):
         raise ValueError("each row must have as many tokens in both masks")
