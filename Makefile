@@ -1,7 +1,8 @@
 # make lab    set up .venv and open JupyterLab at the first lesson
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run the quick tests, in a few minutes; with ARGS, exactly what it names
-# make test-all   run every test
+# make test-all   run every test that a change has to pass
+# make test-weekly   run the others, which take an hour: claims of lessons, lessons on a pretended GPU
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
 # make publish-as ADDRESS=https://github.com/OWNER/NAME   fill in the repository's address everywhere
@@ -23,7 +24,7 @@ TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy trainin
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test test-all test-perturbed lint build bench attacks site publish-as clean
+.PHONY: lab demo test test-all test-weekly test-perturbed lint build bench attacks site publish-as clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -36,6 +37,9 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	@$(PYTEST) -rs --hold-tiers $(ARGS)
+
+test-weekly: $(VENV)/.test
+	@$(PYTEST) -rs --weekly -m weekly $(ARGS)
 
 test-perturbed: $(VENV)/.test
 	@failed=; for seed in $(PERTURBATIONS); do \

@@ -26,5 +26,8 @@ with contextlib.suppress(Exception):
 c.ZipCollectApp.extractor_plugin = "rlcourse.grading.handing_in.collecting.Extractor"
 c.ZipCollectApp.collector_plugin = "rlcourse.grading.handing_in.collecting.Collector"
 
+# `nbgrader release_feedback` serves those who handed in through the exchange, and names the others.
+c.ExchangeFactory.release_feedback = "rlcourse.grading.handing_in.returning.ReleaseFeedback"
+
 # Students' Markdown and outputs are shown to staff: no scripts in the feedback.
 c.HTMLExporter.sanitize_html = True

@@ -1,10 +1,16 @@
-"""How the commands of ``rlcourse`` are listed, and how a Ctrl-C ends one."""
+"""How the commands of ``rlcourse`` are listed and refused, and how a Ctrl-C ends one."""
 
 from itertools import groupby
 
 from typer.core import TyperGroup
 
+from rlcourse import edition
 from rlcourse.errors import UserError
+
+# Groups whose commands need every right answer, or are for who has them; but whoever has the
+# instructor's public key may verify with it.
+OF_THE_WHOLE_COURSE = ("For instructors (grading)", "For authors and contributors")
+FOR_EVERYBODY = ("verify",)
 
 
 class Stopped(UserError):
@@ -21,6 +27,22 @@ class Commands(TyperGroup):
             raise Stopped(
                 "interrupted immediately; everything written before that is kept"
             ) from None
+
+    def list_commands(self, ctx):
+        """The names of all commands; in a students' edition, of those that it runs."""
+        return [name for name in super().list_commands(ctx) if not self._refuses(ctx, name)]
+
+    def resolve_command(self, ctx, args):
+        """The command that is called, whatever follows it; a students' edition may refuse it."""
+        if args and self._refuses(ctx, args[0]):
+            edition.refuse_in_edition(f"run `rlcourse {args[0]}`")
+        return super().resolve_command(ctx, args)
+
+    def _refuses(self, ctx, name: str) -> bool:
+        if not edition.EDITION or name in FOR_EVERYBODY:
+            return False
+        command = self.get_command(ctx, name)
+        return command is not None and command.rich_help_panel in OF_THE_WHOLE_COURSE
 
     def get_command(self, ctx, cmd_name):
         """The command, with a short description that is not cut to the width of a line."""

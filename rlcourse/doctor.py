@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from packaging.requirements import Requirement
 
+from rlcourse import edition
 from rlcourse.errors import UserError
 from rlcourse.installed import install_command
 
@@ -31,7 +32,19 @@ class Finding:
 
 def examine() -> list[Finding]:
     """All findings, required things first. Nothing is changed."""
-    return [*_python(), *_packages(), *_machine(), *_isolation()]
+    return [*_course(), *_python(), *_packages(), *_machine(), *_isolation()]
+
+
+def _course() -> Iterator[Finding]:
+    """What a students' edition is; nothing of the whole course."""
+    if edition.EDITION:
+        opened, withheld = map(_numbers, (edition.OPEN, edition.WITHHELD))
+        found = f"students' edition; open: {opened}; not open yet: {withheld}"
+        yield Finding("course", "course", "ok", found)
+
+
+def _numbers(lessons: tuple[str, ...]) -> str:
+    return ", ".join(name.partition("_")[0] for name in lessons) or "no lesson"
 
 
 def _python() -> Iterator[Finding]:

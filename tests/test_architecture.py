@@ -19,6 +19,7 @@ UTILITIES = {"bars", "errors", "files", "installed", "machine", "seeds", "signal
 BELOW = {
     "bars": set(),
     "errors": set(),
+    "edition": {"errors"},
     "files": {"errors"},
     "installed": {"errors", "published"},
     "machine": set(),
@@ -44,9 +45,9 @@ BELOW = {
         *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
     },
     "checks": {"errors", "policy", "plots"},
-    "courses": {"errors", "files", "installed", "published", "checks"},
+    "courses": {"edition", "errors", "files", "installed", "published", "checks"},
     "exercises": {"errors", "checks", "courses"},
-    "student": {"errors", "files", "checks", "courses", "exercises"},
+    "student": {"edition", "errors", "files", "checks", "courses", "exercises"},
     "lab": {"errors", "files", "installed", "courses"},
     "authoring": {
         *("errors", "algorithms", "tasks", "policy", "checks", "courses", "exercises", "lab"),
@@ -54,7 +55,7 @@ BELOW = {
     },
     "grading": {
         *("errors", "files", "installed", "algorithms", "tasks", "policy", "checks", "courses"),
-        *("exercises", "authoring", "published", "evaluation", "reports"),
+        *("edition", "exercises", "authoring", "published", "evaluation", "reports"),
     },
     "teaching": {
         *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),

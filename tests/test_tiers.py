@@ -14,6 +14,8 @@ TESTS = """
     def test_long(): subprocess.run([sys.executable, "-c", WORK], check=True)
     @pytest.mark.slow
     def test_marked(): subprocess.run([sys.executable, "-c", WORK], check=True)
+    @pytest.mark.weekly
+    def test_of_a_week(): pass
     @pytest.fixture
     def costly(): subprocess.run([sys.executable, "-c", WORK], check=True)
     def test_with_a_costly_fixture(costly): pass
@@ -24,7 +26,7 @@ TESTS = """
 def run(pytester, monkeypatch):
     monkeypatch.setattr(tiers, "LIMIT", 0.2)
     pytester.makepyfile(TESTS)
-    pytester.makeini("[pytest]\nmarkers = slow: takes long")
+    pytester.makeini("[pytest]\nmarkers =\n  slow: takes long\n  weekly: takes longer")
 
     def run(*options):
         return pytester.runpytest("-p", "tiers", "-p", "no:cacheprovider", *options)
@@ -35,7 +37,7 @@ def run(pytester, monkeypatch):
 def test_a_long_test_without_the_marker_fails(run, monkeypatch):
     monkeypatch.setattr(tiers, "pace", lambda: tiers.PACE)
     found = run("--hold-tiers")
-    found.assert_outcomes(passed=4, errors=2)
+    found.assert_outcomes(passed=4, errors=2, deselected=1)
     found.stdout.fnmatch_lines(["*::test_long took * or mark it @pytest.mark.slow*"])
     found.stdout.fnmatch_lines(["*::test_with_a_costly_fixture took * with its fixtures*"])
     found.stdout.fnmatch_lines(["*s  slow  *::test_marked"])
@@ -43,8 +45,10 @@ def test_a_long_test_without_the_marker_fails(run, monkeypatch):
 
 def test_a_slow_machine_is_given_its_time(run, monkeypatch):
     monkeypatch.setattr(tiers, "pace", lambda: 100 * tiers.PACE)
-    run("--hold-tiers").assert_outcomes(passed=4)
+    run("--hold-tiers").assert_outcomes(passed=4, deselected=1)
 
 
-def test_unless_it_is_asked_for_nothing_is_held(run):
-    run().assert_outcomes(passed=4)
+def test_unless_it_is_asked_for_nothing_is_held_and_nothing_weekly_run(run):
+    run().assert_outcomes(passed=4, deselected=1)
+    run("--weekly").assert_outcomes(passed=5)
+    run("--weekly", "-m", "weekly").assert_outcomes(passed=1, deselected=4)

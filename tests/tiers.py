@@ -1,4 +1,8 @@
-"""The two tiers of tests: ``make test`` leaves out what is marked slow, ``make test-all`` nothing.
+"""The tiers of tests: quick ones, those marked slow, and those marked weekly.
+
+``make test`` runs the quick ones, ``make test-all`` the slow ones, too: what a change has to pass.
+``make test-weekly`` runs what takes long and rarely changes its mind: claims of lessons, tried by
+training, and whole lessons on a pretended GPU. Without ``--weekly`` those are left out.
 
 With ``--hold-tiers``, as both say, a test without the marker fails where it takes more than LIMIT
 seconds of processor time, set-up and started processes included, so that the quick tier stays one
@@ -24,11 +28,19 @@ def pytest_addoption(parser):
         action="store_true",
         help="fail tests that take long and are not marked slow, and list what takes longest",
     )
+    parser.addoption("--weekly", action="store_true", help="run the tests marked weekly, too")
 
 
 def pytest_configure(config):
     if config.getoption("--hold-tiers"):
         config.pluginmanager.register(Tiers(), "held tiers")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--weekly"):
+        left_out = [item for item in items if item.get_closest_marker("weekly")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("weekly")]
 
 
 def processor_time() -> float:
@@ -62,7 +74,7 @@ class Tiers:
     def pytest_runtest_makereport(self, item, call):
         report = yield
         if call.when == "teardown":
-            report.slow = item.get_closest_marker("slow") is not None
+            report.slow = any(map(item.get_closest_marker, ("slow", "weekly")))
             report.processor_time = took = processor_time() - item.stash[STARTED]
             if report.passed and not report.slow and took > LIMIT:
                 limit = LIMIT * excuse_of_this_machine()
@@ -88,7 +100,7 @@ class Tiers:
         )
         terminalreporter.section("processor time")
         terminalreporter.write_line(f"{quick:8.1f} s  all tests without a marker")
-        terminalreporter.write_line(f"{slow:8.1f} s  all tests marked slow")
+        terminalreporter.write_line(f"{slow:8.1f} s  all tests marked slow or weekly")
         for report in sorted(reports, key=lambda report: -report.processor_time)[:20]:
             marked = "slow" if report.slow else "    "
             terminalreporter.write_line(

@@ -23,7 +23,8 @@ GRADER_BIN = Path(os.environ.get("RLCOURSE_GRADER_BIN", BIN))
 # One thread for a student: torch would take all processors of the machine for every kernel.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "RLCOURSE_EXCHANGE": EXCHANGE}
 
-# Kept by the spawners of The Littlest JupyterHub and of Kubernetes; others ignore them.
+# Kept by the spawners of The Littlest JupyterHub and of Kubernetes; others ignore them. The former
+# reads this file last: both limits win over `tljh-config set limits.memory` or `.cpu`.
 c.Spawner.mem_limit = "2G"
 c.Spawner.cpu_limit = 1.0
 c.Spawner.environment = dict(ENVIRONMENT)
@@ -34,16 +35,17 @@ c.Spawner.cmd = [
     str(BIN / "jupyterhub-singleuser"),
 ]
 
-# Formgrader runs once, as the user who owns the gradebook, and only instructors get in.
-c.JupyterHub.load_groups = {f"formgrade-{COURSE}": {"users": INSTRUCTORS}}
-c.JupyterHub.load_roles = [
+# Formgrader runs once, as the user who owns the gradebook, and only instructors get in. Services
+# that the hub has already must stay: one of them ends the servers that nobody uses.
+c.JupyterHub.load_groups.update({f"formgrade-{COURSE}": {"users": INSTRUCTORS}})
+c.JupyterHub.load_roles.append(
     {
         "name": f"formgrade-{COURSE}",
         "groups": [f"formgrade-{COURSE}"],
         "scopes": [f"access:services!service={COURSE}"],
-    },
-]
-c.JupyterHub.services = [
+    }
+)
+c.JupyterHub.services.append(
     {
         "name": COURSE,
         "url": f"http://127.0.0.1:{PORT}",
@@ -56,5 +58,5 @@ c.JupyterHub.services = [
         ],
         "environment": {**ENVIRONMENT, "JUPYTERHUB_DEFAULT_URL": "/formgrader"},
         "oauth_no_confirm": True,
-    },
-]
+    }
+)

@@ -20,7 +20,7 @@ from rlcourse.checks.blaming import Place, is_library, line_of, place_of_gradien
 from rlcourse.checks.case import Case, tensors_in
 from rlcourse.checks.causes import cause_of
 from rlcourse.checks.quiet import PRINTED_LIMIT, quiet
-from rlcourse.checks.scene import Scene
+from rlcourse.checks.scene import Scene, read_in_text
 from rlcourse.checks.specs import Spec, build, observe
 
 TORCH_GENERATOR = "torch's own generator"  # among what a call has changed
@@ -85,7 +85,7 @@ class Facts:
 
     name: str
     parameters: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()  # parameters that the body never reads
+    unused: tuple[str, ...] = ()  # parameters that no line of the body reads
     uses: tuple[str, ...] = ()  # global names that it reads, itself or by functions beside it
 
 
@@ -351,6 +351,9 @@ def describe(fn: Callable) -> Facts:
                 argval = instruction.argval
                 local.update(argval if isinstance(argval, tuple) else (argval,))
     unused = tuple(p for p in parameters if p not in local)
+    if unused:  # Python compiles no line that is never reached, such as those below `while True`
+        in_text = read_in_text(code)
+        unused = () if in_text is None else tuple(p for p in unused if p not in in_text)
     return Facts(name, parameters, unused, uses)
 
 

@@ -13,11 +13,12 @@ from torch import Tensor
 from rlcourse.checks import patterns
 from rlcourse.checks.calling import TORCH_GENERATOR, Failure, Opaque, describe
 from rlcourse.checks.failed import FailedCheck, as_tensor, is_numeric
+from rlcourse.checks.naming import begun
 from rlcourse.checks.places import Place, suspected
 from rlcourse.checks.result import place_in_result
 from rlcourse.checks.show import shortened
 from rlcourse.checks.specs import MODE
-from rlcourse.checks.wording_errors import in_words
+from rlcourse.checks.wording_errors import as_seen, in_words
 
 LONGEST_LINE, LONGEST_MESSAGE = 100, 240  # characters of an error that are shown
 DIFFER = "The values differ from the expected ones."
@@ -71,11 +72,13 @@ def diagnose_broken(failed: FailedCheck, indices: frozenset[int]) -> Iterator[st
         if failed.cases[i].raises:
             yield f"Also, {_not_raised(failed, i)} {where}."
         else:
-            what = f"it raises {error.type}" if error else "the result is not finite"
+            what = as_seen(error) if error else "the result is not finite"
             yield f"Also, {what} {where}."
 
 
 def _unread(s: FailedCheck) -> Iterator[str]:
+    if all(s.outcomes[i].error for i in s.failing):
+        return  # no call came to its end
     wanted = describe(s.exercise.reference).unused
     idle = [name for name in s.facts.unused if name not in wanted]
     if idle:
@@ -103,7 +106,7 @@ def _should_raise(s: FailedCheck) -> Answer:
 def _not_raised(s: FailedCheck, i: int) -> str:
     error, wanted = s.outcomes[i].error, s.expected[i].error
     returned = "nothing" if s.outcomes[i].value is None else "a result"
-    what = f"it raises {error.type}" if error else f"it returns {returned}"
+    what = as_seen(error) if error else f"it returns {returned}"
     return f"{what} where {wanted.type if wanted else 'a result'} is expected"
 
 
@@ -131,7 +134,10 @@ def _raises(s: FailedCheck) -> Answer:
         return f"It cannot be run{where}: {words}.{at}", i
     message = shortened(error.message.rstrip("."), LONGEST_MESSAGE)
     said = "" if s.hidden or not message else f": {message}"
-    return f"It raises {error.type}{where}{said}.{at}", i
+    seen = as_seen(error)
+    if not seen.endswith(error.type) and not error.line:
+        return f"{begun(seen)}{where}.", i  # the message is that of who stopped it
+    return f"{begun(seen)}{where}{said}.{at}", i
 
 
 def _type(s: FailedCheck) -> str | None:

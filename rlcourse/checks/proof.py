@@ -2,7 +2,8 @@
 
 For every exercise and seed, visible and hidden: the reference and every alternative pass, the stub
 fails, and every mistake is rejected and named as itself. Where there is an oracle, the reference
-agrees with it. Code that resembles a mistake gets its name only if it has its effect.
+agrees with it. Code that resembles a mistake gets its name only if it has its effect. An error that
+is asked for is compared by its type alone, or an answer whose words differ would be refused.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -58,6 +59,8 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
         for fn in functions:
             result = examine(fn)
             yield row(kind, fn.__name__, result.passed, result.headline)
+    if unsaid := _errors_compared_by_their_words(exam):
+        yield row("reference", exercise.reference.__name__, False, f"add raises=True to {unsaid}")
     result = examine(stub_of(exercise))
     yield row("stub", exercise.name, result.unwritten and result.score == 0, result.headline)
     if exercise.oracle:
@@ -78,6 +81,14 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
     if not hidden:
         for tried in try_neighbors(exam, seed):
             yield row(tried.kind, tried.function, tried.ok, tried.verdict)
+
+
+def _errors_compared_by_their_words(exam: Exam) -> list[str]:
+    """The labels of cases on which the reference raises, and which do not say so."""
+    if exam.exercise.suspects:  # a student's own test may raise whatever it likes
+        return []
+    both = zip(exam.cases, exam.expected, strict=True)
+    return [case.label for case, outcome in both if outcome.error and not case.raises]
 
 
 def stub_of(exercise: Exercise) -> Callable:

@@ -159,8 +159,11 @@ class Result:
             many = "some things are" if len(self.edges) > 1 else "one thing is"
             named = ", ".join(f"“{label}”" for label in self.edges[:3])
             return f"≈ {self.exercise}   right; at the edge {many} missing: {named}"
-        sign = "✓" if self.passed else "✗"
+        partly = bool(self.measured) and 0 < self.score < 1
+        sign = "✓" if self.passed else "≈" if partly else "✗"
         earned = f" · {counted(self.points, 'point')}" if self.passed and self.max_points else ""
+        if partly:
+            earned = f" · {self.points:.1f} of {counted(self.max_points, 'point')}"
         if self.once:
             return f"{sign} {self.exercise}   {right_once(self.once)}{earned}"
         counts = self.told or f"{self.agreeing} of {self.cases} cases agree"

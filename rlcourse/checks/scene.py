@@ -18,6 +18,7 @@ from typing import Any
 from torch import Tensor
 
 LONGEST_TERM = 40  # characters of a piece of code, or of a text
+LOOK_NAMES_UP = {"locals", "vars", "eval", "exec"}  # at run time
 UNKNOWN = object()  # a value that would have to be computed
 KINDS = {
     "NoneType": "None", "bool": "a truth value", "float": "a float", "int": "an int",
@@ -139,13 +140,7 @@ class Scene:
     @cached_property
     def definition(self) -> ast.AST | None:
         """The function that was running, its lines numbered as in its file; None without source."""
-        code = self._outermost
-        lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
-        try:
-            tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
-        except (SyntaxError, IndentationError):
-            return None
-        return ast.increment_lineno(tree, code.co_firstlineno - 1)
+        return definition_of(self._outermost)
 
     @property
     def _outermost(self) -> CodeType:
@@ -162,6 +157,24 @@ class Scene:
         frames = [self.frame, *self.outer]
         owners = [f for f in frames if name in (*f.f_code.co_varnames, *f.f_code.co_cellvars)]
         return owners[0].f_lineno if owners and owners[0] is not self.frame else self.line_number
+
+
+def definition_of(code: CodeType) -> ast.Module | None:
+    """The text of a function, its lines numbered as in its file; None without source."""
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
+    except (SyntaxError, ValueError):
+        return None
+    return ast.increment_lineno(tree, code.co_firstlineno - 1) if tree.body else None
+
+
+def read_in_text(code: CodeType) -> set[str] | None:
+    """The names that the text of a function reads; None where that is not known."""
+    tree = definition_of(code)
+    nodes = ast.walk(tree) if tree else ()
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return None if tree is None or found & LOOK_NAMES_UP else found
 
 
 def _is_bound(node: ast.Name) -> bool:

@@ -3,6 +3,7 @@
 import builtins
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +24,8 @@ from rlcourse.checks.contest import (
 )
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.result import Result
+
+Limit = Callable[[], AbstractContextManager]  # of the seconds that a trainer may take
 
 TURNED = "a step that makes right answers less likely"
 IDLE = "weights that no step has changed"
@@ -74,21 +77,24 @@ class Trial:
         """What answers the reward's calls of one sitting, in a graded run."""
         return Sitting(self.rewards(), self._number)
 
-    def run(self, fn: Callable, completions: int | None = None) -> tuple[Outcome, Rewards]:
-        """Call a trainer in this process."""
+    def run(
+        self, fn: Callable, completions: int | None = None, within: Limit = nullcontext
+    ) -> tuple[Outcome, Rewards]:
+        """Call a trainer in this process; `within` bounds the time of the call alone."""
         rewards = self.rewards(completions)
         testing.known_as(self._number, rewards)
         arguments = {**self.case.arguments, "completions": rewards.budget}
         case = replace(self.case, arguments=arguments)
-        return call_all(fn, (case,), repeat=False)[0], rewards
+        with within():
+            return call_all(fn, (case,), repeat=False)[0], rewards
 
-    def examine(self, facts: Facts, fn: Callable) -> Result:
+    def examine(self, facts: Facts, fn: Callable, within: Limit = nullcontext) -> Result:
         """Run a trainer in this process and judge it; one that fails also shows its first step."""
-        outcome, rewards = self.run(fn)
+        outcome, rewards = self.run(fn, within=within)
         result = self.judge(facts, outcome, rewards)
         if result.passed or result.mistake or not (result.measured and rewards.first):
             return result
-        outcome, again = self.run(fn, rewards.first)
+        outcome, again = self.run(fn, rewards.first, within)
         after = policy_of(self.contest, outcome)
         moved = after and compare_texts(self.contest.policy(), after, again)
         if moved and moved.right < 0 and moved.right < moved.wrong:
@@ -137,7 +143,7 @@ class Trial:
         words = "" if self.hidden else f": {error.message[:300]}"
         where = f", in your line {error.line_number}" if error.line else ""
         where += f": `{error.line[:100]}`" if where and not self.hidden else ""
-        if error.type == "TimeoutError":
+        if error.type in ("TimeoutError", "TookTooLong"):
             return (f"It took more than {self.contest.seconds:g} seconds of a processor.",)
         return (f"It ended in {kind}{words}{where}.",)
 

@@ -50,6 +50,18 @@ TRANSLATED = (
 BREAKPOINTS = ("BreakpointLeftIn", "BdbQuit")
 
 
+def as_seen(error: Failure) -> str:
+    """What a call did in place of returning: it raised this, or it did not finish.
+
+    A limit, or the end of its process, is not the function's own exception: it has no line there.
+    """
+    if error.type == "TookTooLong" or (error.type == "TimeoutError" and not error.line):
+        return "it did not end in time"
+    if error.type == "NoAnswer" and not error.line:
+        return "its process ended before it had answered"
+    return f"it raises {error.type}"
+
+
 def in_words(error: Failure) -> str:
     """What happened, without a point at the end; empty where Python's own words are as good."""
     if error.type in BREAKPOINTS:

@@ -65,6 +65,11 @@ class LessonFolder:
         found = re.search(r"^# (.+)$", self.text.read_text("utf-8"), re.MULTILINE)
         return found[1].strip() if found else self.name
 
+    @property
+    def title(self) -> str:
+        """The heading without its number: "GRPO"."""
+        return re.sub(r"^[0-9]+\W+", "", self.heading)
+
     @cached_property
     def exercises(self) -> tuple[str, ...]:
         """The names of its exercises, in the order of their cells."""

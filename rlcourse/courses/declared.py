@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from rlcourse import edition
 from rlcourse.checks.case import Case
 from rlcourse.checks.case_sampler import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
@@ -125,6 +126,11 @@ def _reference(function: str, module: ModuleType, name: str, page: Path) -> Call
         raise UserError(f"{page}: there is no function {what} ({first_line(error)}).") from error
     if not isinstance(found, FunctionType):
         raise UserError(f"{page}: {what} is not a function.")
+    if f"{found.__module__}.{found.__name__}" in edition.BLANK:  # an unwritten answer would agree
+        raise UserError(
+            f"{page}: this students' edition of the course does not have {found.__name__}, since "
+            "its lesson is not due: use the instructor's installation"
+        )
     return found
 
 

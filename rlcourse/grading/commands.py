@@ -45,6 +45,7 @@ def collect(
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
+        from rlcourse.grading.books.roster import names_of, students_by_number
         from rlcourse.grading.handing_in.collecting import notebooks
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times
@@ -57,11 +58,11 @@ def collect(
     table = read_times(times, zone) if times else None
     submitted = opened.step(opened.directory.submitted_directory)
     known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    found = notebooks(files, name, known, table)
+    found = notebooks(files, name, known, table, students_by_number(opened.directory))
     rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
     if table:
         print(f"times of {times} are read as those of {table.zone_name}")
-    print(described(rows))
+    print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
         raise UserError(f"nothing was collected: no file is a student's notebook of {name}")
 
@@ -70,18 +71,32 @@ def extend(
     student: Annotated[str, typer.Argument(help="The name of their directory.")],
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
     until: Annotated[
-        str, typer.Option(help="Such as '2026-10-05 23:59 Europe/Berlin'; in UTC without a zone.")
-    ],
+        str | None,
+        typer.Option(help="Such as '2026-10-05 23:59 Europe/Berlin'; in UTC without a zone."),
+    ] = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take it back: the due date holds again.")
+    ] = False,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Give a student more time for a lesson; with the due date itself, take it back."""
+    """Give a student more time for a lesson, or take it back."""
     with needing("grade", "the gradebook"):
+        from rlcourse.grading.books.extensions import described, take_back
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
+    if remove == (until is not None):
+        raise UserError("say until when, with --until, or take it back, with --remove")
     opened = Course.of(course)
     name = opened.lesson(lesson)
-    time = give_time(opened.directory, name, student, until)
-    print(f"{student} has until {time:%A, %Y-%m-%d %H:%M} UTC for {name}")
+    time = None
+    if until is None:
+        take_back(opened.directory, name, student)
+    else:
+        time = give_time(opened.directory, name, student, until)
+    if time is None:
+        print(f"taken back: {student} has no more time than the others for {name}")
+    else:
+        print(f"{student} has until {described(time)} for {name}")
 
 
 def amend(
@@ -111,6 +126,13 @@ def roster(
             metavar="COLUMN", help="What students are called here [default: the platform's number]."
         ),
     ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            help="What stands before --id here: jupyter- with The Littlest JupyterHub.",
+            show_default=False,
+        ),
+    ] = "",
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
     """Enter the names of the class in the gradebook, from the platform's own table."""
@@ -118,12 +140,15 @@ def roster(
         from nbgrader.api import Gradebook
 
         from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-        from rlcourse.grading.books.roster import enter_roster
+        from rlcourse.grading.books.roster import Naming, enter_roster
         from rlcourse.grading.books.table import Table
+    if prefix and id is None:
+        raise UserError(f"--prefix {prefix} goes before a column's text: add --id COLUMN")
     opened, read = Course.of(course), Table.read(table)
+    naming = None if id is None else Naming(id, prefix)
     put_alembic_on_path()
     with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
-        entered = enter_roster(gradebook, read, id)
+        entered = enter_roster(gradebook, read, naming)
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
     print(f"{len(entered)} students are in the gradebook by name")
@@ -206,7 +231,9 @@ def grades(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LESSON=NAME", help="Canvas's column for a lesson, if it is ambiguous."
+            metavar="LESSON=NAME",
+            help="Canvas's column for a lesson, where none or several fit; LESSON=new adds one, "
+            "which Canvas makes a new assignment.",
         ),
     ] = None,
     feedback: Annotated[

@@ -19,6 +19,7 @@ from nbformat import from_dict
 
 from rlcourse.authoring.notebooks import student_notebook
 from rlcourse.courses import current
+from rlcourse.edition import refuse_in_edition
 from rlcourse.errors import UserError
 from rlcourse.grading.books import gradebook as nbgrader_side
 from rlcourse.grading.books.gradebook import Course, Grades
@@ -78,6 +79,7 @@ def grade(
     done, and with the number of all; `on_warning` with missing isolation layers. A submission that
     was graded before and has not changed is not graded again unless ``options.force``.
     """
+    refuse_in_edition("grade")
     opened = course if isinstance(course, Course) else Course.of(course)
     lesson = opened.lesson(lesson)
     directory = Path(submitted or opened.step(opened.directory.submitted_directory)).resolve()
@@ -101,8 +103,8 @@ def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[s
     wanted = None if student in (None, "", "*") else student
     found = [name for name in everybody if wanted in (None, name)]
     if not found:
-        who = f"{shown(wanted)} has" if wanted else "nobody has"
-        raise UserError(f"{who} handed in {lesson} in {directory}: expected STUDENT/{lesson}/.")
+        by, place = f" by {shown(wanted)}" if wanted else "", shown(wanted or "STUDENT")
+        raise UserError(f"there is no submission{by}: expected {directory}/{place}/{lesson}/.")
     return found, everybody
 
 
@@ -120,21 +122,24 @@ class _Batch:
         self.twins: dict[str, list[str]] = {}  # names that are too similar to others
 
     def run(self, students: list[str], on_row, on_warning) -> Report:
-        rows, waiting = [], []
+        rows, left = [], []
+        for_a_person = {} if self.options.force else self.grades.waiting()
         for student in students:
-            row = None if self.options.force else self._row_of_before(student)
+            waits = for_a_person.get(student, {})
+            row = None if self.options.force else self._row_of_before(student, waits)
             if row is None:
-                waiting.append(student)
+                left.append(student)
             else:
                 rows.append(row)
                 on_row(row, len(students))
-        if waiting:
-            for row in self._grade_all(waiting, on_warning):
+        if left:
+            for row in self._grade_all(left, on_warning):
                 rows.append(row)
                 on_row(row, len(students))
         return Report(self.lesson, tuple(sorted(rows, key=lambda row: row.student)))
 
-    def _row_of_before(self, student: str) -> Row | None:
+    def _row_of_before(self, student: str, waiting: dict[str, bool]) -> Row | None:
+        """What an earlier run found, with what is waiting for a person now."""
         handed_in = self._handed_in(student)
         if handed_in.nameless:
             return None
@@ -142,7 +147,10 @@ class _Batch:
         fingerprint = handed_in.fingerprint(self.graded_against)
         if receipt is None or receipt.get("fingerprint") != fingerprint:
             return None
-        return Row.from_json({**receipt["row"], "before": True})
+        self.grades.keep_time(student, handed_in.timestamp)
+        row = Row.from_json({**receipt["row"], "before": True})
+        failed = bool(waiting) and not row.exercises and row.status != GRADED
+        return _for_a_person(row, handed_in, waiting, failed)
 
     def _autograded(self, student: str) -> Path:
         return self.course.autograded(student, self.lesson)
@@ -261,10 +269,11 @@ class _Batch:
         start = time.perf_counter()
         handed_in, notebook, marks = ran.handed_in, ran.read.notebook, ran.read.marks
         incidents = (*ran.read.incidents, *handed_in.remarks)
-        student, score, needs_person = handed_in.student, 0.0, True
+        student, score = handed_in.student, 0.0
+        waiting: dict[str, bool] = {}
         writable = written and not handed_in.nameless and student not in self.twins
         if writable:
-            score, needs_person = self.grades.write(
+            score, waiting = self.grades.write(
                 student, notebook, marks, ran.read.failed, handed_in.timestamp
             )
         row = Row(
@@ -272,12 +281,13 @@ class _Batch:
             status=incidents[0].status if incidents else GRADED,
             score=score,
             possible=sum(float(e.points) for e in self.exam.exercises.values()),
-            needs_person=needs_person or bool(handed_in.remarks),
             exercises={mark.exercise: mark.as_row() for mark in marks.values()},
             questions=nbgrader_side.questions(notebook, marks),
             incidents=tuple(one_line(str(incident)) for incident in incidents),
             seconds=round(ran.seconds + time.perf_counter() - start, 4),
         )
+        failed = not writable or (ran.read.failed and bool(waiting))
+        row = _for_a_person(row, handed_in, waiting, failed)
         if writable:
             path = self._autograded(student)
             receipt = {"fingerprint": ran.fingerprint, "row": row.as_json()}
@@ -285,6 +295,12 @@ class _Batch:
             nbgrader_side.write_receipt(path, notebook, receipt, self.secret)
             nbgrader_side.remove_leftovers(path)
         return row
+
+
+def _for_a_person(row: Row, handed_in: HandedIn, waiting: dict[str, bool], failed: bool) -> Row:
+    """The row with what a person has to do: of a submission that `failed`, to look at it."""
+    odd = [row.status] if failed else [remark.status for remark in handed_in.remarks]
+    return row.with_waiting(waiting, ", ".join(odd))
 
 
 def _as_they_finish(pool, function, students, sandbox, ahead: int) -> Iterator[Ran]:

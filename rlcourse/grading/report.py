@@ -1,15 +1,17 @@
 """The report of a run over a lesson's submissions: a table for people, JSON for machines."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 
 @dataclass(frozen=True)
 class Row:
     """One submission. ``score`` is what programs graded, of ``possible`` points.
 
-    ``needs_person`` is True while a person has something to grade or to look at; ``before`` when an
-    earlier run had already graded it.
+    ``needs_person`` is True while a person has something to grade or to look at: a written answer
+    ``waits`` for points by hand, or there is something to ``review``, said in words. ``before`` is
+    True when an earlier run had already graded it.
     """
 
     student: str
@@ -17,11 +19,22 @@ class Row:
     score: float
     possible: float
     needs_person: bool = False
+    waits: bool = False
+    review: str = ""
     exercises: dict[str, dict] = field(default_factory=dict)  # see ``judging.judge.Mark.as_row``
     questions: dict[str, dict] = field(default_factory=dict)  # what a person grades
     incidents: tuple[str, ...] = ()
     seconds: float = 0.0
     before: bool = False
+
+    def with_waiting(self, waiting: Mapping[str, bool], review: str = "") -> "Row":
+        """The same, with what waits for a person in the gradebook *now*: {cell: whether it has no
+        points yet}. Other cells have points that a person should look at, because of `review` or
+        because points by hand are older than the answer."""
+        if older := [name.removeprefix("check_") for name, bare in waiting.items() if not bare]:
+            review = review or f"points by hand are older than the answer: {', '.join(older)}"
+        waits = any(waiting.values())
+        return replace(self, waits=waits, review=review, needs_person=waits or bool(review))
 
     def as_json(self) -> dict:
         return asdict(self) | {"incidents": list(self.incidents)}
@@ -44,12 +57,13 @@ class Report:
     def __str__(self) -> str:
         names = [row.student for row in self.rows]
         width = max(map(len, ["student", *names]))
-        lines = [f"{'student':{width}}  {'points':>12}  status"]
+        lines = [f"{'student':{width}}  {'by program':>12}  status"]
         for row in self.rows:
             points = f"{row.score:.2f} / {row.possible:g}"
             told = [incident for incident in row.incidents] or [row.status]
             notes = ["graded before"] if row.before else []
-            notes += ["for a person to look at"] if row.needs_person else []
+            notes += ["a written answer waits"] if row.waits else []
+            notes += [f"to review: {row.review}"] if row.review else []
             note = f"   [{', '.join(notes)}]" if notes else ""
             lines.append(f"{row.student:{width}}  {points:>12}  {'; '.join(told)}{note}")
         counts = Counter(row.status for row in self.rows)

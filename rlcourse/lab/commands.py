@@ -38,7 +38,10 @@ def lessons(
         typer.Argument(metavar="[DIR]", help="By default my-lessons, or COURSE-lessons."),
     ] = None,
     newer: Annotated[
-        bool, typer.Option("--newer", help="Save newer versions next to lessons that you changed.")
+        bool,
+        typer.Option(
+            "--newer", help="Save newer versions of lessons that you changed, in a folder."
+        ),
     ] = False,
 ) -> None:
     """Copy the lessons to a folder; your changes there are never overwritten."""

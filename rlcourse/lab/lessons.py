@@ -2,7 +2,8 @@
 
 A small file in the copy, ``MANIFEST``, holds checksums of what was copied out. A lesson whose cells
 still match is unchanged, and is updated when the course's version changes; any other belongs to the
-student.
+student. Newer versions of those go into a folder of their own, since nbgrader hands in all that is
+in a lesson's folder.
 """
 
 import hashlib
@@ -21,6 +22,9 @@ from rlcourse.lab.answers import answered_cells
 
 MANIFEST = ".rlcourse-lessons.json"
 IN_A_CLONE = "my-lessons"
+NEWER = (
+    "newer"  # the folder in a copy for the course's versions of lessons that the student changed
+)
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,12 @@ class Copied:
         if self.renewed:
             lines.append(f"{_listing(self.renewed)}: updated, as you had not changed it")
         if self.beside:
-            lines.append(f"{_listing(self.beside)}: the course's newer version, next to yours")
+            lines.append(f"{_listing(self.beside)}: the course's newer version; yours is as it was")
         if self.outdated:
             lines.append(
                 f"{_listing(self.outdated)}: yours was left as it is, but the course has a newer "
-                f'version; `rlcourse lessons "{self.directory}" --newer` saves it next to yours'
+                f'version; `rlcourse lessons "{self.directory}" --newer` saves it in the folder '
+                f"`{NEWER}` there"
             )
         return "\n".join(lines) or f"the lessons in {self.directory} are up to date"
 
@@ -103,7 +108,7 @@ def copy_lessons(directory: Path, newer: bool = False) -> Copied:
     """Fill `directory` with the course's lessons: missing ones copied, unchanged ones renewed.
 
     A lesson that the student changed stays as it is. Where the course has a newer version of it,
-    `newer` puts that beside it, under a name that is free; without `newer` it is only reported.
+    `newer` puts that into the folder NEWER, under a free name; otherwise it is only reported.
     """
     directory = directory.resolve()
     _refuse_course_directories(directory)
@@ -112,12 +117,13 @@ def copy_lessons(directory: Path, newer: bool = False) -> Copied:
     for name, source in course_lessons().items():
         content, path = source.read_bytes(), place(directory, name)
         course = Checksums.of(content)
-        state = _state(path, manifest.get(_key(path, directory)), course)
+        given = manifest.get(_key(path, directory))
+        state = _state(path, given, course, content)
         if state in ("missing", "unchanged"):
             _write(path, content)
             done["new" if state == "missing" else "renewed"].append(name)
         elif state == "outdated" and newer:
-            beside = _free_name(path, manifest, directory)
+            beside = _free_name(directory / NEWER / f"{name}.ipynb", manifest, directory)
             _write(beside, content)
             manifest[_key(beside, directory)] = course
             done["beside"].append(_key(beside, directory))
@@ -164,7 +170,33 @@ def _text(value) -> str:
     return "".join(value) if lines else value if isinstance(value, str) else json.dumps(value)
 
 
-def _state(path: Path, copied_out: Checksums | None, course: Checksums) -> str:
+def _given(content: bytes) -> set[tuple[str, str]] | None:
+    """What tells a lesson's versions apart even where a student has worked: the ids of its cells,
+    which the build makes of their texts; the texts between exercises; and of an exercise, the
+    checksum of what it was at first."""
+    try:
+        cells = json.loads(content)["cells"]
+        return {(str(cell["id"]), _at_first(cell)) for cell in cells}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _at_first(cell: dict) -> str:
+    if marks := cell["metadata"].get("nbgrader"):
+        return str(marks["checksum"])
+    return _text(cell["source"]) if cell["cell_type"] == "markdown" else ""
+
+
+def _is_from(path: Path, content: bytes) -> bool:
+    """Whether a student's notebook, fetched from nbgrader's exchange say, began as the course's."""
+    try:
+        theirs, course = _given(path.read_bytes()), _given(content)
+    except OSError:
+        return False
+    return bool(course and theirs and course <= theirs)
+
+
+def _state(path: Path, copied_out: Checksums | None, course: Checksums, content: bytes) -> str:
     """ "missing"; "current", also where the student changed it since; "unchanged" since an earlier
     version was copied out; or "outdated", the student's and of an earlier version."""
     if not os.path.lexists(path):
@@ -172,11 +204,15 @@ def _state(path: Path, copied_out: Checksums | None, course: Checksums) -> str:
     if copied_out and copied_out.version == course.version:
         return "current"
     found = Checksums.of_file(path)
-    if found and copied_out is None and found.cells == course.cells:
+    same_cells = found is not None and found.cells == course.cells
+    if copied_out is None and (same_cells or _is_from(path, content)):
         return "current"
     unchanged = found and copied_out and found.cells == copied_out.cells
     # In a clone, the course's own notebook may have held somebody's answers when it was copied.
-    return "unchanged" if unchanged and not answered_cells(path) else "outdated"
+    if unchanged and not answered_cells(path):
+        return "unchanged"
+    same = copied_out is not None and copied_out.cells == course.cells
+    return "current" if same else "outdated"
 
 
 def _refuse_course_directories(directory: Path) -> None:
@@ -192,9 +228,9 @@ def _refuse_course_directories(directory: Path) -> None:
 
 
 def _free_name(path: Path, manifest: dict[str, Checksums], directory: Path) -> Path:
-    """NAME.new.ipynb, or NAME.new-2.ipynb, …: the first that is missing or unchanged."""
+    """NAME.ipynb, or NAME-2.ipynb, …: the first that is missing or unchanged."""
     for number in itertools.count(1):
-        suffix = ".new" if number == 1 else f".new-{number}"
+        suffix = "" if number == 1 else f"-{number}"
         beside = path.with_name(f"{path.stem}{suffix}.ipynb")
         if not os.path.lexists(beside):
             return beside

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlcourse import exercises
@@ -64,9 +65,9 @@ def _compare(fn: Callable, exam: Exam) -> Result:
 def _try_out(fn: Callable, exercise: Exercise) -> Result:
     """Let a trainer train, on the public variant and with its whole budget; and measure."""
     trial = Trial(exercise)
-    limit = trial.contest.seconds
-    with patience(limit), _borrowing(fn, exercise) as borrowing:
-        result = trial.examine(describe(fn), fn)
+    within = partial(patience, trial.contest.seconds, processor=True)
+    with _borrowing(fn, exercise) as borrowing:
+        result = trial.examine(describe(fn), fn, within)
     return result.as_borrowed(borrowing.found) if borrowing.found else result
 
 

@@ -13,11 +13,12 @@ class TookTooLong(Exception):
 
 
 @contextmanager
-def patience(first: float = FIRST, each: float = NEXT) -> Iterator[None]:
+def patience(first: float = FIRST, each: float = NEXT, processor: bool = False) -> Iterator[None]:
     """Interrupt what runs inside after `first` seconds, and then again after every `each`.
 
-    It has no effect on Windows and outside the main thread, where Python has no such alarm: there
-    the kernel's own interrupt does the same.
+    They are seconds on the clock, or with `processor` those that this process computes. It has no
+    effect on Windows and outside the main thread, where Python has no such alarm: there the
+    kernel's own interrupt does the same.
     """
     possible = hasattr(signal, "setitimer")
     if not possible or threading.current_thread() is not threading.main_thread():
@@ -27,14 +28,15 @@ def patience(first: float = FIRST, each: float = NEXT) -> Iterator[None]:
     def ring(number, frame):
         if frame.f_globals.get("__name__", "").startswith("rlcourse.checks."):
             return  # between two calls; the next alarm comes soon
-        raise TookTooLong(
-            f"it had not ended after {first:g} seconds: is there a loop that never ends?"
-        )
+        seconds = f"{first:g} seconds{' of a processor' * processor}"
+        raise TookTooLong(f"stopped after {seconds} (is there a loop that never ends?)")
 
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, first, each)
+    alarm = signal.SIGPROF if processor else signal.SIGALRM
+    timer = signal.ITIMER_PROF if processor else signal.ITIMER_REAL
+    previous = signal.signal(alarm, ring)
+    signal.setitimer(timer, first, each)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(timer, 0)
+        signal.signal(alarm, previous)

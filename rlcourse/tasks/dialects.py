@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from rlcourse.tasks.problem import Task
+from rlcourse.tasks.problem import Task, distinct
 from rlcourse.tasks.templates import SEEN
 from rlcourse.tasks.word_problems import (
     LEVELS,
@@ -112,16 +112,15 @@ def known_beforehand(problems: Sequence[WordProblem]) -> float:
 
 
 def _problems(n: int, seed: int, spoken: Dialect, split: str) -> list[WordProblem]:
-    found: dict[str, WordProblem] = {}
-    for problem in stream(Random(f"{split}:dialect:{seed}"), LEVEL, split):
-        answer = spoken.answer(problem) if problem.template in IN_DOUBT else None
-        if answer:
-            found[problem.question] = WordProblem(
-                problem.question, answer, problem.template, problem.numbers
-            )
-        if len(found) == n:
-            break
-    return list(found.values())
+    told = stream(Random(f"{split}:dialect:{seed}"), LEVEL, split)
+    return distinct(
+        n,
+        (
+            WordProblem(problem.question, answer, problem.template, problem.numbers)
+            for problem in told
+            if problem.template in IN_DOUBT and (answer := spoken.answer(problem))
+        ),
+    )
 
 
 def _worked(steps: Steps, numbers: tuple[int, ...]) -> str | None:

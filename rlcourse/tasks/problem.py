@@ -1,9 +1,10 @@
 """What every task is made of: a question, and an answer in GSM8K's format."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from rlcourse.errors import UserError
 from rlcourse.tasks.environment import Environment
 from rlcourse.tasks.rewards import extract_answer
 
@@ -37,3 +38,26 @@ class Task:
     extract: Callable[[str], str | None] = extract_answer
     demonstrations: Sequence[Any] | None = None  # with `question` and `answer`, as a Problem
     environment: Callable[[Any], Environment] | None = None
+
+
+P = TypeVar("P", bound=Problem)
+MOST_REPEATS = 20_000  # in a row, after which a source has nothing new
+
+
+def distinct(n: int, source: Iterator[P]) -> list[P]:
+    """The first `n` problems of an endless source whose questions differ.
+
+    Raises:
+        UserError: the source has fewer.
+    """
+    found: dict[str, P] = {}
+    repeats = 0
+    while len(found) < n:
+        problem = next(source)
+        repeats = repeats + 1 if problem.question in found else 0
+        if repeats > MOST_REPEATS:
+            raise UserError(
+                f"there are not {n:,} different problems of this kind: ask for {len(found):,}"
+            )
+        found[problem.question] = problem
+    return list(found.values())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from rlcourse.tasks.problem import Problem, Task
+from rlcourse.tasks.problem import Problem, Task, distinct
 from rlcourse.tasks.word_problems import CLEAN, OPERATIONS, Slop, is_held_out, is_whole
 
 LIMIT = 50  # no result of a right step is larger
@@ -132,12 +132,7 @@ def load(seed: int = 0, train_size: int = 4000, evaluation_size: int = 256) -> T
 @lru_cache(maxsize=8)
 def problems(n: int, seed: int, split: str = "train") -> list[Story]:
     """`n` different stories of a split. Which split a story is in hangs on the story alone."""
-    drawn: dict[str, Story] = {}
-    source = stream(Random(f"stories:{split}:{seed}"), split)
-    while len(drawn) < n:
-        story = next(source)
-        drawn[story.question] = story
-    return list(drawn.values())
+    return distinct(n, stream(Random(f"stories:{split}:{seed}"), split))
 
 
 def stream(rng: Random, split: str = "train") -> Iterator[Story]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from random import Random
 
 from rlcourse.errors import UserError
-from rlcourse.tasks.problem import Problem, Task
+from rlcourse.tasks.problem import Problem, Task, distinct
 from rlcourse.tasks.templates import CONTAINERS, NAMES, SEEN, THINGS, UNSEEN, Template
 
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
@@ -116,12 +116,7 @@ def draw(n: int, seed: int, level: str | Level, split: str, name: str) -> list[W
 
 @lru_cache(maxsize=16)  # every run of a lesson asks for the same ones
 def _drawn(n: int, seed: int, level: str | Level, split: str, name: str) -> tuple[WordProblem, ...]:
-    drawn: dict[str, WordProblem] = {}
-    source = stream(Random(f"{split}:{name}:{seed}"), level, split)
-    while len(drawn) < n:
-        problem = next(source)
-        drawn[problem.question] = problem
-    return tuple(drawn.values())
+    return tuple(distinct(n, stream(Random(f"{split}:{name}:{seed}"), level, split)))
 
 
 def demonstrations(

@@ -56,7 +56,7 @@ def test_every_lesson_is_built_and_committed_as_its_sources_give():
     build(check=True, root=REPOSITORY, progress=False)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_blank_lessons_run_through_demo_cells_included(tmp_path, monkeypatch):
     """In one kernel, which forgets all names between two lessons: to start one takes longest."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -13,7 +13,6 @@ gives anything but what is deserved, lets anything be seen, or says another stat
 import argparse
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -37,7 +36,6 @@ from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Attack, Field
 from small_courses import write_course
 
 from rlcourse.authoring import build
-from rlcourse.courses import shipped
 from rlcourse.grading import Options, grade
 
 BY_PLAIN = (
@@ -74,11 +72,7 @@ def prepare(root: Path) -> Field:
     """A course with nbgrader's own settings, the lesson entered, a secret to be found."""
     course = room.make_course(root / "repository")
     (course / ".grading-secret").write_bytes(SECRET)
-    # Without what costs every kernel seconds: the trainer, the demos.
-    text = shipped().lesson(room.LESSON).text.read_text()
-    text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)
-    text = re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL)
-    write_course(course, {room.LESSON: text})
+    write_course(course, {room.LESSON: room.without_demos()})
     build(root=root / "repository", progress=False)
     (course / "nbgrader_config.py").write_text(
         "c = get_config()\nc.CourseDirectory.course_id = 'rlcourse'\n"

@@ -1,12 +1,14 @@
 """A verdict says what was seen: every sentence of it is held against the code that it speaks of."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from shared import as_written
 
 from rlcourse import algorithms, check, exercises
+from rlcourse.checks.calling import Failure, Outcome, call, describe
 from rlcourse.student import checking
 
 RIGHT_SFT, RIGHT_VALUE, RIGHT_GRPO = map(
@@ -162,3 +164,70 @@ def test_no_message_is_longer_than_a_screen(name):
         message = check(mistake.implementation, exercise=name, seed=0).message
         rows = sum(math.ceil(len(line) / COLUMNS) or 1 for line in message.splitlines())
         assert rows <= LINES, message
+
+
+def test_what_a_function_never_reads_is_said_of_a_call_that_ended():
+    def sft_loss(logprobs, mask):
+        return 0.37 * logprobs.max().sin() - 0.21 * logprobs.sum().cos()
+
+    def with_a_loop(logprobs, mask):
+        while logprobs.numel() > 1:
+            pass
+        return -logprobs.mean()
+
+    def raises(logprobs, mask):
+        raise KeyError("nothing")
+
+    said = "Your function never reads `mask`."
+    assert said in check(sft_loss, seed=0).message
+    exam = checking.exam_of(exercises.get("sft_loss"), seed=0)
+    late = Outcome(error=Failure("TimeoutError", "the function ran too long"))
+    lost = Outcome(error=Failure("NoAnswer", "the process ended before this case was answered"))
+    for fn, outcome in ((with_a_loop, late), (with_a_loop, lost), (raises, None)):
+        outcomes = [outcome or call(fn, case) for case in exam.cases]
+        assert said not in (message := exam.judge(describe(fn), outcomes).message)
+        assert "TimeoutError" not in message and "NoAnswer" not in message
+
+
+def test_a_function_reads_what_its_text_reads_even_where_that_is_never_reached():
+    def loops(logits, rewards):
+        while True:
+            pass
+        return logits * rewards
+
+    def returns(logits, rewards):
+        return logits
+        return rewards
+
+    def ends(logits, rewards):
+        raise SystemExit
+        return sum(logits for _ in range(rewards))
+
+    def looks_up(logits, rewards):
+        return logits * locals()["rewards"]
+
+    def reads_one(logits, rewards):
+        del rewards
+        return logits
+
+    for fn in (loops, returns, ends, looks_up):
+        assert describe(fn).unused == (), fn
+    assert describe(reads_one).unused == ("rewards",)
+    without_text = {}
+    exec("def f(logits, rewards):\n    return logits\n    return rewards", without_text)
+    assert describe(without_text["f"]).unused == ()
+
+
+def test_a_call_that_did_not_finish_raised_nothing():
+    exam = checking.exam_of(exercises.get("sft_loss"), seed=0)
+    right = [call(algorithms.sft_loss, case) for case in exam.cases]
+    for failure, words in (
+        (Failure("TimeoutError", "the function ran too long"), "t did not end in time"),
+        (Failure("NoAnswer", "the process ended"), "ts process ended before it had answered"),
+        (Failure("TimeoutError", "mine", 1, "raise TimeoutError", "f"), "t raises TimeoutError"),
+    ):
+        facts, unfinished = describe(algorithms.sft_loss), Outcome(error=failure)
+        message = exam.judge(facts, [*right[:-1], unfinished]).message
+        assert f"I{words} on the case" in message
+        wrong = [replace(o, value=o.value + 1 if o.error is None else None) for o in right[:-1]]
+        assert f"Also, i{words} on the case" in exam.judge(facts, [*wrong, unfinished]).message

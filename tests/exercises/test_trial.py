@@ -1,5 +1,9 @@
 """What a contest counts, measures and says, without training anything."""
 
+import signal
+import time
+from functools import partial
+
 import pytest
 import torch
 
@@ -8,8 +12,10 @@ from rlcourse.algorithms import train_policy
 from rlcourse.checks.calling import Facts, Outcome, describe
 from rlcourse.checks.contest import Measured, Moved, Rewards, Sitting, World, credit, weights_of
 from rlcourse.checks.proof import stub_of
+from rlcourse.checks.result import Result
 from rlcourse.checks.trial import IDLE, OVERSPENT, Trial
 from rlcourse.student.checking import ready
+from rlcourse.student.patience import patience
 from rlcourse.tasks.dialects import Dialect, dialect, known_beforehand
 
 EXERCISE = exercises.get("train_policy")
@@ -99,6 +105,37 @@ def test_who_writes_nothing_changes_nothing_or_spends_too_much_is_told_so():
         wrong = next(m for m in EXERCISE.mistakes if m.name == name).implementation
         result = trial.examine(describe(wrong), wrong)
         assert result.mistake == name and result.points == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm on this system")
+def test_a_trainer_has_its_seconds_of_a_processor_and_measuring_costs_it_none():
+    """To wait costs nothing, to compute does; the judge's own work is on no trainer's account."""
+
+    def computes(policy, questions, reward, completions, seed):
+        while True:
+            sum(range(1000))
+
+    def waits_and_moves(policy, questions, reward, completions, seed):
+        time.sleep(0.5)
+        with torch.no_grad():
+            next(iter(policy.parameters())).mul_(1.01)
+
+    trial, within = Trial(EXERCISE), partial(patience, 0.3, 0.05, processor=True)
+    late = trial.examine(describe(computes), computes, within)
+    assert late.points == 0 and "seconds of a processor" in late.message
+    measured = trial.examine(describe(waits_and_moves), waits_and_moves, within).measured
+    assert measured is not None and measured.sampled and not measured.fault
+
+
+def test_what_is_earned_in_part_is_in_the_headline():
+    result = Result(
+        *("train_policy", EXERCISE.lesson, EXERCISE.section),
+        **{"passed": False, "unwritten": False, "score": 0.92, "max_points": 10.0},
+        **{"agreeing": 0, "cases": 1, "minutes": 1, "hints": ()},
+        told="accuracy 0.70",
+        measured=measured(180),
+    )
+    assert result.headline == "≈ train_policy   accuracy 0.70 · 9.2 of 10 points"
 
 
 def test_the_words_of_an_exception_on_a_hidden_variant_are_not_shown():

@@ -52,7 +52,7 @@ def test_file(name, environment):
     run_tests([name], environment)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("lessons", THIRDS, ids=" ".join)
 def test_lessons(lessons, environment):
     run_tests([f"test_gpu_lessons.py::test_lesson[{name}]" for name in lessons], environment)

@@ -107,20 +107,20 @@ for _number, _time in enumerate(directories.TIMES):
         b"-13-" not in _time)  # fmt: skip
 
     @handed_in(f"a time of submission, no. {_number}", "notes",
-               "graded" if _good else "strange note", TOTAL)  # fmt: skip
+               "graded" if _good else "unreadable time", TOTAL)  # fmt: skip
     def _note(field, path, note=_time):
         (path.parent / "timestamp.txt").write_bytes(note)
         return field.perfect
 
 
-@handed_in("a time of submission that is a link", "notes", "strange note", TOTAL)
+@handed_in("a time of submission that is a link", "notes", "unreadable time", TOTAL)
 def _linked_note(field, path):
     (path.parent / "timestamp.txt").symlink_to("/etc/hostname")
     (path.parent / "submission_secret.txt").symlink_to(field.secret)
     return field.perfect
 
 
-@handed_in("a time of submission that is a pipe", "notes", "strange note", TOTAL)
+@handed_in("a time of submission that is a pipe", "notes", "unreadable time", TOTAL)
 def _piped_note(field, path):
     os.mkfifo(path.parent / "timestamp.txt")
     os.mkfifo(path.parent / "submission_secret.txt")

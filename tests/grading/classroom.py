@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -20,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for who runs this without 
 from small_courses import write_course
 
 from rlcourse.authoring import build, stubs
+from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.confinement.probing import probe
@@ -36,6 +38,14 @@ def make_course(root: Path) -> Path:
     course = write_course(root / "course", {LESSON: None})
     build(root=root, progress=False)
     return course
+
+
+def without_demos() -> str:
+    """The lesson's text without what costs every kernel seconds: the trainer, and its demos."""
+    text = shipped().lesson(LESSON).text.read_text()
+    text = re.sub(r"\nfrom rlcourse.training import [^\n]*", "", text)
+    text = re.sub(r"```python[^\n]*\nif ready\(.*?```\n", "", text, flags=re.DOTALL)
+    return text.replace("<!-- opening -->", "")  # one of them draws that picture
 
 
 def released(course: Path):

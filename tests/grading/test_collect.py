@@ -12,7 +12,7 @@ import pytest
 
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.handing_in import collecting
-from rlcourse.grading.handing_in.collecting import CANVAS, MOODLE, PLAIN, _whose, collect
+from rlcourse.grading.handing_in.collecting import CANVAS, MOODLE, PLAIN, _whose, collect, notebooks
 
 LESSON = room.LESSON
 GOOD = b'{"cells": []}'
@@ -105,6 +105,26 @@ def test_in_a_plain_archive_the_rule_for_names_holds(tmp_path, name):
 def test_a_name_too_much_like_one_that_is_there_is_refused(tmp_path):
     found = rows(tmp_path, {"ada_02_policy_gradient.ipynb": GOOD}, ["Ada"])
     assert "easily confused with Ada" in found["ada"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["ada_1001_5001_x", "studenttest_1_5002_x", "studenttest_LATE_1_5003_y"],
+        [f"{n}_assignsubmission_file_x" for n in ("Ada L_1001", "Test Student_1")],
+    ],
+)
+def test_the_platform_s_test_student_is_left_out_unless_the_roster_knows_the_number(
+    tmp_path, names
+):
+    made = archive(tmp_path / "x.zip", {f"{name}.ipynb": GOOD for name in names})
+    found = {row.student: row.reason for row in notebooks([made], LESSON)}
+    assert found.pop("1001") == "" and len(found) == 1
+    assert "the platform's test student" in found["1"]
+    assert "nbgrader db student add 1 --lms-user-id 1" in found["1"]
+    people = {"1": "t.student"}
+    found = {row.student: row.reason for row in notebooks([made], LESSON, people=people)}
+    assert found == {"1001": "", "t.student": ""}
 
 
 def test_two_members_of_one_name_bombs_and_damage_cost_their_own_row(tmp_path, monkeypatch):

@@ -72,7 +72,10 @@ def test_points_given_by_hand_are_late_as_well(course):
 
 def test_an_extension_counts_from_now_on_and_is_nbgrader_s_own(course):
     done = extend(course, "2026-10-05 23:59 Europe/Berlin")
-    assert done.output == f"ada has until Monday, 2026-10-05 21:59 UTC for {LESSON}\n"
+    assert done.output == (
+        "ada has until Monday, 2026-10-05 23:59 Europe/Berlin (2026-10-05 21:59 UTC) "
+        f"for {LESSON}\n"
+    )
     found = read_grades(course).of("ada", LESSON)
     assert (found.points, found.penalty, found.late) == (4.0, 0.0, False)
     with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
@@ -87,7 +90,47 @@ def test_an_extension_that_is_too_short_is_late_all_the_same(course):
     assert found.late and found.points == 0
 
 
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        ("2026-10-02 03:00 +02:00", "Friday, 2026-10-02 03:00 UTC+02:00 (2026-10-02 01:00 UTC)"),
+        ("2026-10-05 12:00", "Monday, 2026-10-05 12:00 UTC"),
+        ("2026-10-05 12:00 UTC", "Monday, 2026-10-05 12:00 UTC"),
+    ],
+)
+def test_the_time_is_said_in_the_zone_in_which_it_was_given(course, until, said):
+    assert extend(course, until).output == f"ada has until {said} for {LESSON}\n"
+
+
+def test_a_student_who_does_not_exist_is_refused_with_the_closest(course):
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        book.add_student("12345", first_name="Grace", last_name="Hopper")
+        book.add_student("kim", lms_user_id="98765")
+    for wrong, near in (
+        ("1234", r"is it 12345 (Grace Hopper)?"),
+        ("adda", "is it ada?"),
+        ("98765", "is it kim?"),
+        ("grace", r"is it 12345 (Grace Hopper)?"),
+        ("zzzz", "the gradebook has the names of all"),
+    ):
+        done = extend(course, "2026-10-05 12:00", student=wrong)
+        said = str(done.exception)
+        assert f"there is no student {wrong} in the gradebook or in submitted/" in said
+        assert near in said and isinstance(done.exception, UserError)
+    assert not (course / FILE).exists()
+
+
+def test_where_nobody_is_known_yet_anybody_may_be_given_time(course):
+    (course / "gradebook.db").unlink()
+    (course / "course.toml").write_text(
+        f"title = 'T'\nlessons = ['rlcourse:{LESSON}']\n[due]\n{LESSON} = 2026-10-01T12:00:00Z\n"
+    )
+    assert extend(course, "2026-10-05 12:00", student="bob").exit_code == 0
+    assert "bob" in known(course)[LESSON] and not (course / "gradebook.db").exists()
+
+
 def test_an_extension_is_remembered_until_something_is_handed_in(course):
+    (course / "submitted" / "bob").mkdir(parents=True)
     assert extend(course, "2026-10-05 12:00", student="bob").exit_code == 0
     assert "bob" not in read_grades(course).students  # nobody hands in by being given time
     with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
@@ -105,12 +148,26 @@ def test_a_due_date_that_moves_takes_no_time_from_who_was_given_it(course):
         assert f"{book.find_submission(LESSON, 'ada').duedate}" == "2026-10-05 12:00:00"
 
 
-def test_the_due_date_itself_takes_an_extension_back(course):
+@pytest.mark.parametrize("back", [["--until", "2026-10-01 12:00"], ["--remove"]])
+@pytest.mark.parametrize("read", [True, False])  # whether the gradebook has heard of it
+def test_an_extension_is_taken_back_everywhere(course, back, read):
     extend(course, "2026-10-05 12:00")
-    read_grades(course)
-    assert extend(course, "2026-10-01 12:00").exit_code == 0
-    assert known(course) == {LESSON: {"ada": DUE}}
-    assert read_grades(course).of("ada", LESSON).late
+    if read:
+        assert not read_grades(course).of("ada", LESSON).late
+    words = ["extend", "ada", "02", *back, "--course", str(course)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and done.output.startswith("taken back: ada has no more time")
+    assert json.loads((course / FILE).read_text()) == {}
+    found = read_grades(course).of("ada", LESSON)
+    assert found.late and found.points == 0
+    again = CliRunner().invoke(app, words)
+    assert isinstance(again.exception, UserError) and "nothing to take back" in str(again.exception)
+
+
+@pytest.mark.parametrize("words", [[], ["--remove", "--until", "2026-10-05 12:00"]])
+def test_it_is_either_given_or_taken_back(course, words):
+    done = CliRunner().invoke(app, ["extend", "ada", "02", *words, "--course", str(course)])
+    assert "with --until, or take it back, with --remove" in str(done.exception)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ STATES = {
     "fay": "unnamed",
     "gus": "raises",
     "hal": "syntax error",
-    "ida": "stopped",
+    "ida": "timed out",
     "jon": "imported",
     "kim": "blank",
 }

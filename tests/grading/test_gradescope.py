@@ -129,7 +129,7 @@ def test_gradescope_s_results_are_those_of_rlcourse_grade(container, course):
 def test_two_notebooks_are_a_sentence_and_no_points_and_nothing_runs(container, template):
     notebook = json.dumps(room.solved(template))
     found = container.grade({"one.ipynb": notebook, "two.ipynb": notebook})
-    assert "several notebooks, one.ipynb, two.ipynb: rename the right one" in found["output"]
+    assert "two notebooks, one.ipynb and two.ipynb; hand in the right one alone" in found["output"]
     assert {test["score"] for test in found["tests"]} == {0}
     assert sum(test["max_score"] for test in found["tests"]) == sum(room.POINTS.values())
 
@@ -215,7 +215,7 @@ def test_a_submission_that_cannot_be_graded_gets_the_reason_in_every_test():
     assert [test["score"] for test in found["tests"]] == [0, 0]
     assert [test["max_score"] for test in found["tests"]] == [2, 3]
     assert all("there is no notebook" in test["output"] for test in found["tests"])
-    assert found["output"].startswith("Not graded (missing): there is no notebook.")
+    assert found["output"] == "Not graded: there is no notebook.\nHand in again once that is fixed."
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,7 @@ def test_a_question_has_no_score_and_says_whether_it_is_answered(source, said):
     (test,) = graded["tests"]
     assert test["name"] == "why" and "score" not in test and said in test["output"]
     assert "timed out (cell x: killed)" in graded["output"]
+    assert graded["output"].endswith("2 more are given by a person, who reads your answers.")
 
 
 def test_what_keeps_the_account_of_a_submission_imports_neither_torch_nor_nbgrader():

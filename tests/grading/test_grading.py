@@ -14,6 +14,7 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.grading import Options, grade
 from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.grades import read_grades
 
 pytestmark = pytest.mark.slow
 
@@ -111,8 +112,30 @@ def test_graded_again_by_force_the_points_are_the_same_and_manual_ones_stay(grad
                + " where student.id = 'ada' and base_cell.name = 'applause')")  # fmt: skip
     again = grade("02", student="ada", course=course, options=Options(force=True))
     assert [(r.student, r.score, r.before) for r in again.rows] == [("ada", 15.0, False)]
+    assert again.rows[0].waits  # points of which the gradebook says that they are to be looked at
     where = "where student.id = 'ada' and base_cell.name = 'applause'"
     assert room.query(course, f"{room.GRADES} {where}") == [("ada", "applause", None, 1.5, 1)]
+
+
+def test_an_answer_waits_no_longer_once_it_has_points_by_hand(graded):
+    course, _ = graded
+    before = {row.student: row for row in grade("02", course=course).rows}
+    assert before["bob"].waits and not before["bob"].review and before["bob"].before
+    assert before["dan"].review == "unreadable file" and not before["dan"].waits
+    notes = read_grades(course).notes()
+    assert f"{room.LESSON}: answers still to be graded by hand: ada, bob, liv" in notes
+    assert f"{room.LESSON}: to review in Formgrader: dan" in notes
+    kept = room.query(course, "select needs_manual_grade, manual_score, id from grade")
+    change = "update grade set needs_manual_grade = ?, manual_score = ? where id = ?"
+    waiting = room.query(course, room.GRADES.replace("select", "select grade.id,", 1))
+    for found in waiting:
+        if found[1] in ("bob", "dan"):
+            room.query(course, change, 0, 1.0, found[0])
+    again = {row.student: row for row in grade("02", course=course).rows}
+    assert not again["bob"].needs_person and not again["dan"].needs_person
+    assert again["liv"].waits
+    for values in kept:
+        room.query(course, change, *values)
 
 
 def test_a_new_file_from_the_same_student_is_graded_again(graded):
@@ -188,7 +211,7 @@ def test_what_the_instructor_can_mend_is_one_sentence(course):
     with pytest.raises(UserError, match="name the right one with --submitted"):
         grade("02", course=course)
     room.submit(course, "ada", room.released(course))
-    with pytest.raises(UserError, match="bob has handed in 02"):
+    with pytest.raises(UserError, match=r"no submission by bob: expected .*/submitted/bob/02_"):
         grade("02", student="bob", course=course)
     with pytest.raises(UserError, match=r"--strict refuses: .*seccomp \(switched off\)"):
         grade("02", course=course, options=Options(strict=True, layers_off=("seccomp",)))

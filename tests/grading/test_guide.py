@@ -1,151 +1,69 @@
-"""Every command of the instructor's guide, in its order, does what the guide says."""
+"""The whole way of a class, by the commands of the instructor's guide, in its order.
 
+See desk.py for the class. What one command needs that a person does, such as handing in, is done
+before it.
+"""
+
+import csv
 import json
-import os
 import re
-import shutil
-import signal
-import socket
 import subprocess
-import sys
-import time
-import urllib.request
-import zipfile
-from pathlib import Path
 
 import classroom as room
+import desk as at
 import pytest
-from nbgrader.api import Gradebook
 
 pytestmark = pytest.mark.slow
 
 GUIDE = room.REPOSITORY / "course" / "README.md"
 STARTS_A_SERVER = "jupyter lab"
+ALL, QUESTION = sum(room.POINTS.values()), 2.0
+RIGHT = {"ada", "pia", at.LATE, at.BY_EXCHANGE[1]}
+# What the report counts for `at.KINDS`; "other" are one that died and one that was imported
+STATES = {"named": 2, "unnamed": 3, "raises": 1, "syntax": 1, "other": 2}
 
 
-def commands() -> list[str]:
-    """The lines of the guide's bash blocks."""
-    blocks = re.findall(r"```bash\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
+def commands(language: str = "bash") -> list[str]:
+    """The lines of the guide's blocks."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
     return [line for block in blocks for line in block.splitlines() if line.strip()]
-
-
-class Desk:
-    """An instructor's account: a home directory, a course, an exchange, an inbox."""
-
-    def __init__(self, template: Path, root: Path):
-        shutil.copytree(template.parent, root / "repository")
-        self.root, self.course = root, root / "repository" / "course"
-        self.exchange = root / "exchange"
-        self.exchange.mkdir()
-        self.exchange.chmod(0o777)
-        scripts = str(Path(sys.executable).parent)
-        self.environment = os.environ | {
-            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(root),
-            "JUPYTER_CONFIG_DIR": str(root / "jupyter"),
-            "OMP_NUM_THREADS": "1",
-        }
-        inbox = root / "inbox"
-        inbox.mkdir()
-        (inbox / "ada.ipynb").write_text(json.dumps(room.solved(self.course)))
-        with zipfile.ZipFile(inbox / "submissions.zip", "w") as archive:
-            half = json.dumps(room.solved(self.course, room.NAMES[:2]))
-            archive.writestr(f"bob_{room.LESSON}.ipynb", half)
-        (inbox / "canvas-export.csv").write_text(
-            f"Student,ID,SIS Login ID,Section,{room.LESSON} (5)\nPoints Possible,,,,\n"
-            '"Lovelace, Ada",1,ada,,\nBob,2,bob,,\n'
-        )
-        (inbox / "worksheet.csv").write_text(
-            "Identifier,Full name,Username,Grade,Feedback comments,Last modified (submission)\n"
-            "Participant 1,Ada,ada,,,-\n"
-            'Participant 2,Bob,bob,,,"Monday, 1 June 2026, 10:00 AM"\n'
-        )
-
-    def run(self, line: str, cwd: Path | None = None) -> str:
-        line = line.replace("/srv/nbgrader/exchange", str(self.exchange))
-        done = subprocess.run(
-            ["bash", "-euc", line],
-            cwd=cwd or self.course,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
-        return done.stdout
-
-    def hand_in_by_exchange(self) -> str:
-        """A student's part: fetch, solve, submit. Returns the name that the exchange gives."""
-        place = self.root / "student"
-        place.mkdir()
-        options = "--course rlcourse --Exchange.root=/srv/nbgrader/exchange"
-        self.run(f"nbgrader fetch_assignment {room.LESSON} {options}", place)
-        notebook = place / room.LESSON / f"{room.LESSON}.ipynb"
-        notebook.write_text(json.dumps(room.solved(self.course, room.NAMES[:1])))
-        self.run(f"nbgrader submit {room.LESSON} {options}", place)
-        return subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
-
-    def give_points_by_hand(self) -> list[str]:
-        """One point for every open answer that waits for a person."""
-        waiting = []
-        with Gradebook(f"sqlite:///{self.course}/gradebook.db") as book:
-            for student in [s.student.id for s in book.assignment_submissions(room.LESSON)]:
-                grade = book.find_grade("applause", room.LESSON, room.LESSON, student)
-                if grade.needs_manual_grade:
-                    grade.manual_score, grade.needs_manual_grade = 1.0, False
-                    waiting.append(student)
-            book.db.commit()
-        return waiting
-
-    def formgrader_autogrades(self, student: str) -> dict:
-        """Start JupyterLab as the guide does, and press Formgrader's button over its API."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        line = (
-            f"exec jupyter lab --no-browser --port={port} --IdentityProvider.token=t --allow-root"
-        )
-        server = subprocess.Popen(
-            ["bash", "-c", line],
-            cwd=self.course,
-            env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        base = f"http://127.0.0.1:{port}/formgrader"
-        try:
-            deadline = time.monotonic() + 900
-            while True:
-                try:
-                    urllib.request.urlopen(f"{base}?token=t", timeout=60).close()
-                    break
-                except OSError:
-                    assert time.monotonic() < deadline and server.poll() is None
-                    time.sleep(0.3)
-            url = f"{base}/api/submission/{room.LESSON}/{student}/autograde?token=t"
-            request = urllib.request.Request(
-                url, method="POST", headers={"Authorization": "token t"}
-            )
-            with urllib.request.urlopen(request, timeout=900) as answer:
-                return json.load(answer)
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait()
 
 
 @pytest.fixture(scope="module")
 def desk(template, tmp_path_factory):
-    desk = Desk(template, tmp_path_factory.mktemp("guide"))
+    """The desk after all commands, with what they printed, and what was handed out in between."""
+    desk = at.Desk(template, tmp_path_factory.mktemp("guide"))
     desk.said = {}
     for line in dict.fromkeys(commands()):
         if line.startswith("nbgrader collect"):
-            desk.by_exchange = desk.hand_in_by_exchange()
-        if line.startswith("rlcourse grades") and not hasattr(desk, "by_hand"):
-            desk.by_hand = desk.give_points_by_hand()
+            desk.hand_in_by_exchange()
+        if line.startswith("rlcourse extend"):
+            penalty = next(x for x in commands("python") if "penalty_method" in x)
+            with (desk.course / "nbgrader_config.py").open("a") as settings:
+                settings.write(f"\n{penalty}\n")
         if line == STARTS_A_SERVER:
-            desk.pressed = desk.formgrader_autogrades("bob")
+            with desk.formgrader() as ask:
+                autograde = f"submission/{room.LESSON}/mia/autograde"
+                desk.pressed = ask(autograde, "POST")
+                desk.by_hand = desk.three_grade_by_hand(ask)
         else:
-            desk.said[line] = desk.run(line.replace("cyd", getattr(desk, "by_exchange", "cyd")))
+            desk.said[line] = desk.run(line.replace("cyd", at.ME))
     return desk
+
+
+@pytest.fixture(scope="module")
+def regraded(desk):
+    """The desk after a student handed in again and everybody was graded again."""
+    desk.hand_in_again("bob")
+    for line in ("rlcourse grade 02 --force", "rlcourse grades --out grades-again.csv"):
+        desk.said[f"again: {line}"] = desk.run(line)
+    return desk
+
+
+def exported(desk, name: str) -> dict[str, str]:
+    """A table's lines by the login in them."""
+    lines = (desk.course / name).read_text().splitlines()
+    return {s: x for s in at.CLASS for x in lines if re.search(rf"(^|,){s}(,|$)", x)}
 
 
 def test_the_guide_has_commands_for_every_step():
@@ -160,27 +78,86 @@ def test_the_guide_has_commands_for_every_step():
         assert step in text, step
 
 
-def test_submissions_of_all_three_ways_are_graded(desk):
+def test_an_archive_is_collected_by_the_names_of_the_roster(desk):
+    said = desk.said["rlcourse collect 02 ~/inbox/submissions.zip"]
+    for student, reason in at.NOT_COLLECTED.items():
+        assert re.search(rf"^{student} .*{reason}", said, re.M), said
+    collected = set(at.ON_CANVAS) - {*at.NOT_COLLECTED}
+    assert all(re.search(rf"^{student} .*\bcollected", said, re.M) for student in collected)
+    assert f"{len(collected)} collected" in said
+    assert re.search(rf"^{at.LATE} .*\bcollected, late", said, re.M)
+    times = next(said for line, said in desk.said.items() if "--times" in line)
+    assert re.search(rf"^{at.LATE} .*\bcollected, handed in 2026-10-02 06:00 UTC", times, re.M)
+
+
+def test_submissions_of_all_ways_are_graded(desk):
     first = desk.said["rlcourse grade 02"]
-    assert re.search(r"ada +15.00 / 15  graded", first)
-    assert re.search(r"bob +5.00 / 15  graded", first)
-    assert re.search(rf"{desk.by_exchange} +2.00 / 15  graded", first)
+    for student in RIGHT:
+        assert re.search(rf"^{student} +{ALL:.2f} / {ALL:g}  graded", first, re.M), first
+    half = sum(room.POINTS[name] for name in at.HALF)
+    assert re.search(rf"^mia +{half:.2f} / {ALL:g}  graded", first, re.M), first
+    one = room.POINTS[room.NAMES[0]]
+    assert re.search(rf"^{at.ME} +{one:.2f} / {ALL:g}  graded", first, re.M), first
+    for student, status in {
+        "leo": "unreadable file",
+        "oda": "wrong notebook",
+        "ida": "died",
+    }.items():
+        assert re.search(rf"^{student} .*{status}", first, re.M), first
+    assert "Traceback" not in first
 
 
 def test_the_button_of_formgrader_is_the_same_grader(desk):
+    half = sum(room.POINTS[name] for name in at.HALF)
     assert desk.pressed["success"], desk.pressed
-    assert "bob: 5 of 15 points, graded" in desk.pressed["log"]
+    assert f"mia: {half:g} of {ALL:g} points, graded" in desk.pressed["log"]
+
+
+def test_three_graders_at_once_give_every_waiting_answer_its_points(desk):
+    wrote = {s for s, given in desk.by_hand.items() if given}
+    assert wrote >= RIGHT | {"mia", at.ME, "bob"} and "kim" not in wrote
+    waiting = room.query(desk.course, f"{room.GRADES} where base_cell.name = 'applause'")
+    found = {row[0]: row[3] for row in waiting}
+    assert {s for s, manual in found.items() if manual == 1.0} == wrote
+
+
+def test_the_report_counts_every_kind_and_names_nobody(desk):
+    found = json.loads(desk.run("rlcourse insight 02 --json"))
+    (loss,) = [e for e in found["exercises"] if e["exercise"] == "reinforce_loss"]
+    for state, count in STATES.items():
+        assert loss["counts"][state] == count, loss["counts"]
+    never = {at.ABSENT, *at.NOT_COLLECTED}
+    assert found["nothing_graded"] == len(never)
+    page = (desk.course / f"insight-{room.LESSON}.html").read_text()
+    assert not any(f">{student}<" in page for student in at.CLASS)
+    named = json.loads(desk.run("rlcourse insight 02 --json --names"))
+    assert set(named["students"]["nothing_graded"]) == never
 
 
 def test_feedback_and_export_stand_where_the_guide_says(desk):
-    for student in ("ada", "bob", desk.by_exchange):
-        assert (desk.course / "feedback" / student / room.LESSON / f"{room.LESSON}.html").is_file()
-    assert "ada" in (desk.course / "grades.csv").read_text()
-    assert re.search(
-        r'"Lovelace, Ada",1,ada,,16\n', (desk.course / "grades-canvas.csv").read_text()
-    )
-    assert 'Bob,bob,6,"6 of ' in (desk.course / "grades-moodle.csv").read_text()
+    for student in (at.BY_MAIL, "bob", *at.BY_EXCHANGE):
+        page = desk.course / "feedback" / student / room.LESSON / f"{room.LESSON}.html"
+        assert page.is_file(), student
     assert len(list((desk.exchange / "rlcourse" / "feedback").glob("*.html"))) == 1
+    canvas, moodle = exported(desk, "grades-canvas.csv"), exported(desk, "grades-moodle.csv")
+    whole = f"{ALL + 1:g}"
+    for student in RIGHT:
+        assert canvas[student].endswith(f",{whole}"), canvas[student]
+        assert f",{student},{whole}," in moodle[student]
+    for student in {at.ABSENT, *at.NOT_COLLECTED}:
+        assert canvas[student].endswith(",") and f",{student},,," in moodle[student]
+
+
+def test_late_counts_unless_there_is_an_extension_and_points_by_hand_outlive_a_regrade(regraded):
+    said = regraded.said["again: rlcourse grade 02 --force"]
+    assert re.search(rf"^bob +{ALL:.2f} / {ALL:g}  graded", said, re.M), said
+    with (regraded.course / "grades-again.csv").open() as table:
+        rows = {row["student"]: row for row in csv.DictReader(table)}
+    whole = f"{ALL + 1:g}"
+    assert rows["ada"]["points"] == whole and not rows["ada"]["late"], "there is an extension"
+    assert rows["bob"]["points"] == whole, "the point by hand stays, since the answer is the same"
+    late = rows[at.LATE]
+    assert (late["late"], late["points"], late["penalty"]) == ("yes", "0", whole)
 
 
 def test_git_ignores_whatever_the_guide_makes(desk):
@@ -210,7 +187,7 @@ def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
     from rlcourse.grading.running import steps
 
     known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
-    known |= {handed_in.STRANGE}
+    known |= {handed_in.UNTIMED}
     known |= {files.UNREADABLE, files.MISSING, files.REFUSED, submission.WRONG}
     table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

@@ -120,9 +120,9 @@ def test_who_falls_behind_and_who_never_came():
         ),
     )
     assert found.lessons == ["01_policies", "02_policy_gradient"]  # nobody has begun the third
-    assert found.never == ["never"]
+    assert found.ungraded == ["never"]
     assert {b.student: b.why for b in found.behind} == {
-        "stopped": "nothing handed in for 02_policy_gradient",
+        "stopped": "nothing graded of 02_policy_gradient",
         "weak": "4 of 10 points in 01_policies; 3 of 10 points in 02_policy_gradient",
     }
 
@@ -140,7 +140,7 @@ def everything_evil(student: str) -> Insight:
     }  # fmt: skip
     answers = [
         answer(f"{student}{i}", EVIL, state=state, **made)
-        for state in ("named", "unnamed", "raises", "syntax error", "stopped")
+        for state in ("named", "unnamed", "raises", "syntax error", "timed out")
         for i in "12"
     ]
     more = {"unread": {student: EVIL}, "unknown": (student,), "questions": {EVIL: (1, 2)}}
@@ -202,6 +202,36 @@ def test_paragraphs_are_prose():
     )
     text = f"# 1. A heading\n\n{long}\n\n$$x$$\n\n```python\n{long}\n\n{long}\n```\n\n| {long} |\n"
     assert paragraphs(text) == [("A heading", f"{long}\n\n$$x$$")]
+
+
+def test_questions_and_what_only_graders_see_are_no_paragraphs():
+    """Nothing that a lesson asks, and nothing that is not in the student's notebook."""
+    asked = "This text belongs to a question that a person grades, in one way or another, surely."
+    kept = (
+        "This is what the lesson itself says about the matter, in a sentence that is long enough."
+    )
+    marks = ('question="q" points=2', 'answer="q"', 'rubric="q"')
+    regions = "".join(
+        f"<!-- #region {mark} -->\n{asked}\n<!-- #endregion -->\n\n" for mark in marks
+    )
+    aside = f"**To think about**, without points.\n\n{asked}\n\n"
+    front = f"---\njupyter:\n  about: |\n    {asked}\n\n    {asked}\n---\n\n"
+    filled = "There are {{ points }} for this, as the builder writes it where students read it.\n\n"
+    text = (
+        f"{front}# A lesson\n\n## 1. Questions\n\n{regions}{aside}{filled}## 2. After\n\n{kept}\n"
+    )
+    assert paragraphs(text) == [("After", kept)]
+
+
+@pytest.mark.parametrize("lesson", current().lessons, ids=lambda lesson: lesson.name)
+def test_no_paragraph_of_a_lesson_is_from_its_questions(lesson):
+    text = lesson.text.read_text("utf-8")
+    found = paragraphs(text)
+    hidden = re.findall(r"<!-- #region \w+=.*?<!-- #endregion -->", text, re.DOTALL)
+    assert found and bool(hidden) == ("question=" in text)
+    for heading, paragraph in found:
+        assert heading != "Questions"
+        assert not any(paragraph in region for region in hidden)
 
 
 def test_a_page_that_is_not_ours_is_not_overwritten(tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
+from rlcourse.grading.books.columns import fits
 from rlcourse.grading.books.gradebook import put_alembic_on_path
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student, read_grades
 from rlcourse.grading.books.platforms import (
@@ -110,7 +112,7 @@ def test_points_by_hand_and_late_penalties_count_and_the_missing_are_missing(cou
     assert absent.missing and found.of("4321", OTHER).missing
     assert dict((name, earned) for name, earned, _ in late.parts) == {"loss": 4.5, "why": 2.0}
     assert found.notes()[:2] == [
-        f"{LESSON}: nothing handed in by 4323",
+        f"{LESSON}: nothing graded of 4323",
         f"{LESSON}: answers still to be graded by hand: 4322",
     ]
 
@@ -141,19 +143,87 @@ def test_canvas_s_own_gradebook_is_filled_in_and_nothing_else_changes(course, tm
     assert "Test" not in said and "Points" not in said
 
 
-def test_a_lesson_without_a_column_gets_one_and_another_maximum_is_said(course, tmp_path):
+def test_another_maximum_is_said(course, tmp_path):
     text = CANVAS.replace(",9,10,", ",100,10,")
-    filled = canvas_table(read_grades(course), table(tmp_path, text))
+    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+    assert rows(filled)["    Points Possible"][5] == "100"
+    assert any("100 points are possible there, but 9 here" in note for note in filled.notes)
+
+
+def test_a_column_is_added_only_where_that_is_asked_for(course, tmp_path):
+    """Canvas makes an assignment of it, for the whole class."""
+    choice = r"the assignments are 'Policy gradient \(555\)', 'Quiz \(7\)': say which with "
+    choice += r'--column 03="[PQ][^"]+\)", or add one with --column 03=new'
+    with pytest.raises(UserError, match=f"no column is clearly that of {OTHER}; {choice}$"):
+        canvas_table(read_grades(course), table(tmp_path, CANVAS))
+    filled = canvas_table(read_grades(course), table(tmp_path, CANVAS), {OTHER: "new"})
     assert filled.header[-1] == OTHER and rows(filled)["Müller Łukasz"][-1] == "4"
-    assert rows(filled)["    Points Possible"][5::3] == ["100", "9"]
-    said = "\n".join(filled.notes)
-    assert "100 points are possible there, but 9 here" in said and "so one was added" in said
+    assert rows(filled)["    Points Possible"][5::3] == ["9", "9"]
+    assert any("Canvas will make it a new assignment" in note for note in filled.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "02_policy_gradient",
+        "Lesson 02: The policy gradient",
+        "02 The policy gradient",
+        "The policy gradient",
+        "The Policy Gradient (lesson 2)",
+        "02 · The policy gradient",
+        "Lesson 2",
+        "PolicyGradient",
+    ],
+)
+def test_the_column_is_found_by_the_lesson_s_number_and_title(course, tmp_path, name):
+    text = CANVAS.replace("Policy gradient (555)", f"{name} (990002)")
+    text = text.replace("Quiz (7)", "Lesson 02 quiz (990007)")
+    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+    assert len(filled.header) == 8 and rows(filled)["Doe, Jane"][5:7] == ["5", "3"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Homework 2", "Lesson 03: The policy gradient", "Lesson 22", "Gradient", "Quiz 2"]
+)
+def test_a_name_that_may_mean_something_else_is_asked_for(course, tmp_path, name):
+    text = CANVAS.replace("Policy gradient (555)", f"{name} (990002)")
+    with pytest.raises(UserError, match="no column is clearly that of 02_policy_gradient"):
+        canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+
+
+def test_what_canvas_computes_or_says_of_a_person_is_nobody_s_column(course, tmp_path):
+    grades = read_grades(course, ["02"])
+    text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
+    text = text.replace("Current Score", "The policy gradient")  # read only, as its second row says
+    with pytest.raises(UserError, match=r"are 'Essay \(555\)', 'Quiz \(7\)': say") as refused:
+        canvas_table(grades, table(tmp_path, text))
+    assert "Score" not in str(refused.value) and "Section" not in str(refused.value)
+    for name in ("The policy gradient", "Student", "Section"):
+        with pytest.raises(UserError, match="no assignment in the column"):
+            canvas_table(grades, table(tmp_path, text), {LESSON: name})
+    with pytest.raises(UserError, match="has no column 'Essay'; the assignments are"):
+        canvas_table(grades, table(tmp_path, text), {LESSON: "Essay"})
+    assert not any(fits(name, LESSON) for name in ("Section", "Policy Current Score"))
+
+
+def test_the_option_to_copy_names_the_most_similar_and_a_shell_takes_it(course, tmp_path):
+    text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
+    text = text.replace("Quiz (7)", "Gradients of $policies$ (7)")
+    with pytest.raises(UserError) as refused:
+        canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+    assert "with --column 02='Gradients of $policies$ (7)', or add" in str(refused.value)
+
+
+def test_two_lessons_cannot_have_one_column(course, tmp_path):
+    both = {LESSON: "Quiz (7)", OTHER: "Quiz (7)"}
+    with pytest.raises(UserError, match="cannot be both 02_policy_gradient and 03_baselines"):
+        canvas_table(read_grades(course), table(tmp_path, CANVAS), both)
 
 
 def test_a_column_that_is_unclear_is_asked_for(course, tmp_path):
     text = CANVAS.replace("Quiz (7)", "Policy-Gradient (8)")
     grades = read_grades(course, ["02"])
-    with pytest.raises(UserError, match=r"Policy gradient \(555\).*--column 02=NAME"):
+    with pytest.raises(UserError, match=r'(\(555\)).*--column 02="Policy gradient \(555\)"'):
         canvas_table(grades, table(tmp_path, text))
     filled = canvas_table(grades, table(tmp_path, text), {LESSON: "Policy-Gradient (8)"})
     assert rows(filled)["Doe, Jane"][5:7] == ["", "5"]
@@ -218,7 +288,13 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     text = CANVAS.replace("4322,S2,lukasz", "4321,S2,a_x")
     filled = canvas_table(book_of(Student("4321"), Student("a_x")), table(tmp_path, text))
     assert rows(filled)["Doe, Jane"][5] == rows(filled)["Müller Łukasz"][5] == ""
-    assert any("left out" in note and "4321, a_x" in note for note in filled.notes)
+    said = "\n".join(filled.notes)
+    assert "left out: row 5 of the table matches two students, 4321 and a_x; if they are" in said
+    assert "`nbgrader db student remove ID`" in said
+    both = (
+        "4321 matches two rows of the table, 4 (Doe, Jane) and 5 (Müller Łukasz); correct the one"
+    )
+    assert f"left out: {both}" in said
     text = CANVAS.replace("lukasz", "A_X")
     filled = canvas_table(book_of(Student("a_x"), Student("A_x"), Student("4321")),
                           table(tmp_path, text))  # fmt: skip
@@ -228,7 +304,30 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     found = rows(filled)
     assert found["Participant 4321"][4] == "5"
     assert found["Participant 4322"][4] == found["Participant 4399"][4] == ""
-    assert any("left out" in note and "4322" in note for note in filled.notes)
+    said = "4322 matches two rows of the table, 3 (Participant 4322) and 5 (Participant 4399)"
+    assert any(note.startswith(f"left out: {said}") for note in filled.notes)
+
+
+def test_who_is_called_otherwise_here_is_found_by_the_platform_s_number(tmp_path):
+    """On The Littlest JupyterHub, lukasz hands in as jupyter-lukasz."""
+    grades = book_of(Student("jupyter-lukasz", number="4322"), Student("4321"))
+    filled = canvas_table(grades, table(tmp_path, CANVAS))
+    assert rows(filled)["Müller Łukasz"][5] == rows(filled)["Doe, Jane"][5] == "5"
+    assert not any("jupyter-lukasz" in note for note in filled.notes)
+    assert {row[1] for row in canvas_table(grades).rows} >= {"4321", "4322"}
+    found = rows(moodle_table(grades, table(tmp_path, WORKSHEET)))
+    assert found["Participant 4322"][4] == "5"
+    two = book_of(Student("lukasz"), Student("jupyter-lukasz", number="4322"))
+    filled = canvas_table(two, table(tmp_path, CANVAS))
+    assert rows(filled)["Müller Łukasz"][5] == ""
+    assert any("left out" in note and "jupyter-lukasz" in note for note in filled.notes)
+
+
+def test_the_gradebook_s_number_reaches_the_grades(course, tmp_path):
+    shutil.copy(course / "gradebook.db", tmp_path)
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        book.update_or_create_student("4324", lms_user_id="77")
+    assert [s.number for s in read_grades(tmp_path).students.values()] == ["", "", "", "77"]
 
 
 def test_what_is_made_for_a_platform_leaves_out_names_that_it_may_confuse(tmp_path):
@@ -254,16 +353,18 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
 
 
 def test_feedback_pages_lie_where_moodle_looks_for_the_person(course, tmp_path):
-    for student in ("4321", "ada"):
+    for student in ("4321", "ada", "jupyter-eve"):
         page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
         page.parent.mkdir(parents=True)
         page.write_text(student)
     students = [s for s in read_grades(course).students.values()]
     named = [type(students[0])("4321", "Doe_x/y", "Jane"), type(students[0])("ada")]
+    named.append(Student("jupyter-eve", number="4324"))
     out = tmp_path / "feedback.zip"
     assert write_moodle_feedback(out, tmp_path / "feedback", LESSON, named) == ["ada"]
     with zipfile.ZipFile(out) as archive:
-        (name,) = archive.namelist()
+        name, eve = archive.namelist()
+        assert eve.split("_")[1] == "4324"
         assert archive.read(name) == b"4321"
     # Moodle splits a folder's name at its underscores: name, participant, kind, plugin
     person, participant, kind, plugin = name.split("/")[0].split("_")
@@ -292,6 +393,6 @@ def test_the_command_writes_the_table_and_says_who_is_missing(course, tmp_path):
     done = CliRunner().invoke(app, [*words, "--course", str(course)])
     assert done.exit_code == 0, done.output
     assert rows(Table.read(out))["Doe, Jane"][5] == "5"
-    assert "nothing handed in by 4323" in done.stderr
+    assert "nothing graded of 4323" in done.stderr
     same = CliRunner().invoke(app, [*words[:-1], str(exported), "--course", str(course)])
     assert isinstance(same.exception, UserError) and exported.read_text("utf-8") == CANVAS

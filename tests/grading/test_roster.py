@@ -1,14 +1,17 @@
 """Names of a class, from the tables that Canvas and Moodle export."""
 
+import zipfile
+
 import pytest
 from nbgrader.api import Gradebook
-from test_platforms import CANVAS, WORKSHEET, table
+from test_platforms import CANVAS, LESSON, WORKSHEET, table
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.grading.books.gradebook import put_alembic_on_path
-from rlcourse.grading.books.roster import enter_roster
+from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.roster import Naming, enter_roster, names_of, students_by_number
+from rlcourse.grading.handing_in.collecting import notebooks
 
 
 class Book:
@@ -55,10 +58,31 @@ def test_whom_the_gradebook_knows_by_another_id_stays_that_one(tmp_path):
 
 def test_a_hub_knows_them_by_their_login(tmp_path):
     book = Book("4321")
-    enter_roster(book, table(tmp_path, CANVAS), "SIS Login ID")
+    enter_roster(book, table(tmp_path, CANVAS), Naming("SIS Login ID"))
     assert set(book.entered) == {"4321", "lukasz", "eve", "new"}
+    assert book.entered["eve"]["lms_user_id"] == "4324", "which collect reads"
     with pytest.raises(UserError, match="no column 'Login'"):
-        enter_roster(Book(), table(tmp_path, CANVAS), "Login")
+        enter_roster(Book(), table(tmp_path, CANVAS), Naming("Login"))
+
+
+@pytest.mark.parametrize("known, called", [((), "jupyter-eve"), (("jupyter-eve",), "jupyter-eve"),
+                                           (("eve",), "eve")])  # fmt: skip
+def test_the_littlest_hub_puts_a_prefix_before_the_login(tmp_path, known, called):
+    text = CANVAS.replace("4399,S9,new", "4399,S9,")  # whose login the platform does not know
+    book = Book(*known)
+    enter_roster(book, table(tmp_path, text), Naming("SIS Login ID", "jupyter-"))
+    assert set(book.entered) == {"jupyter-jdoe@example.org", "jupyter-lukasz", called, "4399"}
+    assert book.entered[called]["lms_user_id"] == "4324"
+
+
+def test_a_prefix_of_no_column_is_refused(tmp_path):
+    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
+    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
+    done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-"])
+    assert isinstance(done.exception, UserError) and "--id" in str(done.exception)
+    done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-", "--id", "SIS Login ID"])
+    assert done.exit_code == 0, done.output
+    assert students_by_number(Course.open(tmp_path).directory)["4322"] == "jupyter-lukasz"
 
 
 def test_who_may_be_two_is_left_out_and_listed(tmp_path):
@@ -66,7 +90,7 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     book = Book("lukasz", "S2")
     enter_roster(book, exported)
     assert not {"lukasz", "S2", "4322"} & {*names(book)}
-    assert any("several: S2, lukasz" in note for note in exported.notes)
+    assert any("one person as two students: S2 and lukasz; keep" in note for note in exported.notes)
     exported = table(tmp_path, CANVAS.replace("4322,S2", "4321,S2"))
     book = Book()
     enter_roster(book, exported)
@@ -91,3 +115,21 @@ def test_the_command_enters_them_in_the_gradebook(tmp_path):
     put_alembic_on_path()
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
         assert book.find_student("4321").last_name == "Doe"
+
+
+def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
+    directory = Course.open(tmp_path).directory
+    assert students_by_number(directory) == names_of(directory) == {}
+    assert not (tmp_path / "gradebook.db").exists()
+    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
+    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
+    assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID"]).exit_code == 0
+    people = students_by_number(directory)
+    assert names_of(directory)["jdoe@example.org"] == "Jane Doe"
+    assert people == {"4321": "jdoe@example.org", "4322": "lukasz", "4324": "eve", "4399": "new"}
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        for name in ("doejane_4321", "muller_LATE_4322", "other_4400"):
+            archive.writestr(f"{name}_5001_my work.ipynb", "{}")
+    rows = notebooks([tmp_path / "submissions.zip"], LESSON, people=people)
+    found = {row.student: row.late for row in rows}
+    assert found == {"jdoe@example.org": False, "lukasz": True, "4400": False}

@@ -9,6 +9,8 @@ import time
 import classroom as room
 import nbformat
 import pytest
+import soupsieve
+from nbconvert.preprocessors import Preprocessor
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.converters.base import NbGraderException
 from stumbles import Stumbles
@@ -145,6 +147,21 @@ def test_only_formgrader_shows_the_model_answer_beside_the_students(exporter, te
     assert model not in exporter.from_filename(str(path), {"nbgrader": {}})[0]
 
 
+class Fails(Preprocessor):
+    """A step in which a library does not fit this version of Python."""
+
+    def preprocess(self, nb, resources):
+        soupsieve.compile("a[")
+
+
+def test_an_error_in_a_library_is_named_with_its_package(tmp_path):
+    notebook = tmp_path / "a.ipynb"
+    notebook.write_text(nbformat.writes(nbformat.v4.new_notebook()))
+    page = showing.Page(Config({"Fails": {"enabled": True}}), (Fails,))
+    done = page.do(json.dumps([str(notebook), {}, ""]).encode(), None)
+    assert done == {"failed": "SelectorSyntaxError of soupsieve"}
+
+
 def test_formgraders_pages_are_made_elsewhere(course, monkeypatch):
     from nbgrader.server_extensions.formgrader import formgrader
 
@@ -153,3 +170,17 @@ def test_formgraders_pages_are_made_elsewhere(course, monkeypatch):
     monkeypatch.setattr(formgrader, "HTMLExporter", formgrader.HTMLExporter)
     install()
     assert formgrader.HTMLExporter is IsolatedExporter
+
+
+def test_the_list_of_scores_names_exercises_and_questions(graded):
+    forged = '<a href="#check_x">Test cell</a> (Score: 9 / 9)'
+    notebook = room.with_markdown(room.solved(graded), forged)
+    autograded(graded, "ada", notebook)
+    feedback_of(graded).start()
+    head, body, _ = page_of(graded, "ada").partition(showing.BODY)
+    for name in room.NAMES:
+        assert f'<a href="#check_{name}">{name}</a> (Score: ' in head
+    assert '<a href="#applause">applause</a> (Score: ' in head
+    assert body and "Test cell" not in head and "Written response" not in head
+    assert showing.with_names(f"{body}{forged}") == f"{body}{forged}"
+    assert showing.with_names(forged) == forged

@@ -14,8 +14,8 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.handing_in.collecting import notebooks
-from rlcourse.grading.handing_in.taking import take
+from rlcourse.grading.handing_in.collecting import Collected, notebooks
+from rlcourse.grading.handing_in.taking import described, take
 from rlcourse.grading.handing_in.times import NoTime, in_utc, read_times
 
 LESSON = room.LESSON
@@ -110,15 +110,66 @@ def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_pa
     one, two = (into / n / LESSON for n in "12")
     assert (one / "timestamp.txt").read_text() == "2026-10-01 21:59:00 UTC"
     assert first["2"].path and not (two / "timestamp.txt").exists()
-    assert "collected as on time, because its time in the table cannot be read: ?" in str(
-        first["2"]
-    )
+    doubt = "it counts as on time, because its time in the table cannot be read: ?"
+    assert str(first["2"]) == f"2: collected (new); {doubt}"
     again = taken(moodle(tmp_path, {1: b"a", 2: b"c"}), into)
     assert again["1"].path and "--force" in again["2"].reason
     assert (one / "timestamp.txt").exists() and (two / f"{LESSON}.ipynb").read_bytes() == b"b"
-    taken(moodle(tmp_path, {1: b"new", 2: b"c"}), into, force=True)
+    assert [again["1"].change, again["2"].change] == ["unchanged", ""]
+    forced = taken(moodle(tmp_path, {1: b"new", 2: b"c", 3: b"d"}), into, force=True)
+    assert [forced[n].change for n in "123"] == ["replaced", "replaced", "new"]
     assert (two / f"{LESSON}.ipynb").read_bytes() == b"c"
     assert not (one / "timestamp.txt").exists()  # it was the other notebook's
+
+
+def canvas(tmp_path, content: bytes, late: str = ""):
+    path = tmp_path / "submissions.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr(f"ada{late}_1_5001_{LESSON}.ipynb", content)
+    return path
+
+
+def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
+    """An instructor may excuse it there, and the notebook stays the same."""
+    into, due = tmp_path / "submitted", datetime(2026, 10, 1, 21, 59)
+    note = into / "1" / LESSON / "timestamp.txt"
+    assert (
+        taken(canvas(tmp_path, b"a", "_LATE"), into, due=due)["1"].said == "collected, late (new)"
+    )
+    assert note.read_text() == "2026-10-01 21:59:01 UTC"
+    said = taken(canvas(tmp_path, b"a"), into, due=due)["1"].said
+    assert said == "collected (unchanged, no longer late)" and not note.exists()
+    note.write_text("2026-10-03 08:00:00 UTC")  # by hand, which Canvas knows nothing about
+    assert taken(canvas(tmp_path, b"a"), into, due=due)["1"].said == "collected (unchanged)"
+    note.write_text("2026-10-01 21:59:01 UTC")  # and a Moodle archive does not say who is late
+    taken(moodle(tmp_path, {1: b"a"}), into, due=due)
+    assert note.exists()
+    taken(canvas(tmp_path, b"b"), into, due=due, force=True)
+    assert not note.exists()
+
+
+def test_late_without_a_due_date_says_what_to_do(tmp_path):
+    said = taken(canvas(tmp_path, b"a", "_LATE"), tmp_path / "submitted")["1"].said
+    assert said == (
+        "collected (new); Canvas says late, but this lesson has no due date, so it counts as on "
+        "time: set one in course.toml under [due], and collect again"
+    )
+
+
+def test_the_table_has_names_where_they_are_known_and_one_order_of_counts():
+    rows = [Collected("2", "no notebook among the files"), Collected("10", late=True)]
+    assert described(rows) == (
+        "student  status\n10       collected, late\n2        no notebook among the files\n"
+        "1 collected, 1 not collected"
+    )
+    lines = described(rows, {"10": "Łukasz Müller", "3": "Some Body"}).splitlines()
+    assert lines[:2] == [
+        "student  name           status",
+        "10       Łukasz Müller  collected, late",
+    ]
+    assert described([]).endswith("no files")
+    hostile = described([Collected("1")], {"1": "\x1b[2J\n" + "x" * 100})
+    assert "\x1b" not in hostile and hostile.count("\n") == 2 and len(hostile) < 250
 
 
 def test_a_link_in_the_way_is_a_row_and_is_not_followed(tmp_path):

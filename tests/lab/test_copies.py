@@ -108,21 +108,64 @@ def test_a_changed_lesson_is_never_written_over(course, copy, change):
 
 def test_the_newer_version_goes_beside_under_a_name_that_is_free(course, copy):
     write(copy, notebook("version 1", answer="return 1"))
-    for version, beside in ((2, f"{FIRST}.new.ipynb"), (3, f"{FIRST}.new-2.ipynb")):
+    for version, beside in ((2, f"newer/{FIRST}.ipynb"), (3, f"newer/{FIRST}-2.ipynb")):
         write(course, notebook(f"version {version}"))
-        assert copy_lessons(copy, newer=True).beside == (f"{FIRST}/{beside}",)
-        assert f"version {version}" in (copy / FIRST / beside).read_text()
-        (copy / FIRST / beside).write_text(notebook("worked on", answer="return 2"))
+        assert copy_lessons(copy, newer=True).beside == (beside,)
+        assert f"version {version}" in (copy / beside).read_text()
+        (copy / beside).write_text(notebook("worked on", answer="return 2"))
         assert copy_lessons(copy).outdated == ()  # it has been given
     assert "return 1" in text_of(copy)
-    assert "return 2" in (copy / FIRST / f"{FIRST}.new.ipynb").read_text()
+    assert "return 2" in (copy / "newer" / f"{FIRST}.ipynb").read_text()
+    assert [path.name for path in (copy / FIRST).iterdir()] == [f"{FIRST}.ipynb"], "handed in"
 
 
 def test_an_untouched_newer_version_gives_way_to_a_newer_one(course, copy):
     write(copy, notebook("version 1", answer="return 1"))
     for version in (2, 3):
         write(course, notebook(f"version {version}"))
-        assert copy_lessons(copy, newer=True).beside == (f"{FIRST}/{FIRST}.new.ipynb",)
+        assert copy_lessons(copy, newer=True).beside == (f"newer/{FIRST}.ipynb",)
+
+
+def other_metadata(text: str) -> str:
+    node = json.loads(text)
+    node["metadata"]["released"] = "elsewhere"
+    return json.dumps(node, indent=2)
+
+
+def test_a_version_with_the_same_cells_is_no_newer_one(course, copy):
+    mine = notebook("version 1", answer="return 1")
+    write(copy, mine)
+    write(course, other_metadata(text_of(course)))
+    copied = copy_lessons(copy, newer=True)
+    assert not copied.outdated and not copied.beside and text_of(copy) == mine
+    write(course, notebook("version 2"))
+    assert copy_lessons(copy).outdated == (FIRST,)
+
+
+@pytest.mark.parametrize("answer", ["raise NotImplementedError", "return 1"])
+@pytest.mark.parametrize("change", ["nothing", "text", "stub", "exercise"])
+def test_a_lesson_from_the_exchange_is_of_this_version_if_its_cells_are(
+    course, tmp_path, answer, change
+):
+    """nbgrader puts it there, so the manifest does not know it; the student adds a cell."""
+    copy = tmp_path / "mine"
+    fetched = nbformat.reads(other_metadata(notebook("version 1", answer)), as_version=4)
+    fetched.cells.append(nbformat.v4.new_code_cell("1 + 1"))
+    (copy / FIRST).mkdir(parents=True)
+    write(copy, mine := nbformat.writes(fetched))
+    newer = json.loads(text_of(course))
+    if change == "text":
+        newer["cells"][0]["source"] = "version 2"
+    elif change == "stub":
+        newer["cells"][1]["metadata"]["nbgrader"]["checksum"] = "of another stub"
+    elif change == "exercise":
+        newer["cells"].append({**newer["cells"][1], "id": "g"})
+    write(course, json.dumps(newer))
+    copied = copy_lessons(copy)
+    assert copied.outdated == (() if change == "nothing" else (FIRST,))
+    assert text_of(copy) == mine
+    write(course, notebook("version 3"))
+    assert copy_lessons(copy).outdated == (FIRST,) and text_of(copy) == mine
 
 
 @pytest.mark.parametrize("manifest", [None, "{", "[]", '{"01_first/01_first.ipynb": 1}'])

@@ -4,7 +4,7 @@ A lesson's claim is as small as its evidence: greedy and sampled accuracy, more 
 more than one learning rate where methods are compared. Each row here is one such claim, what the
 lesson's own cells printed for it, and the least that must come out again. Run weekly, or by
 
-    make test-all ARGS=tests/lessons/test_claims.py
+    make test-weekly ARGS=tests/lessons/test_claims.py
 
 | lesson | claim | printed, seeds 0 to 2 | here |
 |---|---|---|---|
@@ -44,7 +44,7 @@ from rlcourse.training import (
     train_episodes,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 SEED = 3
 
 

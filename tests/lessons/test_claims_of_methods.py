@@ -31,7 +31,7 @@ from rlcourse.tasks import correctness_reward, extract_answer, load_task
 from rlcourse.tasks.judges import RUBRIC, NoisyJudge, rubric_verdicts
 from rlcourse.training import evaluate_policy, load_recipe, train
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:step")]
+pytestmark = [pytest.mark.weekly, pytest.mark.filterwarnings("ignore:step")]
 SEED = int(os.environ.get("CLAIMS_SEED", 3))
 SMALL = {"prompts_per_step": 8, "group_size": 8}
 

@@ -6,6 +6,7 @@ It is made once, with all lessons from 02 on withheld and one drawing of each ex
 import ast
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -114,7 +115,7 @@ def test_nothing_of_a_withheld_lesson_is_there_but_its_text_and_recorded_cases(e
 def test_the_command_says_what_is_open_withheld_packed_and_judged_later(edition):
     assert f"open: {OPEN[0]}, {OPEN[1]}\n" in edition.said
     assert f"({len(WITHHELD)} exercises)" in edition.said
-    assert re.search(r"packed; .*can read them: .*kl_estimates", edition.said)
+    assert re.search("anyone who unpacks the wheel can read them: .*kl_estimates", edition.said)
     assert "reinforce_loss" not in edition.said
     assert re.search("Judged only when handed in: .*test_ppo_clip_loss", edition.said)
 
@@ -224,6 +225,45 @@ def test_points_are_those_of_the_full_course(edition, tmp_path, monkeypatch):
     assert seen["reinforce_loss"]["mistake"]
 
 
+COMMAND = """
+import sys
+from rlcourse.cli import main
+sys.stderr = sys.stdout
+for words in {words}:
+    sys.argv = ["rlcourse", *words.split()]
+    try:
+        main()
+    except SystemExit as end:
+        print("exit code", end.code)
+"""
+
+
+@slow
+def test_within_a_clone_of_the_whole_course_an_edition_is_still_one(edition, tmp_path):
+    """Where a blank answer would agree with the clone's exercises, whose references are blank."""
+    copy, name = tmp_path / "clone", LESSONS[3]
+    shutil.copytree(ROOT / "course", copy / "course", ignore=shutil.ignore_patterns("site"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    (copy / "rlcourse").mkdir()
+    source = copy / "course" / "source" / LESSON / f"{LESSON}.ipynb"
+    source.parent.mkdir(parents=True)
+    source.touch()
+    work = copy / "work"
+    work.mkdir()
+    shutil.copy(edition.folder / "notebooks" / name / f"{name}.ipynb", work)
+    said = edition.run("-m", "rlcourse", "check", f"{name}.ipynb", "--json", folder=work)
+    report = json.loads(said)
+    assert report["points"] == 0 and report["exercises"]
+    assert {row["status"] for row in report["exercises"]} == {"not written yet"}
+    words = ["grade 02 --force --student ada", "teaching-notes 02", "teaching-pack pack", "doctor"]
+    said = edition.run("-c", COMMAND.format(words=words), folder=work)
+    refusal = r"^rlcourse: this is a students' edition .* run `(.*)` with the .*\nexit code 1$"
+    refusals = re.findall(refusal, said, re.MULTILINE)
+    assert refusals == ["rlcourse grade", "rlcourse teaching-notes", "rlcourse teaching-pack"]
+    assert re.search("students' edition; open: 00, 01; not open yet: 02, 03, ", said)
+    assert not (work / "pack").exists() and not (copy / "course" / "gradebook.db").exists()
+
+
 @slow
 def test_grading_and_building_with_an_edition_are_refused_in_one_sentence(edition, tmp_path):
     code = (
@@ -244,10 +284,55 @@ def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on(
     now = datetime(2026, 10, 1, tzinfo=UTC)
     early, late = now - timedelta(days=1), now + timedelta(days=1)
     course = replace(shipped(), due={LESSONS[0]: early, LESSONS[1]: late})
-    assert building._opened(course, [], now) == (LESSONS[0],)
-    assert building._opened(course, ["01"], now) == tuple(LESSONS[:2])
+    assert building._opened(course, [], now, {}) == ((LESSONS[0],), ())
+    assert building._opened(course, ["01"], now, {}) == (tuple(LESSONS[:2]), ())
     with pytest.raises(UserError, match="add --open 01, or wait with 02"):
-        building._opened(course, ["02"], now)
+        building._opened(course, ["02"], now, {})
+
+
+def test_a_lesson_stays_closed_until_its_last_extension_has_passed():
+    from dataclasses import replace
+    from datetime import UTC, datetime, timedelta
+
+    now = datetime(2026, 10, 10, 12, tzinfo=UTC)
+    due = dict.fromkeys(LESSONS[:4], now - timedelta(days=2))
+    course = replace(shipped(), due=due)
+    given = {
+        LESSONS[0]: {"ada": "2026-10-09 12:00:00 UTC"},
+        LESSONS[2]: {"ada": "2026-10-09 12:00:00 UTC", "bob": "2026-10-11 23:59:00 UTC"},
+    }
+    opened, why = building._opened(course, [], now, given)
+    assert opened == tuple(LESSONS[:2])
+    assert why == (
+        "02 stays closed: an extension runs until 2026-10-11 23:59 UTC",
+        "03 stays closed: its answers hold those of 02",
+    )
+    assert building._opened(course, ["02"], now, given) == (tuple(LESSONS[:4]), ())
+    after = datetime(2026, 10, 11, 23, 59, tzinfo=UTC)
+    assert building._opened(course, [], after, given) == (tuple(LESSONS[:4]), ())
+
+
+def test_the_command_reads_the_extensions_that_extend_wrote(tmp_path, monkeypatch):
+    """Up to what is opened: to write an edition takes long."""
+
+    class Enough(Exception):
+        pass
+
+    given = {}
+
+    def opened(course, wanted, now, extensions):
+        given.update(extensions)
+        raise Enough
+
+    text = '{"02_policy_gradient": {"ada": "2026-10-11 23:59:00 UTC"}}'
+    (tmp_path / "extensions.json").write_text(text)
+    monkeypatch.setattr(building, "_opened", opened)
+    with pytest.raises(Enough):
+        write_edition(tmp_path / "out", gradebook=tmp_path)
+    assert given == {LESSON: {"ada": "2026-10-11 23:59:00 UTC"}}
+    with pytest.raises(UserError, match="no course directory"):
+        write_edition(tmp_path / "out", gradebook=tmp_path / "elsewhere")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path):
@@ -283,8 +368,8 @@ def test_of_a_module_only_what_the_statistic_uses_is_taken(tmp_path):
 
 
 def test_this_copy_of_the_course_lacks_nothing():
-    from rlcourse.student import withheld
+    from rlcourse import edition
 
-    assert not withheld.LESSONS and not withheld.PACKED
+    assert not (edition.EDITION or edition.WITHHELD or edition.BLANK or edition.PACKED)
     assert not list(ROOT.glob("course/lessons/*/*.recorded"))
     assert load_exercise(shipped(), shipped().exercises["grpo_loss"], "grpo_loss").alternatives

@@ -10,8 +10,8 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.courses import current
 
 NO_DUE_DATE = (
-    "the platform says late and no due date is known: give the lesson one in course.toml, "
-    "under [due], and collect again"
+    "Canvas says late, but this lesson has no due date, so it counts as on time: set one in "
+    "course.toml under [due], and collect again"
 )
 
 
@@ -29,15 +29,20 @@ def enter_due_dates(gradebook: Gradebook, course: Path) -> None:
             gradebook.update_or_create_assignment(lesson, duedate=due)
 
 
+def is_absent(directory: CourseDirectory) -> bool:
+    """Whether nobody has made the gradebook yet, which to open it would."""
+    kind, _, path = directory.db_url.partition(":///")
+    return kind == "sqlite" and not Path(path).is_file()
+
+
 def due_date(directory: CourseDirectory, lesson: str) -> datetime | None:
     """When a lesson is due, in UTC without a zone: by ``course.toml``, else by the gradebook."""
     if stated := current(Path(directory.root)).due.get(lesson):
         return utils.parse_utc(stated)
-    url = directory.db_url
-    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
+    if is_absent(directory):
         return None
     try:
-        with Gradebook(url, directory.course_id) as gradebook:
+        with Gradebook(directory.db_url, directory.course_id) as gradebook:
             return gradebook.find_assignment(lesson).duedate
     except MissingEntry:
         return None

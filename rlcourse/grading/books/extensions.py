@@ -5,7 +5,9 @@ extension as soon as there is a submission, so Formgrader and late penalties kno
 """
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 
 from nbgrader import utils
@@ -14,21 +16,23 @@ from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
-from rlcourse.grading.books.due import due_date, written
-from rlcourse.grading.handing_in.handed_in import utc
-from rlcourse.grading.handing_in.names import one_line, shown, why_no_id
+from rlcourse.grading.books.due import due_date, is_absent, written
+from rlcourse.grading.handing_in.handed_in import moment, utc
+from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
 FILE = "extensions.json"
 
 
-def extend(directory: CourseDirectory, lesson: str, student: str, until: str) -> datetime:
-    """Give `student` time until then, in place of what was given before; the time, in UTC.
+def extend(directory: CourseDirectory, lesson: str, student: str, until: str) -> datetime | None:
+    """Give `student` time until then, in place of what was given before; the time, in its zone.
+
+    The due date itself takes back what was given; then the time is None.
 
     Raises:
-        UserError: that is no name or no time, the lesson has no due date, or an earlier one.
+        UserError: there is no such student, that is no time, the lesson has no due date, or an
+            earlier one.
     """
-    if reason := why_no_id(student):
-        raise UserError(f"{shown(student)} is no student: {reason}")
+    _verify_student(directory, student)
     due = due_date(directory, lesson)
     if due is None:
         raise UserError(f"{lesson} has no due date to extend: give it one in course.toml, [due]")
@@ -41,11 +45,69 @@ def extend(directory: CourseDirectory, lesson: str, student: str, until: str) ->
         ) from None
     if time < due:
         raise UserError(f"{written(time)} is before the due date, {written(due)}")
+    if time == due:
+        take_back(directory, lesson, student)
+        return None
     root = Path(directory.root)
     given = known(root)
     given.setdefault(lesson, {})[student] = written(time)
     write_json(root / FILE, given)
-    return time.replace(tzinfo=UTC)
+    return moment(until)
+
+
+def described(time: datetime) -> str:
+    """A time for people: in its own zone, and in UTC, which the due date is shown in."""
+    in_utc = time.astimezone(UTC)
+    if str(time.tzinfo) == "UTC":
+        return f"{in_utc:%A, %Y-%m-%d %H:%M} UTC"
+    return f"{time:%A, %Y-%m-%d %H:%M} {time.tzinfo} ({in_utc:%Y-%m-%d %H:%M} UTC)"
+
+
+def take_back(directory: CourseDirectory, lesson: str, student: str) -> None:
+    """Let the due date hold for `student` again, also in the gradebook.
+
+    Raises:
+        UserError: they were given no time.
+    """
+    root = Path(directory.root)
+    given = known(root)
+    had = given.get(lesson, {}).pop(student, None) is not None
+    if not is_absent(directory):
+        with Gradebook(directory.db_url, directory.course_id) as gradebook, suppress(MissingEntry):
+            if gradebook.find_submission(lesson, student).extension:
+                had = True
+                gradebook.grant_extension(lesson, student)
+    if not had:
+        raise UserError(f"{shown(student)} was given no time for {lesson}: nothing to take back")
+    write_json(root / FILE, {lesson: students for lesson, students in given.items() if students})
+
+
+def _verify_student(directory: CourseDirectory, student: str) -> None:
+    """Refuse who cannot be a student, and in a class that is known, who is nobody's."""
+    if reason := why_no_id(student):
+        raise UserError(f"{shown(student)} is no student: {reason}")
+    submitted = Path(directory.format_path(directory.submitted_directory, student, "."))
+    if is_absent(directory) or submitted.is_dir():
+        return
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        students = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
+        numbers = {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
+    if students and student not in students:
+        near = _closest(student, students, numbers)
+        hint = f": is it {near}?" if near else "; the gradebook has the names of all"
+        raise UserError(f"there is no student {student} in the gradebook or in submitted/{hint}")
+
+
+def _closest(student: str, students: dict[str, str], numbers: dict[str, str]) -> str:
+    """The students whose id, name or number on the platform is most like `student`."""
+    words = {alike(number): i for number, i in numbers.items()} | {alike(i): i for i in students}
+    for i, name in students.items():
+        words |= dict.fromkeys({alike(name.strip()), *map(alike, name.split())} - {*words, ""}, i)
+    near = dict.fromkeys(words[w] for w in get_close_matches(alike(student), words, 5, 0.6))
+    return " or ".join(
+        f"{shown(i)} ({one_line(name, 100)})" if (name := students[i].strip()) else shown(i)
+        for i in list(near)[:3]
+    )
 
 
 def known(course: Path) -> dict[str, dict[str, str]]:

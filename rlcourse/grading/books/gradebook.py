@@ -18,7 +18,16 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook, InvalidEntry
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Grade,
+    Gradebook,
+    InvalidEntry,
+    MissingEntry,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import inspect
 from sqlalchemy.engine import make_url
@@ -155,8 +164,26 @@ class Grades:
         with self._alone():
             return [student.id for student in self.gradebook.students]
 
-    def write(self, student, notebook, marks, failed, timestamp) -> tuple[float, bool]:
-        """Write a submission's grades, manual ones left as they are: (score, needs a person).
+    def waiting(self) -> dict[str, dict[str, bool]]:
+        """By student the cells that wait for a person, and whether that is for points."""
+        found: dict[str, dict[str, bool]] = {}
+        with self._alone():
+            rows = (
+                self.gradebook.db.query(SubmittedAssignment.student_id, BaseCell.name, Grade)
+                .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+                .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+                .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+                .join(BaseCell, BaseCell.id == Grade.cell_id)
+                .filter(Assignment.name == self.lesson, Grade.needs_manual_grade)
+            )
+            for student, name, grade in rows:
+                found.setdefault(student, {})[name] = grade.auto_score is None
+            self._forget()
+        return found
+
+    def write(self, student, notebook, marks, failed, timestamp) -> tuple[float, dict[str, bool]]:
+        """Write a submission's grades, manual ones left as they are: (score, what waits for a
+        person as in ``waiting``).
 
         With `failed`, everything that a program grades is 0 and marked for a person to look at.
         """
@@ -165,6 +192,17 @@ class Grades:
             self._forget()
             return found
 
+    def keep_time(self, student: str, timestamp: str | None) -> None:
+        """Have the gradebook say when this was handed in, where nothing needs grading again."""
+        with self._alone():
+            with suppress(MissingEntry):
+                submission = self.gradebook.find_submission(self.lesson, student)
+                if submission.timestamp != (time := utils.parse_utc(timestamp)):
+                    submission.timestamp = time
+                    self.late.penalize(self.gradebook, student, submission)
+                    self.gradebook.db.commit()
+            self._forget()
+
     def _write(
         self,
         student: str,
@@ -172,10 +210,10 @@ class Grades:
         marks: dict[str, Mark],
         failed: bool,
         timestamp: str | None,
-    ) -> tuple[float, bool]:
+    ) -> tuple[float, dict[str, bool]]:
         self.gradebook.update_or_create_student(student)
-        kwargs = {"timestamp": timestamp} if timestamp else {}
-        submission = self.gradebook.update_or_create_submission(self.lesson, student, **kwargs)
+        submission = self.gradebook.update_or_create_submission(self.lesson, student)
+        submission.timestamp = utils.parse_utc(timestamp)  # None too: an earlier one may be there
         submitted = next(n for n in submission.notebooks if n.name == self.lesson)
         cells = {
             cell.metadata.nbgrader.grade_id: cell
@@ -201,8 +239,8 @@ class Grades:
             enter(self.gradebook, self.lesson, student, until)
         self.late.penalize(self.gradebook, student, submission)
         self.gradebook.db.commit()
-        needs_person = any(grade.needs_manual_grade for grade in submitted.grades)
-        return float(sum(grade.auto_score or 0.0 for grade in submitted.grades)), needs_person
+        waiting = {g.name: g.auto_score is None for g in submitted.grades if g.needs_manual_grade}
+        return float(sum(grade.auto_score or 0.0 for grade in submitted.grades)), waiting
 
 
 def _patient(url: str) -> str:

@@ -34,6 +34,7 @@ class Student:
     last_name: str = ""
     first_name: str = ""
     email: str = ""
+    number: str = ""  # the platform's, if `rlcourse roster` has entered it
 
     @property
     def name(self) -> str:
@@ -52,7 +53,9 @@ class LessonGrade:
     handed_in: str = ""  # when, in UTC; "" if the time is unknown
     late: bool = False
     waiting: bool = False  # a person still has something to grade or to look at
-    missing: bool = False  # nothing was handed in
+    asks: bool = False  # for points for a written answer
+    review: bool = False  # for a look at what has points already
+    missing: bool = False  # no submission in the gradebook: whether one was handed in is not known
     parts: tuple[tuple[str, float, float], ...] = ()  # (exercise or question, earned, possible)
     said: Mapping[str, str] = field(default_factory=dict)  # of exercises that are not right
 
@@ -78,6 +81,7 @@ class ClassGrades:
     lessons: tuple[str, ...]
     grades: dict[tuple[str, str], LessonGrade]  # by student and lesson
     course: str = "rlcourse"
+    titles: Mapping[str, str] = field(default_factory=dict)  # of lessons, without their numbers
 
     def of(self, student: str, lesson: str) -> LessonGrade:
         return self.grades[student, lesson]
@@ -92,11 +96,9 @@ class ClassGrades:
         for lesson in self.lessons:
             grades = {student: self.grades[student, lesson] for student in self.students}
             for what, names in (
-                ("nothing handed in by", [s for s, g in grades.items() if g.missing]),
-                (
-                    "answers still to be graded by hand:",
-                    [s for s, g in grades.items() if g.waiting],
-                ),
+                ("nothing graded of", [s for s, g in grades.items() if g.missing]),
+                ("answers still to be graded by hand:", [s for s, g in grades.items() if g.asks]),
+                ("to review in Formgrader:", [s for s, g in grades.items() if g.review]),
             ):
                 if names:
                     found.append(f"{lesson}: {what} {', '.join(map(shown, names))}")
@@ -127,7 +129,9 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         known = taught.in_order(assignment.name for assignment in gradebook.assignments)
         chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)
         students = {
-            s.id: Student(s.id, s.last_name or "", s.first_name or "", s.email or "")
+            s.id: Student(
+                s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or ""
+            )
             for s in sorted(gradebook.students, key=lambda s: s.id)
         }
         grades = {
@@ -136,7 +140,8 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
             for lesson in chosen
         }
         gradebook.db.commit()
-    return ClassGrades(students, chosen, grades, taught.name)
+    titles = {lesson.name: lesson.title for lesson in taught.lessons if lesson.name in chosen}
+    return ClassGrades(students, chosen, grades, taught.name, titles)
 
 
 def with_mistakes(grades: ClassGrades, course: Path) -> ClassGrades:
@@ -183,6 +188,8 @@ def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> Lesso
         handed_in=f"{found.timestamp:%Y-%m-%d %H:%M:%S}" if found.timestamp else "",
         late=found.total_seconds_late > 0,
         waiting=any(grade.needs_manual_grade for grade in grades),
+        review=any(g.needs_manual_grade and g.auto_score is not None for g in grades),
+        asks=any(g.needs_manual_grade and g.auto_score is None for g in grades),
         parts=tuple(
             (g.name.removeprefix("check_"), float(g.score), float(g.max_score)) for g in grades
         ),

@@ -9,21 +9,21 @@ who is still waiting for points by hand, since a grade that goes out too low is 
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
+from rlcourse.grading.books.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
-from rlcourse.grading.handing_in.names import alike, groups_alike, shown, why_no_id
+from rlcourse.grading.handing_in.names import alike, groups_alike, one_line, shown, why_no_id
 
-CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-POINTS_POSSIBLE = "points possible"  # what Canvas's second row says below "Student"
 EXCUSED = "EX"  # what Canvas writes for who does not have to hand in
 CHANGEABLE = "Grade can be changed"  # Moodle's column: "No" for who was graded in its gradebook
 WORKSHEET = ("Identifier", "Grade", "Feedback comments")
 NUMBER = re.compile(r"[0-9]+")
+REMOVE = "nbgrader db student remove ID"
 NAME_IN_ZIP = re.compile(r"[^\w .-]|_")
 
 
@@ -57,7 +57,8 @@ def _points(grade: LessonGrade) -> str:
 def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=None) -> Table:
     """Canvas's gradebook with our points, in `exported` where it was exported from there.
 
-    `columns` is {lesson: header} where a lesson's column cannot be told from its name.
+    `columns` is {lesson: header} where a lesson's column cannot be told from its name, or ``NEW``
+    in place of the header, for a column that is to be added.
     """
     table = exported or _canvas_from(grades)
     ids = [i for i in map(table.column, CANVAS[1:4]) if i is not None]
@@ -67,8 +68,13 @@ def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=Non
             "SIS Login ID; export it in Canvas under Grades, Export"
         )
     found = _rows_of(table, ids, grades)
+    taken: dict[int, str] = {}
     for lesson in grades.lessons:
-        at = _column_of(table, lesson, (columns or {}).get(lesson))
+        wanted = (columns or {}).get(lesson) or (None if exported else NEW)
+        at = column_of(table, lesson, grades.titles.get(lesson, ""), wanted)
+        if at in taken:
+            raise UserError(f"{table.header[at]!r} cannot be both {taken[at]} and {lesson}")
+        taken[at] = lesson
         possible = next((grades.of(s, lesson).possible for s in grades.students), None)
         _say_other_maximum(table, at, lesson, possible)
         excused = {s for s, row in found.items() if row[at].strip().upper() == EXCUSED}
@@ -94,9 +100,15 @@ def _canvas_from(grades: ClassGrades) -> Table:
     table = Table(list(CANVAS), [["    Points Possible", "", "", "", ""]])
     for s in _told_apart(grades, table):
         name = ", ".join(filter(None, [s.last_name, s.first_name])) or s.id
-        rows.append([name, *((s.id, "", "") if NUMBER.fullmatch(s.id) else ("", "", s.id)), ""])
+        number = _number_of(s)
+        rows.append([name, *((number, "", "") if number else ("", "", s.id)), ""])
     table.rows += rows
     return table
+
+
+def _number_of(student: Student) -> str:
+    """The platform's number of a student, who may be called so here, too; "" if it is unknown."""
+    return next((n for n in (student.number, student.id) if NUMBER.fullmatch(n)), "")
 
 
 def _told_apart(grades: ClassGrades, table: Table) -> list[Student]:
@@ -117,7 +129,7 @@ def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=Fals
     """
     ours: dict[str, set[str]] = defaultdict(set)  # names of a student: students
     for student in grades.students.values():
-        for name in {student.id, student.email if by_mail else ""} - {""}:
+        for name in {student.id, student.number, student.email if by_mail else ""} - {""}:
             ours[alike(name)].add(student.id)
     claims = []
     for row in table.rows:
@@ -125,39 +137,33 @@ def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=Fals
         claims += [(student, row) for student in set().union(*(ours[n] for n in names & {*ours}))]
     rows_of, students_of = Counter(s for s, _ in claims), Counter(id(row) for _, row in claims)
     clear = {s: row for s, row in claims if rows_of[s] == 1 == students_of[id(row)]}
-    if unclear := sorted({s for s, _ in claims} - {*clear}):
-        names = ", ".join(map(shown, unclear))
-        table.say(f"left out, because one row matches two students, or two rows match one: {names}")
+    for note in _unclear(table, [(s, row) for s, row in claims if s not in clear]):
+        table.say(note)
     return clear
 
 
-def _column_of(table: Table, lesson: str, wanted: str | None) -> int:
-    """A lesson's column; if there is none, it is added, and Canvas makes it an assignment."""
-    if wanted is not None:
-        at = table.column(wanted)
-        if at is None:
-            raise UserError(f"the table has no column {wanted!r}: name one of {table.header[5:]}")
-        return at
-    names = {_letters(lesson), _letters(lesson.partition("_")[2])}
-    # Canvas writes the assignment's number behind its name: "Policy gradient (98765)"
-    plain = [_letters(re.sub(r"\(\d+\)\s*$", "", header)) for header in table.header]
-    matching = [i for i, name in enumerate(plain) if name in names]
-    if len(matching) > 1:
-        which = ", ".join(repr(table.header[i]) for i in matching)
-        raise UserError(f"{lesson} could be {which}: say which one with --column {lesson[:2]}=NAME")
-    if matching:
-        return matching[0]
-    table.header.append(lesson)
-    for row in table.rows:
-        row.append("")
-    table.say(
-        f"{lesson}: there is no such column, so one was added; Canvas will make it a new assignment"
-    )
-    return len(table.header) - 1
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).casefold()
+def _unclear(table: Table, claims: list[tuple[str, list[str]]]) -> Iterator[str]:
+    """A sentence for each row that two students match, and each student who matches two rows."""
+    number = {id(row): n for n, row in enumerate(table.rows, start=2)}
+    students_of: dict[int, list[str]] = defaultdict(list)
+    rows_of: dict[str, list[str]] = defaultdict(list)
+    for student, row in claims:
+        students_of[id(row)].append(student)
+        rows_of[student].append(f"{number[id(row)]} ({one_line(row[0].strip(), 100)})")
+    for row, students in students_of.items():
+        if len(students) > 1:
+            yield (
+                f"left out: row {number[row]} of the table matches two students, "
+                f"{' and '.join(map(shown, sorted(students)))}; if they are one person, remove one "
+                f"of them with `{REMOVE}`"
+            )
+    for student, rows in sorted(rows_of.items()):
+        if len(rows) > 1:
+            yield (
+                f"left out: {shown(student)} matches two rows of the table, "
+                f"{' and '.join(rows)}; correct the one that is wrong, or enter their points there "
+                "by hand"
+            )
 
 
 def _say_other_maximum(table: Table, at: int, lesson: str, possible: float | None) -> None:
@@ -279,7 +285,7 @@ def write_moodle_feedback(out: Path, feedback: Path, lesson: str, students) -> l
     """Put the feedback pages of a lesson into the archive that Moodle takes back.
 
     Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person.
-    Returns the students whose id is not a participant's number, and who are therefore left out.
+    Returns the students whose participant's number is unknown, and who are therefore left out.
     """
     named = [s for s in students if why_no_id(s.id) is None]
     pages = {s.id: feedback / s.id / lesson / f"{lesson}.html" for s in named}
@@ -290,8 +296,9 @@ def write_moodle_feedback(out: Path, feedback: Path, lesson: str, students) -> l
         )
     with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for student in named:
-            if NUMBER.fullmatch(student.id) and pages[student.id].is_file():
+            number = _number_of(student)
+            if number and pages[student.id].is_file():
                 name = NAME_IN_ZIP.sub(" ", student.name).strip() or "student"
-                folder = f"{name}_{student.id}_assignfeedback_file"
+                folder = f"{name}_{number}_assignfeedback_file"
                 archive.write(pages[student.id], f"{folder}/{lesson}.html")
-    return [s.id for s in named if pages[s.id].is_file() and not NUMBER.fullmatch(s.id)]
+    return [s.id for s in named if pages[s.id].is_file() and not _number_of(s)]

@@ -1,55 +1,72 @@
 """Who is in the class, by Canvas's or Moodle's own table: names for Formgrader and for reports.
 
 A student whom the gradebook knows, by any of the ids in the table, keeps that id. Everybody else
-gets the platform's number, by which ``rlcourse collect`` files what they hand in, or what stands in
-a column of your choice: a JupyterHub knows people by their login.
+gets the platform's number, or what stands in a column of your choice: a JupyterHub knows people by
+their login, The Littlest JupyterHub by ``jupyter-`` and their login. The number is kept as well, so
+that what the platform files under it is theirs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.errors import UserError
+from rlcourse.grading.books.due import is_absent
 from rlcourse.grading.books.grades import Student
-from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
+from rlcourse.grading.books.platforms import CANVAS, REMOVE, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A row of the table: a person by all of their ids, the platform's number first."""
+    """A row of the table: a person by all of their ids, the one to be known by first."""
 
     ids: tuple[str, ...]
+    number: str  # the platform's
     last_name: str
     first_name: str
     email: str = ""
 
 
-def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) -> list[Student]:
+@dataclass(frozen=True)
+class Naming:
+    """What those are called whom the gradebook does not know: a prefix and a column's text."""
+
+    column: str
+    prefix: str = ""
+
+    def index(self, table: Table) -> int:
+        """Where the table has that column. UserError if it has none."""
+        if (found := table.column(self.column)) is None:
+            raise UserError(f"the table has no column {self.column!r}: name one of {table.header}")
+        return found
+
+
+def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = None) -> list[Student]:
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
-    `column` has the ids of those whom the gradebook does not know; by default the number.
+    `naming` is for those whom the gradebook does not know; by default they are called by number.
 
     Raises:
         UserError: it is neither Canvas's gradebook nor a table of Moodle's, has no such column, or
             lists nobody.
     """
-    first = None if column is None else table.column(column)
-    if column is not None and first is None:
-        raise UserError(f"the table has no column {column!r}: name one of {table.header}")
     known = {alike(student.id): student.id for student in gradebook.students}
     taken: set[str] = set()
     entered = []
-    for person in _listed(table, first):
+    for person in _listed(table, naming):
         ours = {known[alike(i)] for i in person.ids if alike(i) in known}
-        number = person.ids[0]
         if len(ours) > 1:
-            both = ", ".join(map(shown, sorted(ours)))
-            table.say(f"left out, because the gradebook has one row's ids as several: {both}")
+            both = " and ".join(map(shown, sorted(ours)))
+            table.say(
+                f"left out, because the gradebook has one person as two students: {both}; "
+                f"keep the one with submissions, and remove the other with `{REMOVE}`"
+            )
             continue
-        student = ours.pop() if ours else number
+        student = ours.pop() if ours else person.ids[0]
         if reason := why_no_id(student):
             table.say(f"left out: {shown(student)}, {reason}")
         elif alike(student) in taken:
@@ -60,42 +77,64 @@ def enter_roster(gradebook: Gradebook, table: Table, column: str | None = None) 
                 one_line(text, 100) for text in (person.last_name, person.first_name, person.email)
             )
             names = {"last_name": last, "first_name": first, "email": mail}
-            gradebook.update_or_create_student(student, **names)
+            gradebook.update_or_create_student(student, lms_user_id=person.number, **names)
             entered.append(Student(student, **names))
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
     return entered
 
 
-def _listed(table: Table, first: int | None) -> Iterator[Listed]:
+def students_by_number(directory: CourseDirectory) -> dict[str, str]:
+    """{the platform's number: the student}, of everybody who was entered from a table."""
+    if is_absent(directory):
+        return {}
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        return {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
+
+
+def names_of(directory: CourseDirectory) -> dict[str, str]:
+    """{student: first and last name}, of everybody whose name the gradebook knows."""
+    if is_absent(directory):
+        return {}
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        names = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
+    return {student: name.strip() for student, name in names.items() if name.strip()}
+
+
+def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:
     if table.column(CANVAS[0]) is not None and table.column(CANVAS[1]) is not None:
-        return _in_canvas(table, first)
+        return _in_canvas(table, naming)
     if table.column(WORKSHEET_IDS[0]) is not None and table.column("Full name") is not None:
-        return _in_moodle(table, first)
+        return _in_moodle(table, naming)
     raise UserError(
         "this is neither Canvas's exported gradebook, with the columns Student and ID, nor "
         "Moodle's grading worksheet in English, with Identifier and Full name"
     )
 
 
-def _in_canvas(table: Table, first: int | None) -> Iterator[Listed]:
-    columns = _first(first, [i for i in map(table.column, CANVAS[1:4]) if i is not None])
+def _in_canvas(table: Table, naming: Naming | None) -> Iterator[Listed]:
     for row in table.rows:
         if name := name_in_canvas(table, row):
             last, _, first = (part.strip() for part in name.partition(","))
-            ids = tuple(row[i].strip() for i in columns if row[i].strip())
-            yield Listed(ids, last, first)
+            ids = _ids(table, row, CANVAS[1:4], naming)
+            yield Listed(ids, table.field(row, CANVAS[1]), last, first)
 
 
-def _in_moodle(table: Table, first: int | None) -> Iterator[Listed]:
-    name, mail = table.column("Full name"), table.column("Email address")
-    columns = _first(first, [i for i in map(table.column, WORKSHEET_IDS) if i is not None])
+def _in_moodle(table: Table, naming: Naming | None) -> Iterator[Listed]:
+    name = table.column("Full name")
     for row in table.rows:
-        ids = tuple(PARTICIPANT.sub("", row[i].strip()) for i in columns if row[i].strip())
+        ids = _ids(table, row, WORKSHEET_IDS, naming)
         if ids and name is not None:
             first, _, last = row[name].strip().rpartition(" ")
-            yield Listed(ids, last, first, row[mail].strip() if mail is not None else "")
+            number = PARTICIPANT.sub("", table.field(row, WORKSHEET_IDS[0]))
+            yield Listed(ids, number, last, first, table.field(row, "Email address"))
 
 
-def _first(first: int | None, columns: list[int]) -> list[int]:
-    return columns if first is None else [first, *(i for i in columns if i != first)]
+def _ids(
+    table: Table, row: list[str], columns: Sequence[str], naming: Naming | None
+) -> tuple[str, ...]:
+    """All names of whose row it is, first of all by `naming`."""
+    names = [PARTICIPANT.sub("", table.field(row, column)) for column in columns]
+    if naming and (text := PARTICIPANT.sub("", row[naming.index(table)].strip())):
+        names = [naming.prefix + text, text, *names]
+    return tuple(dict.fromkeys(filter(None, names)))

@@ -51,6 +51,11 @@ class Table:
         names = [header.strip().casefold() for header in self.header]
         return names.index(name.casefold()) if name.casefold() in names else None
 
+    def field(self, row: list[str], name: str) -> str:
+        """What `row` has in the column of that name, without spaces around it; "" without one."""
+        at = self.column(name)
+        return "" if at is None else row[at].strip()
+
     def say(self, note: str) -> None:
         """Add a note, for a terminal."""
         self.notes.append(one_line(note, LONGEST_NOTE))

@@ -34,11 +34,14 @@ NOT_RUNNING = (
 ANSWER = re.compile(
     r"^<!-- #region (?:answer|rubric)=.*?^<!-- #endregion -->\n?", re.MULTILINE | re.DOTALL
 )
-WITHHELD = '''"""What this copy of the course lacks: see ``rlcourse.student.own``."""
-
-LESSONS: tuple[str, ...] = {lessons!r}
-PACKED: dict[str, tuple[str, str]] = {packed!r}
-'''
+VALUES = """
+# of this edition
+EDITION = True
+OPEN = {opened!r}
+WITHHELD = {withheld!r}
+BLANK = {functions!r}
+PACKED = {packed!r}
+"""
 
 
 def _calls_own(name: str) -> list[str]:
@@ -50,7 +53,9 @@ def _calls_own(name: str) -> list[str]:
     ]
 
 
-def blank(tree: Path, lessons: Iterable[str], exercises: Iterable[Exercise]) -> list[str]:
+def blank(
+    tree: Path, opened: Iterable[str], withheld: Iterable[str], exercises: Iterable[Exercise]
+) -> list[str]:
     """Replace the bodies of the exercises' functions in the copy; returns which ones are packed."""
     functions = {e.name: e.reference for e in exercises if not e.suspects}
     packed = _needed(tree, functions)
@@ -67,8 +72,14 @@ def blank(tree: Path, lessons: Iterable[str], exercises: Iterable[Exercise]) -> 
     for module, names in by_module.items():
         path = tree.joinpath(*module.split(".")).with_suffix(".py")
         path.write_text(blank_functions(path.read_text("utf-8"), names, _calls_own), "utf-8")
-    text = WITHHELD.format(lessons=tuple(lessons), packed=about)
-    (tree / "rlcourse" / "student" / "withheld.py").write_text(text, "utf-8")
+    values = VALUES.format(
+        opened=tuple(opened),
+        withheld=tuple(withheld),
+        functions=tuple(f"{f.__module__}.{f.__name__}" for f in functions.values()),
+        packed=about,
+    )
+    with (tree / "rlcourse" / "edition.py").open("a", encoding="utf-8") as file:
+        file.write(values)
     return packed
 
 

@@ -3,12 +3,14 @@
 import datetime
 import secrets
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from nbgrader.utils import parse_utc
 from tqdm import tqdm
 
 import rlcourse
@@ -20,11 +22,13 @@ from rlcourse.courses import Course, LessonFolder, current
 from rlcourse.courses.finding import clone_root
 from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
+from rlcourse.grading.books.extensions import known
 from rlcourse.grading.edition.blanking import blank, reachable, without_answers
 from rlcourse.grading.gradescope.archive import copy_sources, wheel_of
 
 DRAWINGS = 3  # of each exercise's cases; a check takes one of them
 LARGEST_SEED = 2**31
+TIME = "%Y-%m-%d %H:%M UTC"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Edition:
     exercises: int  # that are withheld
     packed: tuple[str, ...]  # functions of these whose text goes along packed
     later: tuple[str, ...]  # exercises that are judged only when handed in
+    waiting: tuple[str, ...] = ()  # sentences: lessons that are due, and why they stay closed
 
     def __str__(self) -> str:
         size = self.wheel.stat().st_size / 2**20
@@ -45,10 +50,11 @@ class Edition:
             f"open: {', '.join(self.open) or 'no lesson'}",
             f"withheld: {', '.join(self.withheld) or 'no lesson'} ({self.exercises} exercises)",
         ]
+        lines += self.waiting
         if self.packed:
             lines.append(
-                "The library itself runs on these functions, so they are in the wheel, packed; who "
-                f"unpacks them can read them: {', '.join(self.packed)}"
+                "The library itself runs on these functions, so they are in the wheel, packed; "
+                f"anyone who unpacks the wheel can read them: {', '.join(self.packed)}"
             )
         if self.later:
             lines.append(f"Judged only when handed in: {', '.join(self.later)}")
@@ -56,11 +62,16 @@ class Edition:
 
 
 def write_edition(
-    out: Path, opened: Sequence[str] = (), now: datetime.datetime | None = None, progress=False
+    out: Path,
+    opened: Sequence[str] = (),
+    now: datetime.datetime | None = None,
+    progress: bool = False,
+    gradebook: Path | None = None,
 ) -> Edition:
     """Write the wheel and the notebooks to `out`, a directory that is made or emptied.
 
-    Lessons that are due by `now`, and those in `opened`, keep their answers.
+    Lessons that are due by `now` for everybody, and those in `opened`, keep their answers. What
+    students have more time for is read in `gradebook` (default: the ``course`` directory).
     """
     course, root = current(), clone_root()
     if course.is_package:
@@ -69,15 +80,19 @@ def write_edition(
         raise UserError("the students' edition is made from a clone of the course: run it there")
     _refuse_foreign(out)
     moment = now or datetime.datetime.now(datetime.UTC)
-    opens = _opened(course, opened, moment)
+    if gradebook is not None and not gradebook.is_dir():
+        raise UserError(f"there is no course directory {gradebook}.")
+    opens, waiting = _opened(course, opened, moment, known(gradebook or course.directory))
     closed = [lesson for lesson in course.lessons if lesson.name not in opens]
     names = {lesson.name for lesson in closed}
     hidden = [e for e in exercises.all(course, contests=True) if e.lesson in names]
     with tempfile.TemporaryDirectory(prefix="rlcourse-edition-") as scratch:
+        if progress:
+            print("recording cases and building the wheel: about two minutes", file=sys.stderr)
         tree = Path(scratch, "tree")
         copy_sources(root, tree)
         _record(tree, hidden, progress)
-        packed = blank(tree, [lesson.name for lesson in closed], hidden)
+        packed = blank(tree, opens, names_of(closed), hidden)
         _strip(tree, course, closed)
         for path in sorted((tree / "notebooks").glob("*/*.ipynb")):
             _without_address(path)
@@ -91,27 +106,60 @@ def write_edition(
             (out / "solutions").mkdir(exist_ok=True)
             shutil.copy(solution, out / "solutions")
     later = tuple(e.name for e in hidden if e.suspects or e.contest)
-    return Edition(out / name, opens, tuple(names_of(closed)), len(hidden), tuple(packed), later)
+    return Edition(
+        wheel=out / name,
+        open=opens,
+        withheld=tuple(names_of(closed)),
+        exercises=len(hidden),
+        packed=tuple(packed),
+        later=later,
+        waiting=waiting,
+    )
 
 
 def names_of(lessons: Iterable[LessonFolder]) -> list[str]:
     return [lesson.name for lesson in lessons]
 
 
-def _opened(course: Course, wanted: Sequence[str], now: datetime.datetime) -> tuple[str, ...]:
-    """The lessons that are due or asked for. They come before all others: a later lesson contains
-    the functions of earlier ones."""
-    chosen = {course.lesson(one).name for one in wanted}
-    chosen |= {name for name, due in course.due.items() if due <= now}
-    names = names_of(course.lessons)
-    opened = [name for name in names if name in chosen]
-    for first, needed in zip(names, opened, strict=False):
-        if first != needed:
+def _opened(
+    course: Course,
+    wanted: Sequence[str],
+    now: datetime.datetime,
+    extensions: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lessons that are asked for or due for everybody; and why others that are due stay closed.
+
+    Open lessons come before all others: a later lesson contains the functions of earlier ones.
+    """
+    asked = {course.lesson(one).name for one in wanted}
+    opened: list[str] = []
+    closed: list[LessonFolder] = []
+    waiting: list[str] = []
+    for lesson in course.lessons:
+        due = course.due.get(lesson.name)
+        is_due = due is not None and due <= now
+        until = max(map(_time, extensions.get(lesson.name, {}).values()), default=now)
+        if lesson.name in asked and closed:
             raise UserError(
-                f"{opened[-1]} is open, and its answers hold those of {first}, which is not due: "
-                f"add --open {first.partition('_')[0]}, or wait with {opened[-1]}"
+                f"{lesson.name} is open, and its answers hold those of {closed[0].name}, which "
+                f"stays closed: add --open {closed[0].number}, or wait with {lesson.name}"
             )
-    return tuple(opened)
+        if lesson.name in asked or (is_due and until <= now and not closed):
+            opened.append(lesson.name)
+            continue
+        if is_due and until > now:
+            waiting.append(f"{lesson.number} stays closed: an extension runs until {until:{TIME}}")
+        elif is_due:
+            waiting.append(
+                f"{lesson.number} stays closed: its answers hold those of {closed[0].number}"
+            )
+        closed.append(lesson)
+    return tuple(opened), tuple(waiting)
+
+
+def _time(written: str) -> datetime.datetime:
+    """A time as ``extensions.json`` holds it, in UTC."""
+    return parse_utc(written).replace(tzinfo=datetime.UTC)
 
 
 def _record(tree: Path, hidden: list[Exercise], progress: bool) -> None:

@@ -16,8 +16,14 @@ def student_edition(
         list[str] | None,
         typer.Option("--open", metavar="LESSON", help="A lesson to open that is not due; repeat."),
     ] = None,
+    course: Annotated[
+        Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
+    ] = None,
 ) -> None:
-    """Make a wheel and notebooks without the right answers of lessons that are not due."""
+    """Make a wheel and notebooks without the right answers of lessons that are not due.
+
+    That takes about two minutes. A lesson for which somebody has more time stays closed until then.
+    """
     with needing("grade", "the students' edition"):
         from rlcourse.grading.edition.building import write_edition
-    print(write_edition(out, opened or (), progress=True))
+    print(write_edition(out, opened or (), progress=True, gradebook=course))

@@ -21,22 +21,27 @@ def of_graded(found: dict, release: dict, settings: dict) -> dict:
     cells = json.loads(found["notebook"])["cells"]
     tests += _questions(release, cells, settings["questions"])
     told = [one_line(str(Incident(**incident))) for incident in found["incidents"]]
-    return _results(tests, told, settings)
+    return _results(tests, [*told, *_points(settings)])
 
 
 def of_rejected(rejected: Rejected, release: dict, settings: dict) -> dict:
     """The results of a submission that cannot be graded: no points, and the reason."""
-    said = f"Not graded ({rejected.status}): {rejected.reason}."
+    said = f"Not graded: {rejected.reason}."
     tests = [_scored(name, 0.0, possible, said) for name, possible in settings["exercises"].items()]
-    return _results(tests, [said, "Hand in again once that is fixed."], settings)
+    return _results(tests, [said, "Hand in again once that is fixed."])
 
 
-def _results(tests: list[dict], told: list[str], settings: dict) -> dict:
+def _points(settings: dict) -> list[str]:
+    """Who gives how many points, in lines."""
     by_program = sum(settings["exercises"].values())
     by_hand = sum(settings["questions"].values())
-    lines = [*told, f"{by_program:g} points are given by a program."]
+    lines = [f"{by_program:g} points are given by a program."]
     if by_hand:
         lines.append(f"{by_hand:g} more are given by a person, who reads your answers.")
+    return lines
+
+
+def _results(tests: list[dict], lines: list[str]) -> dict:
     return {
         "output": "\n".join(lines),
         "output_format": "text",

@@ -9,7 +9,7 @@ import hashlib
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
+from rlcourse.grading.books.roster import students_by_number
 from rlcourse.grading.handing_in.files import LARGEST_FILE
 from rlcourse.grading.handing_in.names import one_line, shown, twins, why_no_id
 from rlcourse.grading.handing_in.times import NoTime, Times
@@ -29,10 +30,15 @@ LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
 ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz")
 # name_USER_SUBMISSION_file and name_LATE_USER_SUBMISSION_file; a name has no underscore
 CANVAS = re.compile(
-    r"[^_/]+(?P<late>_late)?_(?P<student>[0-9]+)_[0-9]{3,}_(?P<file>.+)", re.IGNORECASE | re.DOTALL
+    r"(?P<owner>[^_/]+?)(?P<late>_late)?_(?P<student>[0-9]+)_[0-9]{3,}_(?P<file>.+)",
+    re.IGNORECASE | re.DOTALL,
 )
 # name_PARTICIPANT_assignsubmission_file_file, or a directory; this name has none either
-MOODLE = re.compile(r"[^_/]*_(?P<student>[0-9]+)_assignsubmission_file_?/?(?P<file>[^/]+)")
+MOODLE = re.compile(
+    r"(?P<owner>[^_/]*)_(?P<student>[0-9]+)_assignsubmission_file_?/?(?P<file>[^/]+)"
+)
+# What they call the student as whom an instructor tries out an assignment: "Student, Test"
+TEST_STUDENTS = {CANVAS: "studenttest", MOODLE: "test student"}
 PLAIN = re.compile(r"(?P<student>[^/]+?)_(?P<file>[0-9]{2}_[^/]+)", re.DOTALL)
 
 
@@ -45,7 +51,9 @@ class Member:
     student: str | None
     file: str  # what the student called it
     late: bool = False
+    in_time: bool = False  # the platform would have said so if it were late
     participant: bool = False  # the student is Moodle's number of a participant
+    is_test: bool = False  # the name is that of the platform's test student
     packed: "Packed | None" = field(default=None, repr=False, compare=False)
 
     def version(self) -> int:
@@ -69,10 +77,12 @@ class Collected:
     student: str  # for people
     reason: str = ""
     late: bool = False  # by what the platform wrote into the file's name
+    in_time: bool = False  # by the same; if neither, it does not say
     data: bytes = field(default=b"", repr=False)
     time: datetime | None = None  # in UTC, by the table of times
-    doubt: str = ""  # why the table does not say when
+    doubt: str = ""  # why it counts as on time, which it may not be
     path: Path | None = None
+    change: str = ""  # "new", "replaced" or "unchanged"
 
     def __str__(self) -> str:
         return f"{self.student}: {self.said}"
@@ -81,10 +91,10 @@ class Collected:
     def said(self) -> str:
         if self.reason:
             return self.reason
-        if self.doubt:
-            return f"collected as on time, because {self.doubt}"
-        when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC" if self.time else ""
-        return f"collected{when or ', late' * self.late}"
+        when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC" if self.time else ", late" * self.late
+        change = f" ({self.change})" if self.change else ""
+        doubt = f"; {self.doubt}" if self.doubt else ""
+        return f"collected{'' if doubt else when}{change}{doubt}"
 
 
 class Odd(Exception):
@@ -92,18 +102,23 @@ class Odd(Exception):
 
 
 def notebooks(
-    sources: Iterable[Path], lesson: str, known: Sequence[str] = (), times: Times | None = None
+    sources: Iterable[Path],
+    lesson: str,
+    known: Sequence[str] = (),
+    times: Times | None = None,
+    people: Mapping[str, str] | None = None,
 ) -> Iterator[Collected]:
     """The lesson's notebooks in all `sources`, one for each student, and every oddity.
 
-    `known` are the existing students; a name too similar to one of them is refused.
+    `known` are the existing students; a name too similar to one of them is refused. `people` are
+    the students whom the class knows by another name than the platform's number.
     """
     with ExitStack() as archives:
-        yield from _notebooks(sources, lesson, known, times, archives)
+        yield from _notebooks(sources, lesson, known, times, people or {}, archives)
 
 
-def _notebooks(sources, lesson, known, times, archives: ExitStack) -> Iterator[Collected]:
-    of_student = defaultdict(list)
+def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> Iterator[Collected]:
+    of_student, tests = defaultdict(list), set()
     for source in sorted(sources):
         try:
             for member in _members(source, archives):
@@ -112,10 +127,13 @@ def _notebooks(sources, lesson, known, times, archives: ExitStack) -> Iterator[C
                         yield Collected(
                             shown(member.name), "its name does not say whose notebook it is"
                         )
+                elif member.is_test and member.student not in people:
+                    tests.add(member.student)
                 else:
-                    of_student[member.student].append(member)
+                    of_student[people.get(member.student, member.student)].append(member)
         except Odd as odd:
             yield Collected(shown(source.name), str(odd))
+    yield from (Collected(test, _why_test(test)) for test in sorted(tests))
     confused = twins(of_student, known)
     left = LARGEST_ARCHIVE
     for student, members in sorted(of_student.items()):
@@ -126,24 +144,38 @@ def _notebooks(sources, lesson, known, times, archives: ExitStack) -> Iterator[C
                 raise Odd(f"easily confused with {', '.join(map(shown, confused[student]))}")
             member, data = _the_one(members, lesson, left)
             left -= len(data)
-            found = Collected(student, late=member.late, data=data)
-            yield _with_time(found, times, member.participant) if times else found
+            found = Collected(student, late=member.late, in_time=member.in_time, data=data)
+            yield _with_time(found, times, member) if times else found
         except Odd as odd:
             yield Collected(shown(student), one_line(str(odd)))
 
 
-def _with_time(found: Collected, times: Times, participant: bool) -> Collected:
+def _why_test(number: str) -> str:
+    return (
+        "this is the platform's test student; if it is a person, run `nbgrader db student add "
+        f"{number} --lms-user-id {number}`, and collect again"
+    )
+
+
+def _with_time(found: Collected, times: Times, member: Member) -> Collected:
     try:
-        return replace(found, time=times.of(found.student, participant))
+        return replace(found, time=times.of(str(member.student), member.participant))
     except NoTime as doubt:  # then the name that Canvas gave it decides
-        return replace(found, doubt="" if found.late else str(doubt))
+        said = f"it counts as on time, because {doubt}"
+        return replace(found, doubt="" if found.late else said)
 
 
-def collect(sources: Iterable[Path], lesson: str, into: Path, known: Sequence[str] = ()) -> list:
+def collect(
+    sources: Iterable[Path],
+    lesson: str,
+    into: Path,
+    known: Sequence[str] = (),
+    people: Mapping[str, str] | None = None,
+) -> list[Collected]:
     """Put the lesson's notebooks of all `sources` under `into`, as ``time/STUDENT/LESSON.ipynb``
     where time is "late" or "in time". Returns a ``Collected`` for every student and oddity."""
     rows = []
-    for found in notebooks(sources, lesson, known):
+    for found in notebooks(sources, lesson, known, people=people):
         if not found.reason:
             path = into / ("late" if found.late else "in time") / found.student / f"{lesson}.ipynb"
             path.parent.mkdir(parents=True)
@@ -212,8 +244,18 @@ def _whose(source: Path, name: str, forms: Sequence[re.Pattern]) -> Member:
     for form in forms:
         found = form.fullmatch(_moodles(name) if form is MOODLE else _last(name))
         if found:
-            late = bool(found.groupdict().get("late"))
-            return Member(source, name, found["student"], found["file"], late, form is MOODLE)
+            parts = found.groupdict()
+            late, test = bool(parts.get("late")), TEST_STUDENTS.get(form)
+            return Member(
+                source,
+                name,
+                found["student"],
+                found["file"],
+                late=late,
+                in_time=form is CANVAS and not late,
+                participant=form is MOODLE,
+                is_test=test is not None and parts["owner"].strip().casefold() == test,
+            )
     return Member(source, name, None, _last(name))
 
 
@@ -268,6 +310,12 @@ def _content(member: Member, most: int) -> bytes:
     return data
 
 
+def counted(kinds: Iterable[str], order: Sequence[str]) -> str:
+    """How many of each kind there are, in that order: "5 collected, 2 not collected"."""
+    counts = Counter(kinds)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in order if counts[kind]) or "no files"
+
+
 # Under `nbgrader zip_collect`
 
 
@@ -279,13 +327,12 @@ class Extractor(ExtractorPlugin):
         submitted = Path(course.format_path(course.submitted_directory, ".", ".")).resolve()
         known = [p.name for p in submitted.iterdir()] if submitted.is_dir() else []
         sources = [path for path in Path(archive_path).rglob("*") if path.is_file()]
-        rows = collect(sources, course.assignment_id, Path(extracted_path), known)
+        people = students_by_number(course)
+        rows = collect(sources, course.assignment_id, Path(extracted_path), known, people)
         for row in rows:
             (self.log.warning if row.reason else self.log.info)("%s", row)
-        counts = Counter(
-            "not collected" if r.reason else "late" if r.late else "in time" for r in rows
-        )
-        self.log.info("%s", ", ".join(f"{n} {what}" for what, n in counts.items()) or "no files")
+        kinds = ["not collected" if r.reason else "late" if r.late else "in time" for r in rows]
+        self.log.info("%s", counted(kinds, ("in time", "late", "not collected")))
 
 
 class Collector(FileNameCollectorPlugin):
@@ -299,5 +346,5 @@ class Collector(FileNameCollectorPlugin):
             if due := due_date(directory, directory.assignment_id):
                 found["timestamp"] = just_late(due)
             else:
-                self.log.warning("%s: collected as on time, because %s", student, NO_DUE_DATE)
+                self.log.warning("%s: collected; %s", student, NO_DUE_DATE)
         return found

@@ -10,6 +10,7 @@ from rlcourse.grading.handing_in.names import one_line, shown
 
 LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which are not read
 MOST_FILES = 10_000  # next to a notebook
+MOST_NAMED = 5  # of several notebooks, in a sentence
 MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
 
 
@@ -78,5 +79,7 @@ def find_notebook(directory: Path, lesson: str) -> str:
             return candidates[0]
     if not notebooks:
         raise Rejected(MISSING, f"there is no notebook; expected {name}")
-    some = ", ".join(map(shown, notebooks[:5]))
-    raise Rejected(MISSING, f"several notebooks, {some}: rename the right one to {name}")
+    *some, last = [*map(shown, notebooks[:MOST_NAMED]), "others"][: len(notebooks)]
+    count = "two" if len(notebooks) == 2 else str(len(notebooks))
+    which = f"{count} notebooks, {', '.join(some)} and {last}"
+    raise Rejected(MISSING, f"{which}; hand in the right one alone, or rename it to {name}")

@@ -22,7 +22,7 @@ from rlcourse.grading.handing_in.names import shown, why_no_id
 from rlcourse.grading.handing_in.submission import digest
 from rlcourse.grading.running.steps import Incident
 
-STRANGE = "strange note"  # a status: the notebook was graded, and a person should look
+UNTIMED = "unreadable time"  # a status: the notebook was graded, and a person should look
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 LONGEST_NOTE = 1000  # bytes
 # As nbgrader writes it: a time, and a zone by its offset or name
@@ -124,8 +124,8 @@ def _notes(directory: Path, student: str, lesson: str) -> tuple:
             when = utc(text)
             notes.append((TIMESTAMP, text))
     except Exception:  # a note without a readable time: a person has to decide
-        detail = "it holds no readable time, so the submission counts as on time"
-        remarks.append(Incident(STRANGE, TIMESTAMP, detail))
+        detail = "it holds no time that can be read, so the submission counts as on time"
+        remarks.append(Incident(UNTIMED, TIMESTAMP, detail))
     try:
         text = _note(directory, student, lesson, SECRET)
         if text is not None and _TOKEN.fullmatch(text):
@@ -147,13 +147,18 @@ def utc(text: str) -> str:
     Raises:
         ValueError, OverflowError, LookupError: it is not a time, or its zone is unknown.
     """
+    found = moment(text).astimezone(UTC)
+    if found.year not in _YEARS:
+        raise ValueError("no time of a submission")
+    return f"{found:%Y-%m-%d %H:%M:%S.%f} UTC"
+
+
+def moment(text: str) -> datetime:
+    """The same time in the zone in which it is written; raises the same."""
     parts = _TIME.fullmatch(text)
     if not parts:
         raise ValueError("no time")
     found = datetime.fromisoformat(parts[1] + (parts[2] or ""))
     if not parts[2]:
         found = found.replace(tzinfo=ZoneInfo(parts[3]) if parts[3] else UTC)
-    found = found.astimezone(UTC)
-    if found.year not in _YEARS:
-        raise ValueError("no time of a submission")
-    return f"{found:%Y-%m-%d %H:%M:%S.%f} UTC"
+    return found

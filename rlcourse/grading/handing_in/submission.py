@@ -47,7 +47,13 @@ class Found:
     grade_id: str
 
 
-def parse(data: bytes) -> list[Found]:
+class Cells(list[Found]):
+    """A submission's cells, and the lesson that its metadata name ("" if they name none)."""
+
+    lesson = ""
+
+
+def parse(data: bytes) -> Cells:
     """The cells of a notebook file, or ``Rejected``."""
     if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
         raise Rejected(REFUSED, "the file has too many parts")
@@ -60,7 +66,16 @@ def parse(data: bytes) -> list[Found]:
     cells = _cells_of(notebook)
     if len(cells) > MOST_CELLS:
         raise Rejected(REFUSED, f"more than {MOST_CELLS} cells")
-    return [_cell(cell) for cell in cells]
+    found = Cells(_cell(cell) for cell in cells)
+    found.lesson = _lesson_said(notebook)
+    return found
+
+
+def _lesson_said(notebook: dict) -> str:
+    metadata = notebook.get("metadata")
+    ours = metadata.get("rlcourse") if isinstance(metadata, dict) else None
+    lesson = ours.get("lesson") if isinstance(ours, dict) else None
+    return lesson if isinstance(lesson, str) else ""
 
 
 def _cells_of(notebook) -> list:
@@ -116,7 +131,7 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
     notebook = from_dict(release)
     matches = _match(notebook, found)
     answers = [i for i, cell in enumerate(notebook.cells) if _is_answer(cell)]
-    if answers and not any(i in matches for i in answers):
+    if answers and not any(_tells(notebook, i, found, matches) for i in (0, *answers)):
         raise Rejected(WRONG, "it has none of the cells that this lesson asks students to fill in")
     defined_by = _definitions(notebook, found, matches)
     for i, cell in enumerate(notebook.cells):
@@ -132,6 +147,16 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
                 cell.source = ELSEWHERE  # a stub would replace the answer
     notebook.cells = _with_added_cells(notebook.cells, found, matches)
     return notebook
+
+
+def _tells(notebook: NotebookNode, i: int, found: list[Found], matches: dict[int, int]) -> bool:
+    """Whether a cell of the release was found, one that no other lesson has: where answers to
+    questions go, all lessons have the same words."""
+    cell = notebook.cells[i]
+    if i not in matches:
+        return False
+    named = found[matches[i]].grade_id == _grade_id(cell) or found[matches[i]].cell_id == cell.id
+    return named or cell.cell_type == "code" or not _is_answer(cell)
 
 
 def _grade_id(cell: NotebookNode) -> str:

@@ -1,15 +1,18 @@
 """``rlcourse collect``: notebooks from a platform's archive into the course's ``submitted``."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from rlcourse.files import replace_bytes, write_errors_explained
 from rlcourse.grading.books.due import NO_DUE_DATE, just_late, written
-from rlcourse.grading.handing_in.collecting import Collected
+from rlcourse.grading.handing_in.collecting import Collected, counted
 from rlcourse.grading.handing_in.handed_in import TIMESTAMP
+from rlcourse.grading.handing_in.names import one_line
+
+LONGEST_NAME = 40  # characters of a person's name in the table
 
 
 def take(
@@ -33,6 +36,7 @@ def _take(row: Collected, lesson: str, folder: Path, due: datetime | None, force
     same = path.is_file() and path.read_bytes() == row.data
     if path.exists() and not same and not force:
         return replace(row, reason="a different notebook is already there: --force replaces it")
+    change = "unchanged" if same else "replaced" if path.exists() else "new"
     if row.late and not row.time and not due:
         row = replace(row, doubt=NO_DUE_DATE)
     with write_errors_explained(path):
@@ -43,16 +47,34 @@ def _take(row: Collected, lesson: str, folder: Path, due: datetime | None, force
             replace_bytes(note, just_late(due).encode())
         elif not same:  # the time of another notebook says nothing about this one
             note.unlink(missing_ok=True)
+        elif row.in_time and due and _text(note) == just_late(due):  # the platform said so before
+            note.unlink()
+            change += ", no longer late"
         if not same:
             replace_bytes(path, row.data)
-    return replace(row, path=path)
+    return replace(row, path=path, change=change)
 
 
-def described(rows: Sequence[Collected]) -> str:
-    """A table for people: a line for each row, and the number of each kind."""
+def _text(note: Path) -> str:
+    try:
+        return note.read_text("utf-8").strip() if note.is_file() else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def described(rows: Sequence[Collected], names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A table for people: a line for each row, and the number of each kind.
+
+    `names` are those of students; without any, there is no column of names.
+    """
     rows = sorted(rows, key=lambda row: row.student)
-    width = max(map(len, ["student", *(row.student for row in rows)]))
-    lines = [f"{row.student:{width}}  {row.said}" for row in rows]
-    kinds = Counter("not collected" if row.reason else "collected" for row in rows)
-    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no files"
-    return "\n".join([f"{'student':{width}}  status", *lines, counts])
+    called = [one_line(names.get(row.student, ""), LONGEST_NAME) for row in rows]
+    columns = [["student", *(row.student for row in rows)]]
+    columns += [["name", *called]] if any(called) else []
+    widths = [max(map(len, column)) for column in columns]
+    lines = []
+    for *who, said in zip(*columns, ["status", *(row.said for row in rows)], strict=True):
+        cells = (f"{text:{width}}" for text, width in zip(who, widths, strict=True))
+        lines.append("  ".join([*cells, said]))
+    kinds = ["not collected" if row.reason else "collected" for row in rows]
+    return "\n".join([*lines, counted(kinds, ("collected", "not collected"))])

@@ -3,8 +3,13 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import jupytext
+
+from rlcourse.authoring.filling import PLACE
+from rlcourse.authoring.lesson import KINDS
 from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise
@@ -12,6 +17,7 @@ from rlcourse.exercises import get as get_exercise
 WORD = re.compile(r"[^\W\d_]{3,}")
 HEADING = re.compile(r"^#{1,6} +(?:[\d.]+ +)?(.+?)\s*$")
 SHORTEST, LONGEST = 80, 900  # characters of a paragraph worth reading out
+ASKS = "**To think about"  # from here to the next heading a lesson asks, without points
 NEAR = 1.5  # how much more a word counts in the section that the exercise belongs to
 
 
@@ -23,26 +29,43 @@ class Paragraph:
 
 
 def paragraphs(text: str) -> list[tuple[str, str]]:
-    """(heading, text) of the prose of a lesson: no code, comments, tables or questions.
+    """(heading, text) of the prose that a lesson's students read: no code, comments or tables.
 
-    A formula on lines of its own belongs to the paragraph above it.
+    Nor anything of questions: what the lesson asks, with points or "to think about", and the model
+    answers and rubrics, which are in no student's notebook. A formula on lines of its own belongs
+    to the paragraph above it.
     """
     found: list[tuple[str, str]] = []
-    heading, fenced, above = "", False, False
-    for block in re.split(r"\n\s*\n", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)):
+    heading, fenced, above, asking = "", False, False, False
+    for block in _blocks(text):
+        if block is None:
+            fenced = above = False
+            continue
         fences = len(re.findall(r"^(?:```|~~~)", block, re.MULTILINE))
         inside, fenced = fenced, fenced ^ bool(fences % 2)
         block = block.strip()
-        if match := HEADING.match(block.partition("\n")[0]):
-            heading, block, above = match[1], block.partition("\n")[2].strip(), False
+        if not inside and (match := HEADING.match(block.partition("\n")[0])):
+            heading, block = match[1], block.partition("\n")[2].strip()
+            above = asking = False
+        asking = asking or block.startswith(ASKS)
         if above and block.startswith("$$"):
             found[-1] = heading, f"{found[-1][1]}\n\n{block}"
             continue
         is_prose = block and not (inside or fences) and block[0] not in "|>-*#$<0123456789"
-        above = bool(is_prose and SHORTEST <= len(block) <= LONGEST)
+        fits = SHORTEST <= len(block) <= LONGEST and not PLACE.search(block)
+        above = bool(is_prose and fits and not asking)
         if above:
             found.append((heading, block))
     return found
+
+
+def _blocks(text: str) -> Iterator[str | None]:
+    """The blocks of a lesson's plain Markdown, and None where another cell stands between them."""
+    for cell in jupytext.reads(text, fmt="md").cells:
+        if cell.cell_type == "markdown" and not KINDS.keys() & cell.metadata.keys():
+            yield from re.split(r"\n\s*\n", re.sub(r"<!--.*?-->", "", cell.source, flags=re.DOTALL))
+        else:
+            yield None
 
 
 def answering(course: Course, exercise: str, words: str) -> Paragraph | None:

@@ -163,7 +163,7 @@ class Insight:
 
     @cached_property
     def lessons(self) -> list[str]:
-        """Those that anybody has handed in, up to this one."""
+        """Those of which anything was graded, up to this one."""
         grades = self.recorded.grades
         if grades is None:
             return []
@@ -175,8 +175,11 @@ class Insight:
         )
 
     @cached_property
-    def never(self) -> list[str]:
-        """Who is in the gradebook and has handed in nothing at all."""
+    def ungraded(self) -> list[str]:
+        """Who is in the gradebook without a single submission.
+
+        It does not say why: nothing handed in, a file that was not collected, or excused.
+        """
         grades = self.recorded.grades
         if grades is None:
             return []
@@ -184,12 +187,12 @@ class Insight:
 
     @cached_property
     def behind(self) -> list[Behind]:
-        """Who handed in earlier, and of late does not, or has less than half of the points."""
+        """Of whom something was graded earlier, and of late nothing, or under half the points."""
         grades = self.recorded.grades
         if grades is None:
             return []
         found = ((s, _behind(grades, s, self.lessons)) for s in grades.students)
-        return [Behind(s, why) for s, why in found if why and s not in self.never]
+        return [Behind(s, why) for s, why in found if why and s not in self.ungraded]
 
 
 def kind_of(answer: Answer) -> str:
@@ -224,7 +227,7 @@ def _behind(grades: ClassGrades, student: str, lessons: Sequence[str]) -> str:
     lately = [grades.of(student, lesson) for lesson in lessons[-LATELY:]]
     missing = [grade.lesson for grade in lately if grade.missing]
     if missing:
-        return f"nothing handed in for {', '.join(missing)}"
+        return f"nothing graded of {', '.join(missing)}"
     low = [g for g in lately if not g.waiting and _share(g) < SHARE]
     few = [f"{g.points:g} of {g.possible:g} points in {g.lesson}" for g in low]
     return "; ".join(few) if len(low) == len(lately) else ""

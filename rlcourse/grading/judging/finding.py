@@ -18,10 +18,14 @@ from rlcourse.checks.calling import Failure, Outcome
 from rlcourse.checks.case import Case
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.result import Result
+from rlcourse.grading.running.steps import ENDINGS, IMPORTED, MANY_THREADS
 
 RIGHT, NAMED, UNNAMED, RAISES = "right", "named", "unnamed", "raises"
-SYNTAX, BLANK, IMPORTED, STOPPED, UNREAD = "syntax error", "blank", "imported", "stopped", "unread"
-STATES = (RIGHT, NAMED, UNNAMED, RAISES, SYNTAX, BLANK, IMPORTED, STOPPED, UNREAD)
+SYNTAX, BLANK, UNREAD = "syntax error", "blank", "unread"
+STATES = (
+    *(RIGHT, NAMED, UNNAMED, RAISES, SYNTAX, BLANK, IMPORTED, UNREAD),
+    *(*ENDINGS, MANY_THREADS),  # an answer that was ended: as its submission's status says
+)
 PARSING = ("SyntaxError", "IndentationError", "TabError")
 DIGITS = 4  # of a number, by which answers that are the same are told
 
@@ -32,8 +36,8 @@ class Finding:
 
     ``right``; ``named``, a declared mistake; ``unnamed``, other values than the right ones;
     ``raises``, in most of the cases that fail; ``syntax error``; ``blank``, the stub or no function
-    at all; ``imported``, the library's own; ``stopped``, over its time or memory; ``unread``, the
-    submission could not be graded.
+    at all; ``imported``, the library's own; ``unread``, the submission could not be graded; or, of
+    an answer that was ended, the status that its submission gets by it, such as ``timed out``.
 
     ``because`` lists wrong functions that it uses and that are to be fixed first, ``case`` the
     smallest failing one as (what, value), and ``outputs`` is the same for answers that gave the
@@ -73,7 +77,7 @@ def find(
     failing: int,
     raising: int,
     because: tuple[str, ...],
-    stopped: bool,
+    ended: str,
     outputs: str,
 ) -> Finding:
     """The finding on an answer that was judged, by the verdict that its author is told.
@@ -82,12 +86,12 @@ def find(
         telling: that verdict, on the visible cases or on the hidden ones.
         failing: number of cases on which the answer is not right.
         raising: number of those that end in an exception where a value is expected.
-        stopped: whether it was ended for its time or memory.
+        ended: the status with which it was ended, such as ``timed out``; "" if it was not.
     """
     raises = raising > 0 and 2 * raising >= failing
     example = None if right or telling.unwritten or telling.borrowed else telling.example
     return Finding(
-        _state(telling, right, bool(mistake), raises, stopped),
+        _state(telling, right, bool(mistake), raises, ended),
         sentences=() if right and not telling.once else telling.sentences,
         likeness=None if right or mistake else telling.likeness,
         heading=example.heading if example else "",
@@ -97,7 +101,7 @@ def find(
     )
 
 
-def _state(telling: Result, right: bool, named: bool, raises: bool, stopped: bool) -> str:
+def _state(telling: Result, right: bool, named: bool, raises: bool, ended: str) -> str:
     if telling.borrowed:
         return IMPORTED
     if right:
@@ -106,15 +110,15 @@ def _state(telling: Result, right: bool, named: bool, raises: bool, stopped: boo
         return BLANK
     if named:
         return NAMED
-    if stopped:
-        return STOPPED
+    if ended:
+        return ended
     return RAISES if raises else UNNAMED
 
 
-def not_judged(error: Failure | None, stopped: bool, why: str) -> Finding:
+def not_judged(error: Failure | None, ended: str, why: str) -> Finding:
     """The finding where there was no function to be judged; `error` is that of its cell."""
-    if stopped:
-        state = STOPPED
+    if ended:
+        state = ended
     elif error:
         state = SYNTAX if error.type in PARSING else RAISES
     else:

@@ -284,10 +284,11 @@ class LessonExam:
         exercise = self.exercises[grade_id]
         possible = float(exercise.points)
         ended = [i for i in transcript.incidents if i.where == grade_id and i.status != IMPORTED]
+        status = ended[0].status if ended else ""
         if found is None or answer is None:
             why = self._why_none(exercise.name, grade_id, transcript)
             cell = transcript.cells.get(f"cell {exercise.name}")
-            finding = found_out.not_judged(cell.error if cell else None, bool(ended), why)
+            finding = found_out.not_judged(cell.error if cell else None, status, why)
             message = f"✗ {exercise.name}: {why}"
             return Mark(exercise.name, 0.0, possible, False, None, message, finding=finding)
         visible, hidden = found
@@ -304,16 +305,16 @@ class LessonExam:
         for incident in ended:
             message += f"\n  It {_in_words(incident)}; what it answered before that counts."
         passed, mistake = hidden.passed, hidden.mistake
-        finding = self._finding(grade_id, found, telling, answer, because, bool(ended))
+        finding = self._finding(grade_id, found, telling, answer, because, status)
         mark = Mark(exercise.name, points, possible, passed, mistake, message, hidden.once, finding)
         return replace(mark, measured=hidden.measured.as_json()) if hidden.measured else mark
 
-    def _finding(self, grade_id, verdict: Verdict, telling, answer, because, stopped) -> Finding:
+    def _finding(self, grade_id, verdict: Verdict, telling, answer, because, ended) -> Finding:
         visible, hidden = verdict
         if grade_id in self._trials:
             failed, raised = int(not hidden.passed), int(answer.outcomes[0].error is not None)
             return found_out.find(
-                telling, hidden.passed, hidden.mistake, failed, raised, because, stopped, ""
+                telling, hidden.passed, hidden.mistake, failed, raised, because, ended, ""
             )
         paper = self._papers[grade_id]
         outcomes = paper.collate(answer.outcomes)
@@ -327,7 +328,7 @@ class LessonExam:
                 for case, outcome in zip(paper.cases, outcomes, strict=True)
             ),
             because=because,
-            stopped=stopped,
+            ended=ended,
             outputs=found_out.fingerprint(self.exercises[grade_id], paper.cases, outcomes),
         )
 

@@ -12,11 +12,12 @@ from typing import Any
 from nbformat import NotebookNode, from_dict
 
 from rlcourse.checks.calling import Outcome
-from rlcourse.courses import Course
+from rlcourse.courses import Course, current, shipped
 from rlcourse.grading.confinement.disposable import Channel, Disposable
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
-from rlcourse.grading.handing_in.submission import know, parse, rebuild
+from rlcourse.grading.handing_in.lessons import other_lesson, owners
+from rlcourse.grading.handing_in.submission import WRONG, know, parse, rebuild
 from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.judging.mark import Mark
@@ -64,6 +65,7 @@ class Reader:
     ):
         self.release, self._secret, self.limits, self._course = release, secret, limits, course
         self.exam = LessonExam(release, secret, limits, course)
+        self._owners = owners(course or current(), shipped())
         know(release)
         self._worked_out: set[tuple] = set()
 
@@ -98,7 +100,10 @@ class Reader:
         }
 
     def _read(self, data: bytes, account: Processes) -> Read:
-        notebook = rebuild(self.release, parse(data))
+        found = parse(data)
+        if other := other_lesson(self.release, found, self._owners):
+            raise Rejected(WRONG, f"this is the notebook of {other}")
+        notebook = rebuild(self.release, found)
         steps = self.exam.steps(notebook)
         transcript = run_apart(account, steps)
         if _lacks_a_name(transcript) and not account.is_over():

@@ -6,6 +6,7 @@ exceeds them, its page holds what the grader wrote, its points and verdicts.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from html import escape
@@ -30,6 +31,8 @@ FORMGRADERS = "submission_id"  # in what Formgrader says of a page, and in no pa
 NAMES = {"student", "last_name", "first_name", "notebook_path"}  # what Formgrader says of a person
 LARGEST_PAGE = 64 * 2**20  # characters
 LONGEST_BRIEF = 2000  # characters of each text on the page of a notebook that is too large
+BODY = '<div class="panel-body">'  # below the list
+LISTED = re.compile(r'(<a href="#(?:check_)?([A-Za-z]\w*)">)[A-Z][a-z -]+</a>(?= \(Score: )')
 TOO_MUCH = (
     "**This notebook is too large to be shown in full** ({why}). Below are the points and "
     "verdicts; for the rest, open the notebook that was handed in."
@@ -61,7 +64,8 @@ class Page:
             else:
                 page, resources = exporter.from_filename(path, resources)
         except Exception as error:  # MemoryError among them
-            return {"failed": type(error).__name__}
+            return {"failed": _kind(error)}
+        page = with_names(page)
         if len(page) > LARGEST_PAGE:
             return {"failed": "a page of too many characters"}
         return {"page": page, "extension": resources["output_extension"]}
@@ -77,12 +81,26 @@ class Page:
         return {grade_id: cell.source for grade_id, cell in _questions(notebook)}
 
 
+def _kind(error: Exception) -> str:
+    """What it was, and of which package: one of them may not fit this version of Python."""
+    package = type(error).__module__.partition(".")[0]
+    name = type(error).__name__
+    return name if package == "builtins" else f"{name} of {package}"
+
+
 def _questions(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
     """The cells that answer questions graded by a person."""
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "markdown" and marks.get("grade") and marks.get("solution"):
             yield marks["grade_id"], cell
+
+
+def with_names(page: str) -> str:
+    """A page of feedback whose list of scores names exercises and questions, where nbgrader says
+    "Test cell" of each. Only what stands above the notebook is changed."""
+    head, body, rest = page.partition(BODY)
+    return LISTED.sub(r"\1\2</a>", head) + body + rest if body else page
 
 
 def without_markup(notebook: NotebookNode, resources: dict) -> tuple:

@@ -1,0 +1,35 @@
+"""The table of `rlcourse grade`: what it says a person has to do, and when it stops saying so."""
+
+from rlcourse.grading.report import Report, Row
+
+
+def row(student: str, waiting=(), review: str = "", **more) -> Row:
+    found = Row(student, more.pop("status", "graded"), 3.0, 15.0, **more)
+    return found.with_waiting(dict(waiting), review)
+
+
+def test_a_written_answer_waits_until_it_has_points():
+    waits, done = row("ada", [("applause", True)], before=True), row("bob", before=True)
+    lines = str(Report("02_policy_gradient", (waits, done))).splitlines()
+    assert lines[0].split("  ")[-2:] == ["by program", "status"]
+    assert lines[1].endswith("graded   [graded before, a written answer waits]")
+    assert lines[2].endswith("graded   [graded before]")
+    assert waits.needs_person and not done.needs_person
+
+
+def test_what_is_odd_is_said():
+    failed = row(
+        "leo", [("check_f", False), ("q", False)], "wrong notebook", status="wrong notebook"
+    )
+    assert str(Report("02", (failed,))).splitlines()[1].endswith("[to review: wrong notebook]")
+    older = row("mia", [("check_f", False), ("q", True)])
+    said = str(Report("02", (older,))).splitlines()[1]
+    note = "a written answer waits, to review: points by hand are older than the answer: f"
+    assert said.endswith(f"[{note}]") and "look at" not in said
+
+
+def test_a_row_that_an_earlier_version_has_written_can_be_read():
+    old = row("ada").as_json()
+    for name in ("waits", "review"):
+        del old[name]
+    assert Row.from_json(old | {"needs_person": True}).with_waiting({}).needs_person is False

@@ -1,0 +1,75 @@
+"""The image for Kubernetes, built and run where a container engine is: ``pytest tests/hub --hub``.
+
+What its steps install is also tried without one, by test_jupyterhub.py.
+"""
+
+import re
+import shutil
+import subprocess
+import uuid
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rlcourse.grading.gradescope.archive import course_wheel
+
+ROOT = Path(__file__).parents[2]
+HUB = ROOT / "course" / "hub"
+ENGINES = ("docker", "podman")
+
+
+def engine() -> str | None:
+    """A container engine that answers, or None."""
+    for name in filter(shutil.which, ENGINES):
+        if subprocess.run([name, "info"], capture_output=True).returncode == 0:
+            return name
+    return None
+
+
+@pytest.fixture(scope="module")
+def run(request, tmp_path_factory):
+    """Runs a command in a container of the image, as its user; gives what was printed."""
+    if not request.config.getoption("--hub"):
+        pytest.skip("an image takes minutes and the network: --hub builds it")
+    if (name := engine()) is None:
+        pytest.skip(f"no container engine answers here ({' or '.join(ENGINES)})")
+    context = tmp_path_factory.mktemp("context")
+    shutil.copytree(HUB, context / "course" / "hub")
+    shutil.copy(ROOT / "requirements.lock", context)
+    wheel, content = course_wheel()
+    (context / "wheels").mkdir()
+    (context / "wheels" / wheel).write_bytes(content)
+    tag = f"rlcourse-hub-test:{uuid.uuid4().hex[:8]}"
+    build = ["build", "-f", "course/hub/Dockerfile", "--build-arg", "WHEELS=wheels", "-t", tag, "."]
+    done = subprocess.run([name, *build], cwd=context, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+    def run(*words: str) -> str:
+        command = [name, "run", "--rm", "--network=none", tag, *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout + done.stderr
+
+    yield run
+    subprocess.run([name, "image", "rm", "--force", tag], capture_output=True)
+
+
+def test_a_student_s_server_starts_as_nobody_special(run):
+    assert run("id", "-u").strip() == "1000"
+    assert run("jupyterhub-singleuser", "--version").strip().startswith("5.")
+
+
+def test_lessons_are_copied_into_the_home_and_checked_there(run):
+    """The command of kubernetes.yaml, and a check after it."""
+    settings = yaml.safe_load((HUB / "kubernetes.yaml").read_text())
+    shell, option, line = settings["singleuser"]["lifecycleHooks"]["postStart"]["exec"]["command"]
+    notebook = "rlcourse-lessons/00_start_here/00_start_here.ipynb"
+    said = run(shell, option, f"{line} && rlcourse check {notebook} --json")
+    assert "mean_reward" in said and "Traceback" not in said
+
+
+def test_students_have_no_formgrader(run):
+    said = re.sub(r"\x1b\[\d*m", "", run("jupyter", "server", "extension", "list"))
+    assert "formgrader" not in "\n".join(x for x in said.splitlines() if "enabled" in x)
+    assert "nbgrader.server_extensions.assignment_list enabled" in " ".join(said.split())
