@@ -27,6 +27,7 @@ from rlcourse import exercises
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.html import result_html
+from rlcourse.checks.trial import Trial
 from rlcourse.courses import Course, LessonFolder
 from rlcourse.errors import UserError
 from rlcourse.teaching.html import html, inline
@@ -132,9 +133,12 @@ def _box(text: str, course: Course) -> str:
     found = [m for m in exercise.mistakes if words.strip() in m.name]
     if len(found) != 1:
         raise UserError(f"{len(found)} mistakes of {name} have '{words}' in their name, not one")
-    exam = Exam(exercise, SEED)
     wrong = found[0].implementation
-    result = exam.judge(describe(wrong), call_all(wrong, exam.cases))
+    if exercise.contest:
+        result = Trial(exercise).examine(describe(wrong), wrong)
+    else:
+        exam = Exam(exercise, SEED)
+        result = exam.judge(describe(wrong), call_all(wrong, exam.cases))
     result = replace(result, example=None)  # too much for a slide
     return f'<div class="check">{result_html(result)}</div>'
 

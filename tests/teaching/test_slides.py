@@ -28,7 +28,8 @@ def test_every_lesson_has_slides_with_pictures_notes_and_a_question(folder):
     assert len(made.slides) >= 5 and not made.missing
     assert any(slide.notes for slide in made.slides)
     if (folder.home / "teaching" / "slides" / f"{folder.name}.md").is_file():
-        assert shown.count('<div class="check">') == 1 and 'class="ask"' in shown
+        _, box = shown.split('<div class="check">')  # exactly one
+        assert "✗" in box and "✓" not in box and 'class="ask"' in shown
         assert "<img" in shown and "<math" in shown
 
 
