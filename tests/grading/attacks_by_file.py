@@ -141,6 +141,7 @@ def _another_lesson(field, path):
         cell.source = cell.source.replace("def ", "def other_")
         if "nbgrader" in cell.metadata:
             cell.metadata.nbgrader.grade_id = f"other_{cell.metadata.nbgrader.grade_id}"
+    notebook.cells[0].source = "# 99 · Another lesson"
     return notebook
 
 
