@@ -14,7 +14,11 @@ def student_edition(
     ] = Path("student-edition"),
     opened: Annotated[
         list[str] | None,
-        typer.Option("--open", metavar="LESSON", help="A lesson whose answers students may see before its due date; can be repeated."),
+        typer.Option(
+            "--open",
+            metavar="LESSON",
+            help="A lesson whose answers students may see before its due date; can be repeated.",
+        ),
     ] = None,
     course: Annotated[
         Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
