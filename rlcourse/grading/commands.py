@@ -45,7 +45,7 @@ def collect(
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.roster import names_of, students_by_number
+        from rlcourse.grading.books.people import names_of, students_by_number
         from rlcourse.grading.handing_in.collecting import notebooks
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times

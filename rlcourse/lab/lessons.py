@@ -22,9 +22,8 @@ from rlcourse.lab.answers import answered_cells
 
 MANIFEST = ".rlcourse-lessons.json"
 IN_A_CLONE = "my-lessons"
-NEWER = (
-    "newer"  # the folder in a copy for the course's versions of lessons that the student changed
-)
+# The folder in a copy for the course's versions of lessons that the student has changed
+NEWER = "newer"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from rlcourse.grading.books.completion import (
     signed,
     verified,
 )
-from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
+from rlcourse.grading.books.grades import ClassGrades, LessonGrade
+from rlcourse.grading.books.people import Student
 
 LESSONS = ("02_policy_gradient", "03_baselines", "04_importance_sampling")
 GRADES = ClassGrades(

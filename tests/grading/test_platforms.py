@@ -14,7 +14,8 @@ from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.columns import fits
 from rlcourse.grading.books.gradebook import put_alembic_on_path
-from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student, read_grades
+from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
+from rlcourse.grading.books.people import Student
 from rlcourse.grading.books.platforms import (
     Table,
     canvas_table,

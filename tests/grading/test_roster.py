@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-from rlcourse.grading.books.roster import Naming, enter_roster, names_of, students_by_number
+from rlcourse.grading.books.people import names_of, students_by_number
+from rlcourse.grading.books.roster import Naming, enter_roster
 from rlcourse.grading.handing_in.collecting import notebooks
 
 

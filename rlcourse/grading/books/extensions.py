@@ -17,6 +17,7 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, is_absent, written
+from rlcourse.grading.books.people import Student, students_of
 from rlcourse.grading.handing_in.handed_in import moment, utc
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
@@ -87,25 +88,25 @@ def _verify_student(directory: CourseDirectory, student: str) -> None:
     if reason := why_no_id(student):
         raise UserError(f"{shown(student)} is no student: {reason}")
     submitted = Path(directory.format_path(directory.submitted_directory, student, "."))
-    if is_absent(directory) or submitted.is_dir():
+    if submitted.is_dir():
         return
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        students = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
-        numbers = {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
+    students = {known.id: known for known in students_of(directory)}
     if students and student not in students:
-        near = _closest(student, students, numbers)
+        near = _closest(student, students)
         hint = f": is it {near}?" if near else "; the gradebook has the names of all"
         raise UserError(f"there is no student {student} in the gradebook or in submitted/{hint}")
 
 
-def _closest(student: str, students: dict[str, str], numbers: dict[str, str]) -> str:
+def _closest(student: str, students: dict[str, Student]) -> str:
     """The students whose id, name or number on the platform is most like `student`."""
-    words = {alike(number): i for number, i in numbers.items()} | {alike(i): i for i in students}
-    for i, name in students.items():
-        words |= dict.fromkeys({alike(name.strip()), *map(alike, name.split())} - {*words, ""}, i)
+    words = {alike(s.number): i for i, s in students.items() if s.number}
+    words |= {alike(i): i for i in students}
+    for i, s in students.items():
+        names = {alike(s.full_name), *map(alike, s.full_name.split())}
+        words |= dict.fromkeys(names - {*words, ""}, i)
     near = dict.fromkeys(words[w] for w in get_close_matches(alike(student), words, 5, 0.6))
     return " or ".join(
-        f"{shown(i)} ({one_line(name, 100)})" if (name := students[i].strip()) else shown(i)
+        f"{shown(i)} ({one_line(name, 100)})" if (name := students[i].full_name) else shown(i)
         for i in list(near)[:3]
     )
 

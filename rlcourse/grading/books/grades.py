@@ -13,6 +13,7 @@ from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter_extensions
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path, read_receipt
 from rlcourse.grading.books.late import Late
+from rlcourse.grading.books.people import Student, students_in
 from rlcourse.grading.handing_in.names import one_line, shown
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
 from rlcourse.grading.judging.judge import course_secret
@@ -24,22 +25,6 @@ IN_WORDS = {
     RAISES: "it raises an exception",
     SYNTAX: "its cell has a syntax error",
 }
-
-
-@dataclass(frozen=True)
-class Student:
-    """A member of the class. ``id`` is the name of their directory under ``submitted/``."""
-
-    id: str
-    last_name: str = ""
-    first_name: str = ""
-    email: str = ""
-    number: str = ""  # the platform's, if `rlcourse roster` has entered it
-
-    @property
-    def name(self) -> str:
-        """First name, then last; the id if neither is known."""
-        return " ".join(filter(None, [self.first_name, self.last_name])) or self.id
 
 
 @dataclass(frozen=True)
@@ -128,12 +113,7 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         late = Late(opened.config)
         known = taught.in_order(assignment.name for assignment in gradebook.assignments)
         chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)
-        students = {
-            s.id: Student(
-                s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or ""
-            )
-            for s in sorted(gradebook.students, key=lambda s: s.id)
-        }
+        students = {student.id: student for student in students_in(gradebook)}
         grades = {
             (student, lesson): _grade(gradebook, late, student, lesson)
             for student in students

@@ -15,7 +15,8 @@ from pathlib import Path
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
 from rlcourse.grading.books.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
-from rlcourse.grading.books.grades import ClassGrades, LessonGrade, Student
+from rlcourse.grading.books.grades import ClassGrades, LessonGrade
+from rlcourse.grading.books.people import Student
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
 from rlcourse.grading.handing_in.names import alike, groups_alike, one_line, shown, why_no_id
 

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nbgrader.api import Gradebook
-from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.due import is_absent
-from rlcourse.grading.books.grades import Student
+from rlcourse.grading.books.people import Student
 from rlcourse.grading.books.platforms import CANVAS, REMOVE, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
@@ -82,23 +80,6 @@ def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = Non
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
     return entered
-
-
-def students_by_number(directory: CourseDirectory) -> dict[str, str]:
-    """{the platform's number: the student}, of everybody who was entered from a table."""
-    if is_absent(directory):
-        return {}
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        return {s.lms_user_id: s.id for s in gradebook.students if s.lms_user_id}
-
-
-def names_of(directory: CourseDirectory) -> dict[str, str]:
-    """{student: first and last name}, of everybody whose name the gradebook knows."""
-    if is_absent(directory):
-        return {}
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        names = {s.id: f"{s.first_name or ''} {s.last_name or ''}" for s in gradebook.students}
-    return {student: name.strip() for student, name in names.items() if name.strip()}
 
 
 def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
-from rlcourse.grading.books.roster import students_by_number
+from rlcourse.grading.books.people import students_by_number
 from rlcourse.grading.handing_in.files import LARGEST_FILE
 from rlcourse.grading.handing_in.names import one_line, shown, twins, why_no_id
 from rlcourse.grading.handing_in.times import NoTime, Times
