@@ -1,8 +1,8 @@
 """The tiers of tests: quick ones, those marked slow, and those marked weekly.
 
 ``make test`` runs the quick ones, ``make test-all`` the slow ones, too: what a change has to pass.
-``make test-weekly`` runs what takes long and rarely changes its mind: claims of lessons, tried by
-training, and whole lessons on a pretended GPU. Without ``--weekly`` those are left out.
+``make test-weekly`` runs what takes long and seldom breaks: claims of lessons, tried by training,
+and whole lessons on a pretended GPU. Without ``--weekly`` those are left out.
 
 With ``--hold-tiers``, as both say, a test without the marker fails where it takes more than LIMIT
 seconds of processor time, set-up and started processes included, so that the quick tier stays one

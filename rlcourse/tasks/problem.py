@@ -57,7 +57,8 @@ def distinct(n: int, source: Iterator[P]) -> list[P]:
         repeats = repeats + 1 if problem.question in found else 0
         if repeats > MOST_REPEATS:
             raise UserError(
-                f"there are not {n:,} different problems of this kind: ask for {len(found):,}"
+                f"there are only {len(found):,} different problems of this kind, not {n:,}: "
+                "ask for fewer"
             )
         found[problem.question] = problem
     return list(found.values())

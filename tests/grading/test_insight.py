@@ -122,7 +122,7 @@ def test_who_falls_behind_and_who_never_came():
     assert found.lessons == ["01_policies", "02_policy_gradient"]  # nobody has begun the third
     assert found.ungraded == ["never"]
     assert {b.student: b.why for b in found.behind} == {
-        "stopped": "nothing graded of 02_policy_gradient",
+        "stopped": "nothing graded for 02_policy_gradient",
         "weak": "4 of 10 points in 01_policies; 3 of 10 points in 02_policy_gradient",
     }
 

@@ -113,7 +113,7 @@ def test_points_by_hand_and_late_penalties_count_and_the_missing_are_missing(cou
     assert absent.missing and found.of("4321", OTHER).missing
     assert dict((name, earned) for name, earned, _ in late.parts) == {"loss": 4.5, "why": 2.0}
     assert found.notes()[:2] == [
-        f"{LESSON}: nothing graded of 4323",
+        f"{LESSON}: nothing graded for 4323",
         f"{LESSON}: answers still to be graded by hand: 4322",
     ]
 
@@ -394,6 +394,6 @@ def test_the_command_writes_the_table_and_says_who_is_missing(course, tmp_path):
     done = CliRunner().invoke(app, [*words, "--course", str(course)])
     assert done.exit_code == 0, done.output
     assert rows(Table.read(out))["Doe, Jane"][5] == "5"
-    assert "nothing graded of 4323" in done.stderr
+    assert "nothing graded for 4323" in done.stderr
     same = CliRunner().invoke(app, [*words[:-1], str(exported), "--course", str(course)])
     assert isinstance(same.exception, UserError) and exported.read_text("utf-8") == CANVAS

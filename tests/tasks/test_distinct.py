@@ -21,7 +21,9 @@ def test_repetitions_are_left_out_and_the_order_kept():
 
 def test_more_than_there_are_is_one_sentence(monkeypatch):
     monkeypatch.setattr(problem, "MOST_REPEATS", 10)
-    with pytest.raises(UserError, match="not 4 different problems of this kind: ask for 3"):
+    with pytest.raises(
+        UserError, match="only 3 different problems of this kind, not 4: ask for fewer"
+    ):
         distinct(4, of(3))
 
 

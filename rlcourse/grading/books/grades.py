@@ -81,7 +81,7 @@ class ClassGrades:
         for lesson in self.lessons:
             grades = {student: self.grades[student, lesson] for student in self.students}
             for what, names in (
-                ("nothing graded of", [s for s, g in grades.items() if g.missing]),
+                ("nothing graded for", [s for s, g in grades.items() if g.missing]),
                 ("answers still to be graded by hand:", [s for s, g in grades.items() if g.asks]),
                 ("to review in Formgrader:", [s for s, g in grades.items() if g.review]),
             ):

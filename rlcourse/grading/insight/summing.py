@@ -227,7 +227,7 @@ def _behind(grades: ClassGrades, student: str, lessons: Sequence[str]) -> str:
     lately = [grades.of(student, lesson) for lesson in lessons[-LATELY:]]
     missing = [grade.lesson for grade in lately if grade.missing]
     if missing:
-        return f"nothing graded of {', '.join(missing)}"
+        return f"nothing graded for {', '.join(missing)}"
     low = [g for g in lately if not g.waiting and _share(g) < SHARE]
     few = [f"{g.points:g} of {g.possible:g} points in {g.lesson}" for g in low]
     return "; ".join(few) if len(low) == len(lately) else ""
