@@ -12,7 +12,7 @@ from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
 
-COURSE = typer.Option("--course", help="Directory of the gradebook [default: course/].")
+COURSE = typer.Option("--course", help="Directory of the gradebook [default: the course's].")
 
 
 class Format(StrEnum):
@@ -28,40 +28,48 @@ def collect(
     files: Annotated[
         list[Path], typer.Argument(help="A platform's archives, or notebooks with the same names.")
     ],
-    times: Annotated[
+    worksheet: Annotated[
         Path | None,
-        typer.Option(help="Moodle's grading worksheet, which says who was late."),
+        typer.Option(
+            help="This assignment's grading worksheet from Moodle, which says who is who and when "
+            "they handed in."
+        ),
     ] = None,
     zone: Annotated[
         str | None,
-        typer.Option(help="Time zone of --times, as Europe/Berlin [default: this machine's]."),
+        typer.Option(help="Time zone of --worksheet, as Europe/Berlin [default: this machine's]."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace notebooks that are already there and differ.")
     ] = False,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Put what students handed in on Canvas or Moodle into submitted/."""
+    """Put what students handed in on Canvas, Moodle or Gradescope into submitted/."""
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.people import names_of, students_by_number
-        from rlcourse.grading.handing_in.collecting import notebooks
+        from rlcourse.grading.books.matching import participants
+        from rlcourse.grading.books.people import names_of, students_of
+        from rlcourse.grading.books.table import Table
+        from rlcourse.grading.handing_in.collecting import Class, notebooks
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times
     if missing := [str(path) for path in files if not path.is_file()]:
         raise UserError(f"there is no file {missing[0]}: name the archive that you downloaded")
-    if zone is not None and times is None:
-        raise UserError("--zone is the time zone of --times: add --times WORKSHEET")
+    if zone is not None and worksheet is None:
+        raise UserError("--zone is the time zone of a worksheet: add --worksheet FILE")
     opened = Course.of(course)
     name = opened.lesson(lesson)
-    table = read_times(times, zone) if times else None
+    students, times, numbered = students_of(opened.directory), None, None
+    if worksheet:
+        table = Table.read(worksheet)
+        times, numbered = read_times(table, zone), participants(table, students)
     submitted = opened.step(opened.directory.submitted_directory)
     known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    found = notebooks(files, name, known, table, students_by_number(opened.directory))
+    found = notebooks(files, name, known, times, Class(students, numbered))
     rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
-    if table:
-        print(f"times of {times} are read as those of {table.zone_name}")
+    if times:
+        print(f"times of {worksheet} are read as those of {times.zone_name}")
     print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
         raise UserError(f"nothing was collected: no file is a student's notebook of {name}")
@@ -123,7 +131,9 @@ def roster(
     id: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="What students are called here [default: the platform's number]."
+            metavar="COLUMN",
+            help="What students are called here [default: Canvas's ID; the first of Moodle's ID "
+            "number, Username and Email address].",
         ),
     ] = None,
     prefix: Annotated[
@@ -161,7 +171,8 @@ def grade(
     ] = None,
     student: Annotated[str | None, typer.Option(help="Grade only this student.")] = None,
     course: Annotated[
-        Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
+        Path | None,
+        typer.Option(help="Directory of the gradebook [default: the course's]."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Grade again what was graded before.")
@@ -263,7 +274,8 @@ def grades(
             raise UserError("--into fills in a platform's table: add --format canvas or moodle")
         exported = Table.read(into)
     if format is Format.canvas:
-        table = canvas_table(found, exported, _columns(column or [], found.lessons))
+        columns = _columns(column or [], found.lessons)
+        table = canvas_table(found, exported, columns, all_lessons=not lessons)
     elif format is Format.moodle:
         table = moodle_table(with_mistakes(found, place), exported)
     else:
@@ -272,13 +284,15 @@ def grades(
     if into is not None and path.resolve() == into.resolve():
         raise UserError(f"{into} is what the platform exported: choose another --out")
     if feedback is not None:
-        if format is not Format.moodle or len(found.lessons) != 1:
-            raise UserError("--feedback needs --format moodle and exactly one lesson")
+        if format is not Format.moodle or len(found.lessons) != 1 or exported is None:
+            raise UserError(
+                "--feedback needs --format moodle, one lesson, and --into with its worksheet"
+            )
         left_out = write_moodle_feedback(
-            feedback, place / "feedback", found.lessons[0], found.students.values()
+            feedback, place / "feedback", found.lessons[0], found.students, exported
         )
         if left_out:
-            table.notes.append(f"no participant number, so no feedback: {', '.join(left_out)}")
+            table.notes.append(f"not in the worksheet, so no feedback: {', '.join(left_out)}")
     table.write(path)
     for note in table.notes:
         print(f"rlcourse: {note}", file=sys.stderr)

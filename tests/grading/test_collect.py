@@ -11,8 +11,12 @@ import classroom as room
 import pytest
 
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
+from rlcourse.grading.books.matching import participants
+from rlcourse.grading.books.people import Student
+from rlcourse.grading.books.table import Table
 from rlcourse.grading.handing_in import collecting
-from rlcourse.grading.handing_in.collecting import CANVAS, MOODLE, PLAIN, _whose, collect, notebooks
+from rlcourse.grading.handing_in.collecting import Class, collect, notebooks
+from rlcourse.grading.handing_in.members import CANVAS, MOODLE, PLAIN, _whose
 
 LESSON = room.LESSON
 GOOD = b'{"cells": []}'
@@ -107,24 +111,131 @@ def test_a_name_too_much_like_one_that_is_there_is_refused(tmp_path):
     assert "easily confused with Ada" in found["ada"]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["ada_1001_5001_x", "studenttest_1_5002_x", "studenttest_LATE_1_5003_y"],
-        [f"{n}_assignsubmission_file_x" for n in ("Ada L_1001", "Test Student_1")],
-    ],
-)
-def test_the_platform_s_test_student_is_left_out_unless_the_roster_knows_the_number(
-    tmp_path, names
-):
+def test_canvas_s_test_student_is_left_out_unless_the_roster_knows_the_number(tmp_path):
+    names = ("ada_1001_5001_x", "studenttest_1_5002_x", "studenttest_LATE_1_5003_y")
     made = archive(tmp_path / "x.zip", {f"{name}.ipynb": GOOD for name in names})
     found = {row.student: row.reason for row in notebooks([made], LESSON)}
     assert found.pop("1001") == "" and len(found) == 1
     assert "the platform's test student" in found["1"]
     assert "nbgrader db student add 1 --lms-user-id 1" in found["1"]
-    people = {"1": "t.student"}
+    people = Class([Student("t.student", number="1")])
     found = {row.student: row.reason for row in notebooks([made], LESSON, people=people)}
     assert found == {"1001": "", "t.student": ""}
+
+
+MOODLE_ONES = {
+    "Ada L_7001_assignsubmission_file_/02_policy_gradient.ipynb": GOOD,
+    "Bob M_7002_assignsubmission_file_/02_policy_gradient.ipynb": GOOD,
+}
+SHEET = "Identifier,Full name,Username,Email address\n"
+
+
+def in_moodle(tmp_path, sheet: str | None, students=(), ones=MOODLE_ONES) -> dict[str, str]:
+    made = archive(tmp_path / "x.zip", ones)
+    numbered = None
+    if sheet is not None:
+        (tmp_path / "sheet.csv").write_text(SHEET + sheet)
+        numbered = participants(Table.read(tmp_path / "sheet.csv"), students)
+    found = notebooks([made], LESSON, people=Class(students, numbered))
+    return {row.student: row.reason for row in found}
+
+
+def test_moodle_s_numbers_are_read_by_the_worksheet_of_the_same_assignment(tmp_path):
+    """In the next assignment Ada is 7101: the number alone would make two students of her."""
+    students = [Student("jupyter-ada", number="ada"), Student("7002", email="bob@uni.edu")]
+    this = "Participant 7001,Ada L,ada,\nParticipant 7002,Bob M,,Bob@uni.edu\n"
+    assert in_moodle(tmp_path, this, students) == {"jupyter-ada": "", "7002": ""}
+    following = this.replace("700", "710")
+    found = in_moodle(tmp_path, following, students)
+    assert set(found) == {"participant 7001", "participant 7002"}
+    assert all("from the same assignment" in reason for reason in found.values())
+    ones = {name.replace("700", "710"): content for name, content in MOODLE_ONES.items()}
+    assert in_moodle(tmp_path, following, students, ones) == {"jupyter-ada": "", "7002": ""}
+    found = in_moodle(tmp_path, None, students)
+    assert all("--worksheet" in reason for reason in found.values())
+
+
+def test_who_is_new_or_unclear_in_moodle_is_called_by_a_lasting_name_or_said(tmp_path):
+    new = "Participant 7001,Ada L,ada,a@uni.edu\nParticipant 7002,Bob M,<b>,bob@uni.edu\n"
+    assert in_moodle(tmp_path, new) == {"ada": "", "bob@uni.edu": ""}
+    found = in_moodle(tmp_path, "Participant 7001,Ada L,,\nParticipant 7002,Bob M,bob,\n")
+    assert found.pop("bob") == "" and "no ID, login or e-mail" in found["participant 7001"]
+    two = "Participant 7001,Ada L,ada,\nParticipant 7002,Bob M,ADA,\n"
+    assert all("two rows" in reason for reason in in_moodle(tmp_path, two).values())
+    students = [Student("ada"), Student("al", email="a@uni.edu")]
+    found = in_moodle(tmp_path, new, students)
+    assert "two students fit, ada and al" in found["participant 7001"]
+
+
+METADATA = """\
+---
+submission_11:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '1001'
+    :email: ada@uni.edu
+  :created_at: 2026-10-01 21:59:00.123456789 Z
+  :score: 3.0
+  :results: {tests: [{name: "submission_12:", output: ":sid: '1002'"}]}
+submission_12:
+  :submitters:
+  - :name: Bob
+    :sid:
+    :email: bob@uni.edu
+  - :name: Cyd
+    :sid: 1003
+    :email: cyd@uni.edu
+  :created_at: 2026-10-02 10:00:00 +02:00
+submission_13:
+  :submitters:
+  - :name: Nobody
+  :created_at:
+"""
+
+
+def gradescope_s(metadata: str = METADATA, also=()) -> dict:
+    top = "assignment_77_export"
+    files = [("11", "my work.ipynb"), ("11", "deep/notes.txt"), ("12", f"{LESSON}.ipynb"),
+             ("13", "x.ipynb"), *also]  # fmt: skip
+    found = {f"{top}/submission_{n}/{name}": GOOD for n, name in files}
+    return {f"{top}/submission_metadata.yml": metadata.encode(), **found}
+
+
+def test_gradescope_s_export_says_who_handed_in_and_when(tmp_path):
+    made = archive(tmp_path / "x.zip", gradescope_s())
+    people = Class([Student("jupyter-bob", email="bob@uni.edu")])
+    found = {row.student: row for row in notebooks([made], LESSON, people=people)}
+    assert {who: row.reason for who, row in found.items() if row.data} == dict.fromkeys(
+        ("1001", "jupyter-bob", "1003"), ""
+    )
+    assert f"{found['1001'].time:%F %T%z}" == "2026-10-01 21:59:00+0000"
+    assert f"{found['1003'].time:%F %T%z}" == "2026-10-02 08:00:00+0000"
+    assert "no ID, login or e-mail" in found["submission_13"].reason
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["submission_metadata.yml", "../submission_metadata.yml", f"ada_1001_5001_{LESSON}.ipynb",
+     f"A_7001_assignsubmission_file_{LESSON}.ipynb", "submission_12/x.ipynb"],
+)  # fmt: skip
+def test_no_file_in_gradescope_s_archive_speaks_for_another_student(tmp_path, name):
+    mine = [("11", name)] + [("11", f"{n}/{name}") for n in range(30)]
+    rows_ = notebooks([archive(tmp_path / "x.zip", gradescope_s(also=mine))], LESSON)
+    found = {row.student: row.reason for row in rows_}
+    assert found.pop("1001") is not None and "submission_13" in found
+    assert found["bob@uni.edu"] == found["1003"] == "" and len(found) == 3
+
+
+def test_a_file_called_metadata_does_not_turn_moodle_s_archive_into_gradescope_s(tmp_path):
+    mine = {"Ada L_7001_assignsubmission_file_/submission_metadata.yml": METADATA.encode()}
+    sheet = "Participant 7001,Ada L,ada,\nParticipant 7002,Bob M,bob,\n"
+    assert in_moodle(tmp_path, sheet, ones=MOODLE_ONES | mine) == {"ada": "", "bob": ""}
+
+
+@pytest.mark.parametrize("text", ["- 1", "a: [", "submission_11: x", "&a [*a]", "[" * 3000])
+def test_metadata_that_cannot_be_read_is_one_row(tmp_path, text):
+    (row,) = notebooks([archive(tmp_path / "x.zip", gradescope_s(text))], LESSON)
+    assert "cannot be read" in row.reason and "export it again" in row.reason
 
 
 def test_two_members_of_one_name_bombs_and_damage_cost_their_own_row(tmp_path, monkeypatch):

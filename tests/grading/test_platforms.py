@@ -230,6 +230,15 @@ def test_a_column_that_is_unclear_is_asked_for(course, tmp_path):
     assert rows(filled)["Doe, Jane"][5:7] == ["", "5"]
 
 
+def test_of_all_lessons_those_without_a_column_are_left_out_and_named(course, tmp_path):
+    filled = canvas_table(read_grades(course), table(tmp_path, CANVAS), all_lessons=True)
+    assert rows(filled)["Doe, Jane"][5] == "5" and OTHER not in filled.header
+    assert any(note.startswith(f"{OTHER} is left out: no column") for note in filled.notes)
+    text = CANVAS.replace("Policy gradient", "Something")
+    with pytest.raises(UserError, match="no lesson was filled in; .*--column 03"):
+        canvas_table(read_grades(course), table(tmp_path, text), all_lessons=True)
+
+
 @pytest.mark.parametrize("delimiter", [",", ";"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_a_file_goes_back_as_it_came(course, tmp_path, delimiter, encoding):
@@ -252,7 +261,9 @@ def test_without_an_export_canvas_gets_the_columns_that_it_wants(course):
 
 
 def test_moodle_s_worksheet_gets_grades_and_a_sentence(course, tmp_path):
-    sheet = moodle_table(read_grades(course, ["02"]), table(tmp_path, WORKSHEET))
+    text = WORKSHEET.replace("Email address", "ID number").replace("jane@example.org", "4321")
+    text = text.replace("l@example.org", "4322").replace("e@example.org", "4324")
+    sheet = moodle_table(read_grades(course, ["02"]), table(tmp_path, text))
     found = rows(sheet)
     assert found["Participant 4321"][4] == "5"
     said = found["Participant 4321"][-1]
@@ -300,12 +311,13 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
     filled = canvas_table(book_of(Student("a_x"), Student("A_x"), Student("4321")),
                           table(tmp_path, text))  # fmt: skip
     assert rows(filled)["Müller Łukasz"][5] == "" and rows(filled)["Doe, Jane"][5] == "5"
-    sheet = WORKSHEET.replace("Full name", "Username").replace("New Nobody", "4322")
-    filled = moodle_table(book_of(Student("4322"), Student("4321")), table(tmp_path, sheet))
+    sheet = WORKSHEET.replace("Full name", "Username").replace("New Nobody", "l@example.org")
+    book = book_of(Student("l@example.org"), Student("jane", email="jane@example.org"))
+    filled = moodle_table(book, table(tmp_path, sheet))
     found = rows(filled)
     assert found["Participant 4321"][4] == "5"
     assert found["Participant 4322"][4] == found["Participant 4399"][4] == ""
-    said = "4322 matches two rows of the table, 3 (Participant 4322) and 5 (Participant 4399)"
+    said = "l@example.org matches two rows of the table, 3 (Participant 4322) and 5 (Participant"
     assert any(note.startswith(f"left out: {said}") for note in filled.notes)
 
 
@@ -316,8 +328,10 @@ def test_who_is_called_otherwise_here_is_found_by_the_platform_s_number(tmp_path
     assert rows(filled)["Müller Łukasz"][5] == rows(filled)["Doe, Jane"][5] == "5"
     assert not any("jupyter-lukasz" in note for note in filled.notes)
     assert {row[1] for row in canvas_table(grades).rows} >= {"4321", "4322"}
+    grades = book_of(Student("jupyter-lukasz", number="l@example.org"), Student("4321"))
     found = rows(moodle_table(grades, table(tmp_path, WORKSHEET)))
     assert found["Participant 4322"][4] == "5"
+    assert found["Participant 4321"][4] == "", "a participant's number is of one assignment"
     two = book_of(Student("lukasz"), Student("jupyter-lukasz", number="4322"))
     filled = canvas_table(two, table(tmp_path, CANVAS))
     assert rows(filled)["Müller Łukasz"][5] == ""
@@ -353,26 +367,27 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
         assert all(note.isprintable() for note in written.notes)
 
 
-def test_feedback_pages_lie_where_moodle_looks_for_the_person(course, tmp_path):
-    for student in ("4321", "ada", "jupyter-eve"):
+def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
+    jane = Student("jane@example.org", "Doe_x/y", "Jane")
+    eve = Student("jupyter-eve", number="e@example.org")
+    students = {s.id: s for s in (jane, Student("4322"), eve)}
+    for student in students:
         page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
         page.parent.mkdir(parents=True)
         page.write_text(student)
-    students = [s for s in read_grades(course).students.values()]
-    named = [type(students[0])("4321", "Doe_x/y", "Jane"), type(students[0])("ada")]
-    named.append(Student("jupyter-eve", number="4324"))
-    out = tmp_path / "feedback.zip"
-    assert write_moodle_feedback(out, tmp_path / "feedback", LESSON, named) == ["ada"]
+    out, sheet = tmp_path / "feedback.zip", table(tmp_path, WORKSHEET)
+    left = write_moodle_feedback(out, tmp_path / "feedback", LESSON, students, sheet)
+    assert left == ["4322"], "a participant's number is of one assignment"
     with zipfile.ZipFile(out) as archive:
-        name, eve = archive.namelist()
-        assert eve.split("_")[1] == "4324"
-        assert archive.read(name) == b"4321"
+        name, other = archive.namelist()
+        assert other.split("_")[1] == "4324"
+        assert archive.read(name) == b"jane@example.org"
     # Moodle splits a folder's name at its underscores: name, participant, kind, plugin
     person, participant, kind, plugin = name.split("/")[0].split("_")
     assert (person, participant) == ("Jane Doe x y", "4321")
     assert (kind, plugin, name.count("/")) == ("assignfeedback", "file", 1)
     with pytest.raises(UserError, match="generate_feedback"):
-        write_moodle_feedback(out, tmp_path / "none", LESSON, named)
+        write_moodle_feedback(out, tmp_path / "none", LESSON, students, sheet)
 
 
 def test_the_command_signs_what_the_gradebook_says_and_waits_for_points_by_hand(course, tmp_path):

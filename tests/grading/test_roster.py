@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-from rlcourse.grading.books.people import names_of, students_by_number
+from rlcourse.grading.books.people import names_of, students_of
 from rlcourse.grading.books.roster import Naming, enter_roster
-from rlcourse.grading.handing_in.collecting import notebooks
+from rlcourse.grading.handing_in.collecting import Class, notebooks
 
 
 class Book:
@@ -27,6 +27,10 @@ class Book:
 
     def update_or_create_student(self, student, **names):
         self.entered[student] = names
+
+
+def by_number(directory) -> dict[str, str]:
+    return Class(students_of(directory)).numbers
 
 
 def names(book: Book) -> dict[str, tuple[str, str]]:
@@ -47,8 +51,23 @@ def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path)
 def test_moodle_s_students_have_an_address_as_well(tmp_path):
     book = Book()
     enter_roster(book, table(tmp_path, WORKSHEET.replace('"Doe, Jane"', "Jane Mary Doe")))
-    assert names(book)["4321"] == ("Jane Mary", "Doe")
-    assert book.entered["4322"]["email"] == "l@example.org"
+    assert names(book)["jane@example.org"] == ("Jane Mary", "Doe")
+    assert book.entered["l@example.org"]["email"] == "l@example.org"
+
+
+def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(tmp_path):
+    text = WORKSHEET.replace("Email address", "Username").replace("l@example.org", "")
+    book, sheet = Book(), table(tmp_path, text)
+    enter_roster(book, sheet)
+    assert set(book.entered) == {"jane@example.org", "e@example.org", "n@example.org"}
+    assert any("only the name: Łukasz Müller" in note for note in sheet.notes)
+    with pytest.raises(UserError, match="ID number, Username and Email address"):
+        enter_roster(Book(), table(tmp_path, WORKSHEET.replace("Email address", "Phone")))
+    with pytest.raises(UserError, match="Moodle numbers people anew"):
+        enter_roster(Book(), table(tmp_path, WORKSHEET), Naming("Identifier"))
+    book = Book()
+    enter_roster(book, table(tmp_path, WORKSHEET), Naming("Full name", "x-"))
+    assert book.entered["x-New Nobody"]["lms_user_id"] == "n@example.org"
 
 
 def test_whom_the_gradebook_knows_by_another_id_stays_that_one(tmp_path):
@@ -83,7 +102,7 @@ def test_a_prefix_of_no_column_is_refused(tmp_path):
     assert isinstance(done.exception, UserError) and "--id" in str(done.exception)
     done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-", "--id", "SIS Login ID"])
     assert done.exit_code == 0, done.output
-    assert students_by_number(Course.open(tmp_path).directory)["4322"] == "jupyter-lukasz"
+    assert by_number(Course.open(tmp_path).directory)["4322"] == "jupyter-lukasz"
 
 
 def test_who_may_be_two_is_left_out_and_listed(tmp_path):
@@ -120,17 +139,22 @@ def test_the_command_enters_them_in_the_gradebook(tmp_path):
 
 def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
     directory = Course.open(tmp_path).directory
-    assert students_by_number(directory) == names_of(directory) == {}
+    assert by_number(directory) == names_of(directory) == {}
     assert not (tmp_path / "gradebook.db").exists()
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
     words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
     assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID"]).exit_code == 0
-    people = students_by_number(directory)
     assert names_of(directory)["jdoe@example.org"] == "Jane Doe"
-    assert people == {"4321": "jdoe@example.org", "4322": "lukasz", "4324": "eve", "4399": "new"}
+    assert by_number(directory) == {
+        "4321": "jdoe@example.org",
+        "4322": "lukasz",
+        "4324": "eve",
+        "4399": "new",
+    }
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         for name in ("doejane_4321", "muller_LATE_4322", "other_4400"):
             archive.writestr(f"{name}_5001_my work.ipynb", "{}")
+    people = Class(students_of(directory))
     rows = notebooks([tmp_path / "submissions.zip"], LESSON, people=people)
     found = {row.student: row.late for row in rows}
     assert found == {"jdoe@example.org": False, "lukasz": True, "4400": False}

@@ -14,7 +14,9 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.handing_in.collecting import Collected, notebooks
+from rlcourse.grading.books.matching import participants
+from rlcourse.grading.books.table import Table
+from rlcourse.grading.handing_in.collecting import Class, Collected, notebooks
 from rlcourse.grading.handing_in.taking import described, take
 from rlcourse.grading.handing_in.times import NoTime, in_utc, read_times
 
@@ -51,9 +53,13 @@ def test_what_is_no_time_is_said_to_be_none(text):
 
 
 def times(tmp_path, *rows: str, head: str = HEAD, zone="Europe/Berlin"):
+    return read_times(worksheet(tmp_path, *rows, head=head), zone)
+
+
+def worksheet(tmp_path, *rows: str, head: str = HEAD) -> Table:
     path = tmp_path / "worksheet.csv"
     path.write_text(head + "\n".join(rows) + "\n")
-    return read_times(path, zone)
+    return Table.read(path)
 
 
 def row(number, mail: str, time: str) -> str:
@@ -77,9 +83,11 @@ def test_order_and_position_do_not_count_and_one_bad_entry_is_one_row(tmp_path):
 def test_nobody_gets_the_time_of_another_by_a_name_that_is_a_number(tmp_path):
     found = times(tmp_path, row(1001, "ada@uni.edu", LATE), row(7, "1001", EARLY))
     assert found.of("1001", participant=True) == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
-    with pytest.raises(NoTime, match="two rows"):
-        found.of("1001", participant=False)
+    assert found.of("1001", participant=False) == datetime(2026, 10, 1, 21, 59, tzinfo=UTC)
     assert found.of("Ada@Uni.edu", participant=False).hour == 22
+    found = times(tmp_path, row(1, "ada@uni.edu", LATE), row(2, "ADA@uni.edu", EARLY))
+    with pytest.raises(NoTime, match="two rows"):
+        found.of("ada@uni.edu", participant=False)
 
 
 def test_another_table_and_an_unknown_zone_are_refused_in_a_sentence(tmp_path):
@@ -98,26 +106,35 @@ def moodle(tmp_path, students: dict):
     return path
 
 
+def students(tmp_path, *rows: str) -> Class:
+    """Nobody whom the gradebook knows, and the participants of a worksheet."""
+    return Class((), participants(worksheet(tmp_path, *rows), ()))
+
+
+THREE = [row(n, f"s{n}", EARLY) for n in (1, 2, 3)]
+
+
 def taken(path, into, table=None, due=None, force=False) -> dict:
-    found = notebooks([path], LESSON, (), table)
+    people = students(path.parent, *THREE)
+    found = notebooks([path], LESSON, (), table, people)
     return {row.student: row for row in take(found, LESSON, into, due, force)}
 
 
 def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_path):
     into = tmp_path / "submitted"
-    table = times(tmp_path, row(1, "x", EARLY), row(2, "y", "?"))
+    table = times(tmp_path, row(1, "s1", EARLY), row(2, "s2", "?"))
     first = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, table)
-    one, two = (into / n / LESSON for n in "12")
+    one, two = (into / n / LESSON for n in ("s1", "s2"))
     assert (one / "timestamp.txt").read_text() == "2026-10-01 21:59:00 UTC"
-    assert first["2"].path and not (two / "timestamp.txt").exists()
+    assert first["s2"].path and not (two / "timestamp.txt").exists()
     doubt = "it counts as on time, because its time in the table cannot be read: ?"
-    assert str(first["2"]) == f"2: collected (new); {doubt}"
+    assert str(first["s2"]) == f"s2: collected (new); {doubt}"
     again = taken(moodle(tmp_path, {1: b"a", 2: b"c"}), into)
-    assert again["1"].path and "--force" in again["2"].reason
+    assert again["s1"].path and "--force" in again["s2"].reason
     assert (one / "timestamp.txt").exists() and (two / f"{LESSON}.ipynb").read_bytes() == b"b"
-    assert [again["1"].change, again["2"].change] == ["unchanged", ""]
+    assert [again["s1"].change, again["s2"].change] == ["unchanged", ""]
     forced = taken(moodle(tmp_path, {1: b"new", 2: b"c", 3: b"d"}), into, force=True)
-    assert [forced[n].change for n in "123"] == ["replaced", "replaced", "new"]
+    assert [forced[n].change for n in ("s1", "s2", "s3")] == ["replaced", "replaced", "new"]
     assert (two / f"{LESSON}.ipynb").read_bytes() == b"c"
     assert not (one / "timestamp.txt").exists()  # it was the other notebook's
 
@@ -141,9 +158,13 @@ def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
     assert said == "collected (unchanged, no longer late)" and not note.exists()
     note.write_text("2026-10-03 08:00:00 UTC")  # by hand, which Canvas knows nothing about
     assert taken(canvas(tmp_path, b"a"), into, due=due)["1"].said == "collected (unchanged)"
+    note = into / "s1" / LESSON / "timestamp.txt"
+    taken(moodle(tmp_path, {1: b"a"}), into)
     note.write_text("2026-10-01 21:59:01 UTC")  # and a Moodle archive does not say who is late
     taken(moodle(tmp_path, {1: b"a"}), into, due=due)
     assert note.exists()
+    note = into / "1" / LESSON / "timestamp.txt"
+    note.write_text("2026-10-01 21:59:01 UTC")
     taken(canvas(tmp_path, b"b"), into, due=due, force=True)
     assert not note.exists()
 
@@ -176,9 +197,9 @@ def test_a_link_in_the_way_is_a_row_and_is_not_followed(tmp_path):
     into, elsewhere = tmp_path / "submitted", tmp_path / "elsewhere"
     elsewhere.mkdir()
     into.mkdir()
-    (into / "1").symlink_to(elsewhere)
+    (into / "s1").symlink_to(elsewhere)
     found = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, force=True)
-    assert "symlink" in found["1"].reason and found["2"].path and not list(elsewhere.iterdir())
+    assert "symlink" in found["s1"].reason and found["s2"].path and not list(elsewhere.iterdir())
 
 
 @pytest.mark.slow
@@ -188,9 +209,9 @@ def test_late_by_moodle_is_late_in_the_gradebook(course, tmp_path):
     )
     notebook = json.dumps(room.released(course)).encode()
     archive = moodle(tmp_path, {1: notebook, 2: notebook, 3: notebook})
-    times(tmp_path, row(2, "y", LATE), row(1, "x", EARLY), row(3, "z", "?"))
+    worksheet(tmp_path, row(2, "y", LATE), row(1, "x", EARLY), row(3, "z", "?"))
     done = subprocess.run(
-        [sys.executable, "-m", "rlcourse", "collect", "02", str(archive), "--times",
+        [sys.executable, "-m", "rlcourse", "collect", "02", str(archive), "--worksheet",
          str(tmp_path / "worksheet.csv"), "--zone", "Europe/Berlin", "--course", str(course)],
         capture_output=True, text=True, env={**os.environ, "PYTHONUTF8": "1"},
     )  # fmt: skip
@@ -198,4 +219,4 @@ def test_late_by_moodle_is_late_in_the_gradebook(course, tmp_path):
     assert "read as those of Europe/Berlin" in done.stdout and "3 collected" in done.stdout
     grade("02", course=course)
     grades = read_grades(course)
-    assert {s: grades.of(s, LESSON).late for s in "123"} == {"1": False, "2": True, "3": False}
+    assert {s: grades.of(s, LESSON).late for s in "xyz"} == {"x": False, "y": True, "z": False}

@@ -16,7 +16,7 @@ class Student:
     last_name: str = ""
     first_name: str = ""
     email: str = ""
-    number: str = ""  # the platform's, if `rlcourse roster` has entered it
+    number: str = ""  # what the platform calls them, if `rlcourse roster` has entered it
 
     @property
     def full_name(self) -> str:
@@ -43,11 +43,6 @@ def students_of(directory: CourseDirectory) -> list[Student]:
         return []
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
         return students_in(gradebook)
-
-
-def students_by_number(directory: CourseDirectory) -> dict[str, str]:
-    """{the platform's number: the student}, of everybody who was entered from a table."""
-    return {student.number: student.id for student in students_of(directory) if student.number}
 
 
 def names_of(directory: CourseDirectory) -> dict[str, str]:

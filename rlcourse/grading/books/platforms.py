@@ -8,23 +8,22 @@ who is still waiting for points by hand, since a grade that goes out too low is 
 
 import re
 import zipfile
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
 from rlcourse.grading.books.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade
+from rlcourse.grading.books.matching import id_columns, rows_of
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
-from rlcourse.grading.handing_in.names import alike, groups_alike, one_line, shown, why_no_id
+from rlcourse.grading.books.table import PARTICIPANTS, Table, participant_in
+from rlcourse.grading.handing_in.names import groups_alike, shown, why_no_id
 
 EXCUSED = "EX"  # what Canvas writes for who does not have to hand in
 CHANGEABLE = "Grade can be changed"  # Moodle's column: "No" for who was graded in its gradebook
 WORKSHEET = ("Identifier", "Grade", "Feedback comments")
 NUMBER = re.compile(r"[0-9]+")
-REMOVE = "nbgrader db student remove ID"
 NAME_IN_ZIP = re.compile(r"[^\w .-]|_")
 
 
@@ -55,11 +54,17 @@ def _points(grade: LessonGrade) -> str:
 # Canvas
 
 
-def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=None) -> Table:
+def canvas_table(
+    grades: ClassGrades, exported: Table | None = None, columns=None, all_lessons: bool = False
+) -> Table:
     """Canvas's gradebook with our points, in `exported` where it was exported from there.
 
     `columns` is {lesson: header} where a lesson's column cannot be told from its name, or ``NEW``
-    in place of the header, for a column that is to be added.
+    in place of the header, for a column that is to be added. If nobody chose the lessons but these
+    are `all_lessons`, those without a column are left out, with a note.
+
+    Raises:
+        UserError: it is not Canvas's, or it is not clear which column is a lesson's.
     """
     table = exported or _canvas_from(grades)
     ids = [i for i in map(table.column, CANVAS[1:4]) if i is not None]
@@ -68,11 +73,17 @@ def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=Non
             "this is not a gradebook exported from Canvas: it needs the columns Student, ID and "
             "SIS Login ID; export it in Canvas under Grades, Export"
         )
-    found = _rows_of(table, ids, grades)
+    found = rows_of(table, ids, grades.students)
     taken: dict[int, str] = {}
     for lesson in grades.lessons:
         wanted = (columns or {}).get(lesson) or (None if exported else NEW)
-        at = column_of(table, lesson, grades.titles.get(lesson, ""), wanted)
+        try:
+            at = column_of(table, lesson, grades.titles.get(lesson, ""), wanted)
+        except UserError as error:
+            if wanted or not all_lessons:
+                raise
+            table.say(f"{lesson} is left out: {error}")
+            continue
         if at in taken:
             raise UserError(f"{table.header[at]!r} cannot be both {taken[at]} and {lesson}")
         taken[at] = lesson
@@ -84,6 +95,8 @@ def canvas_table(grades: ClassGrades, exported: Table | None = None, columns=Non
                 row[at] = points
         if excused:
             table.say(f"{lesson}: excused on Canvas, left as they are: {_listed(excused)}")
+    if not taken:
+        raise UserError("no lesson was filled in; " + "; ".join(table.notes))
     _say_who_is_not_in_both(table, found, grades, lambda row: name_in_canvas(table, row))
     return table
 
@@ -120,51 +133,6 @@ def _told_apart(grades: ClassGrades, table: Table) -> list[Student]:
             f"left out, because their names are easily confused: {', '.join(map(shown, confused))}"
         )
     return [student for student in grades.students.values() if student.id not in confused]
-
-
-def _rows_of(table: Table, ids: Sequence[int], grades: ClassGrades, by_mail=False) -> dict:
-    """{our student: their row}, by any of the columns `ids`, and each row one student's.
-
-    A student who matches two rows, or a row that somebody else matches as well, gets none of them,
-    and a note says so: a grade in the wrong row is worse than a missing one.
-    """
-    ours: dict[str, set[str]] = defaultdict(set)  # names of a student: students
-    for student in grades.students.values():
-        for name in {student.id, student.number, student.email if by_mail else ""} - {""}:
-            ours[alike(name)].add(student.id)
-    claims = []
-    for row in table.rows:
-        names = {alike(PARTICIPANT.sub("", row[i].strip())) for i in ids} - {""}
-        claims += [(student, row) for student in set().union(*(ours[n] for n in names & {*ours}))]
-    rows_of, students_of = Counter(s for s, _ in claims), Counter(id(row) for _, row in claims)
-    clear = {s: row for s, row in claims if rows_of[s] == 1 == students_of[id(row)]}
-    for note in _unclear(table, [(s, row) for s, row in claims if s not in clear]):
-        table.say(note)
-    return clear
-
-
-def _unclear(table: Table, claims: list[tuple[str, list[str]]]) -> Iterator[str]:
-    """A sentence for each row that two students match, and each student who matches two rows."""
-    number = {id(row): n for n, row in enumerate(table.rows, start=2)}
-    students_of: dict[int, list[str]] = defaultdict(list)
-    rows_of: dict[str, list[str]] = defaultdict(list)
-    for student, row in claims:
-        students_of[id(row)].append(student)
-        rows_of[student].append(f"{number[id(row)]} ({one_line(row[0].strip(), 100)})")
-    for row, students in students_of.items():
-        if len(students) > 1:
-            yield (
-                f"left out: row {number[row]} of the table matches two students, "
-                f"{' and '.join(map(shown, sorted(students)))}; if they are one person, remove one "
-                f"of them with `{REMOVE}`"
-            )
-    for student, rows in sorted(rows_of.items()):
-        if len(rows) > 1:
-            yield (
-                f"left out: {shown(student)} matches two rows of the table, "
-                f"{' and '.join(rows)}; correct the one that is wrong, or enter their points there "
-                "by hand"
-            )
 
 
 def _say_other_maximum(table: Table, at: int, lesson: str, possible: float | None) -> None:
@@ -226,15 +194,14 @@ def moodle_table(grades: ClassGrades, worksheet: Table | None = None) -> Table:
     if len(grades.lessons) != 1:
         raise UserError("a grading worksheet is for one assignment: name one lesson")
     at, comment = (worksheet.column(name) for name in WORKSHEET[1:])
-    ids = [i for i in map(worksheet.column, WORKSHEET_IDS) if i is not None]
-    if at is None or not ids:
+    if at is None or worksheet.column(PARTICIPANTS) is None:
         raise UserError(
             "this is not a grading worksheet from Moodle: it needs the columns Identifier and "
             "Grade; in the assignment, with Moodle in English, choose Download grading worksheet"
         )
     if comment is None:
         worksheet.say("there is no column “Feedback comments”, so no feedback was written")
-    found = _rows_of(worksheet, ids, grades, by_mail=True)
+    found = rows_of(worksheet, id_columns(worksheet), grades.students)
     (lesson,) = grades.lessons
     can = worksheet.column(CHANGEABLE)
     fixed = {s for s, row in found.items() if can is not None and _is_no(row[can])}
@@ -273,7 +240,7 @@ def _moodle_import(grades: ClassGrades) -> Table:
     rows: list[list[str]] = []
     table = Table(header, rows, notes=grades.notes())
     for student in _told_apart(grades, table):
-        row = [student.id, student.email, student.name]
+        row = [student.number or student.id, student.email, student.name]
         for lesson in grades.lessons:
             grade = grades.of(student.id, lesson)
             points = _points(grade)
@@ -282,24 +249,29 @@ def _moodle_import(grades: ClassGrades) -> Table:
     return table
 
 
-def write_moodle_feedback(out: Path, feedback: Path, lesson: str, students) -> list[str]:
+def write_moodle_feedback(
+    out: Path, feedback: Path, lesson: str, students: Mapping[str, Student], worksheet: Table
+) -> list[str]:
     """Put the feedback pages of a lesson into the archive that Moodle takes back.
 
-    Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person.
-    Returns the students whose participant's number is unknown, and who are therefore left out.
+    Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person;
+    the numbers of participants are those of the assignment's own `worksheet`. Returns the students
+    who have a page and no row there, and who are therefore left out.
     """
-    named = [s for s in students if why_no_id(s.id) is None]
+    named = [student for student in students.values() if why_no_id(student.id) is None]
     pages = {s.id: feedback / s.id / lesson / f"{lesson}.html" for s in named}
-    if not any(page.is_file() for page in pages.values()):
+    with_page = [student for student in named if pages[student.id].is_file()]
+    if not with_page:
         raise UserError(
             f"there is no feedback on {lesson} in {feedback}: run `nbgrader generate_feedback "
             f"{lesson}` first"
         )
+    rows = rows_of(worksheet, id_columns(worksheet), students)
     with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student in named:
-            number = _number_of(student)
-            if number and pages[student.id].is_file():
+        for student in with_page:
+            if student.id in rows:
                 name = NAME_IN_ZIP.sub(" ", student.name).strip() or "student"
+                number = participant_in(worksheet, rows[student.id])
                 folder = f"{name}_{number}_assignfeedback_file"
                 archive.write(pages[student.id], f"{folder}/{lesson}.html")
-    return [s.id for s in named if pages[s.id].is_file() and not _number_of(s)]
+    return [student.id for student in with_page if student.id not in rows]

@@ -1,20 +1,22 @@
 """Who is in the class, by Canvas's or Moodle's own table: names for Formgrader and for reports.
 
 A student whom the gradebook knows, by any of the ids in the table, keeps that id. Everybody else
-gets the platform's number, or what stands in a column of your choice: a JupyterHub knows people by
-their login, The Littlest JupyterHub by ``jupyter-`` and their login. The number is kept as well, so
-that what the platform files under it is theirs.
+gets Canvas's number, or the first of Moodle's ID number, user name and e-mail address, or what
+stands in a column of your choice: a JupyterHub knows people by their login, The Littlest JupyterHub
+by ``jupyter-`` and their login. What the platform calls them is kept as well, so that what it files
+under that is theirs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbgrader.api import Gradebook
 
 from rlcourse.errors import UserError
+from rlcourse.grading.books.matching import REMOVE, id_columns, stable_ids
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.platforms import CANVAS, REMOVE, name_in_canvas
-from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
+from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
+from rlcourse.grading.books.table import PARTICIPANTS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
 
@@ -23,7 +25,7 @@ class Listed:
     """A row of the table: a person by all of their ids, the one to be known by first."""
 
     ids: tuple[str, ...]
-    number: str  # the platform's
+    number: str  # what the platform calls them in all assignments
     last_name: str
     first_name: str
     email: str = ""
@@ -37,7 +39,12 @@ class Naming:
     prefix: str = ""
 
     def index(self, table: Table) -> int:
-        """Where the table has that column. UserError if it has none."""
+        """Where the table has that column. UserError if it has none that can name people."""
+        if self.column.casefold() == PARTICIPANTS.casefold():
+            raise UserError(
+                f"--id {self.column}: Moodle numbers people anew in each assignment; name a column "
+                "that stays, such as Username"
+            )
         if (found := table.column(self.column)) is None:
             raise UserError(f"the table has no column {self.column!r}: name one of {table.header}")
         return found
@@ -85,7 +92,8 @@ def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = Non
 def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:
     if table.column(CANVAS[0]) is not None and table.column(CANVAS[1]) is not None:
         return _in_canvas(table, naming)
-    if table.column(WORKSHEET_IDS[0]) is not None and table.column("Full name") is not None:
+    if table.column(PARTICIPANTS) is not None and table.column("Full name") is not None:
+        id_columns(table)
         return _in_moodle(table, naming)
     raise UserError(
         "this is neither Canvas's exported gradebook, with the columns Student and ID, nor "
@@ -97,25 +105,24 @@ def _in_canvas(table: Table, naming: Naming | None) -> Iterator[Listed]:
     for row in table.rows:
         if name := name_in_canvas(table, row):
             last, _, first = (part.strip() for part in name.partition(","))
-            ids = _ids(table, row, CANVAS[1:4], naming)
-            yield Listed(ids, table.field(row, CANVAS[1]), last, first)
+            ids = [text for column in CANVAS[1:4] if (text := table.field(row, column))]
+            named = _named(table, row, ids, naming)
+            yield Listed(named, table.field(row, CANVAS[1]), last, first)
 
 
 def _in_moodle(table: Table, naming: Naming | None) -> Iterator[Listed]:
-    name = table.column("Full name")
     for row in table.rows:
-        ids = _ids(table, row, WORKSHEET_IDS, naming)
-        if ids and name is not None:
-            first, _, last = row[name].strip().rpartition(" ")
-            number = PARTICIPANT.sub("", table.field(row, WORKSHEET_IDS[0]))
-            yield Listed(ids, number, last, first, table.field(row, "Email address"))
+        name, ids = table.field(row, "Full name"), stable_ids(table, row)
+        if not ids:
+            table.say(f"left out, because the table has only the name: {name}")
+            continue
+        first, _, last = name.rpartition(" ")
+        named = _named(table, row, ids, naming)
+        yield Listed(named, ids[0], last, first, table.field(row, "Email address"))
 
 
-def _ids(
-    table: Table, row: list[str], columns: Sequence[str], naming: Naming | None
-) -> tuple[str, ...]:
+def _named(table: Table, row: list[str], ids: list[str], naming: Naming | None) -> tuple[str, ...]:
     """All names of whose row it is, first of all by `naming`."""
-    names = [PARTICIPANT.sub("", table.field(row, column)) for column in columns]
-    if naming and (text := PARTICIPANT.sub("", row[naming.index(table)].strip())):
-        names = [naming.prefix + text, text, *names]
-    return tuple(dict.fromkeys(filter(None, names)))
+    if naming and (text := row[naming.index(table)].strip()):
+        ids = [naming.prefix + text, text, *ids]
+    return tuple(dict.fromkeys(ids))

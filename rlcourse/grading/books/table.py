@@ -11,8 +11,11 @@ from rlcourse.files import write_errors_explained, write_text
 from rlcourse.grading.handing_in.names import cell, one_line
 
 LONGEST_NOTE = 50_000  # characters; it may name a whole class
-WORKSHEET_IDS = ("Identifier", "ID number", "Username", "Email address")  # Moodle's
-PARTICIPANT = re.compile(r"^Participant ")  # in front of Moodle's number of a person
+# What Moodle's worksheets call people by: a number that holds for one assignment, and, depending on
+# the site, some of the others, which hold for all
+PARTICIPANTS = "Identifier"
+WORKSHEET_IDS = ("ID number", "Username", "Email address")
+_BEFORE_NUMBER = re.compile(r"^Participant ")
 
 
 @dataclass
@@ -57,8 +60,9 @@ class Table:
         return "" if at is None else row[at].strip()
 
     def say(self, note: str) -> None:
-        """Add a note, for a terminal."""
-        self.notes.append(one_line(note, LONGEST_NOTE))
+        """Add a note, for a terminal, unless it is there."""
+        if (line := one_line(note, LONGEST_NOTE)) not in self.notes:
+            self.notes.append(line)
 
     def text(self) -> str:
         """The file's text, quoted where a field needs it; no field is a formula."""
@@ -73,3 +77,8 @@ class Table:
             path.parent.mkdir(parents=True, exist_ok=True)
         mark = "\ufeff" if self.encoding == "utf-8-sig" else ""
         write_text(path, mark + self.text())
+
+
+def participant_in(worksheet: Table, row: list[str]) -> str:
+    """Moodle's number of whose row it is; it holds for this worksheet's assignment alone."""
+    return _BEFORE_NUMBER.sub("", worksheet.field(row, PARTICIPANTS))

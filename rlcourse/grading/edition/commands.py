@@ -21,7 +21,8 @@ def student_edition(
         ),
     ] = None,
     course: Annotated[
-        Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
+        Path | None,
+        typer.Option(help="Directory whose extensions.json counts [default: the course's]."),
     ] = None,
 ) -> None:
     """Make a wheel and notebooks without the right answers of lessons that are not due.

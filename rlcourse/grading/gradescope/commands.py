@@ -13,7 +13,7 @@ def gradescope(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
     out: Annotated[Path, typer.Option(help="The archive to write.")] = Path("autograder.zip"),
     course: Annotated[
-        Path | None, typer.Option(help="Directory of the gradebook [default: course/].")
+        Path | None, typer.Option(help="Directory of the gradebook [default: the course's].")
     ] = None,
 ) -> None:
     """Write a lesson's autograder for Gradescope, as the archive to upload there."""

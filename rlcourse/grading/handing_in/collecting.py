@@ -1,73 +1,29 @@
-"""Archives of learning platforms: whose notebook each file is, or why it belongs to nobody.
+"""Archives of learning platforms: each student's notebook, or why there is none.
 
-A platform writes the person's number in front of a file's name; the rest of the name is the
-student's choice, and proves nothing. Only an archive's notebooks are read, each with bounds, and
-no name in it is ever used as a path. Anything odd becomes a row, and the others are collected.
+Canvas's numbers are people's. Moodle's and Gradescope's are of one assignment, whose worksheet or
+metadata says who it is. Anything odd becomes a row, and the others are collected.
 """
 
 import hashlib
 import re
-import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
-from rlcourse.grading.books.people import students_by_number
+from rlcourse.grading.books.matching import Whose, names_of, whose
+from rlcourse.grading.books.people import Student, students_of
 from rlcourse.grading.handing_in.files import LARGEST_FILE
+from rlcourse.grading.handing_in.members import ARCHIVES, Member, Odd, content_of, members_of
 from rlcourse.grading.handing_in.names import one_line, shown, twins, why_no_id
 from rlcourse.grading.handing_in.times import NoTime, Times
 
-MOST_MEMBERS = 20_000
-# Of the others zipfile unpacks all that it has read, however much that becomes
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
-ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz")
-# name_USER_SUBMISSION_file and name_LATE_USER_SUBMISSION_file; a name has no underscore
-CANVAS = re.compile(
-    r"(?P<owner>[^_/]+?)(?P<late>_late)?_(?P<student>[0-9]+)_[0-9]{3,}_(?P<file>.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-# name_PARTICIPANT_assignsubmission_file_file, or a directory; this name has none either
-MOODLE = re.compile(
-    r"(?P<owner>[^_/]*)_(?P<student>[0-9]+)_assignsubmission_file_?/?(?P<file>[^/]+)"
-)
-# What they call the student as whom an instructor tries out an assignment: "Student, Test"
-TEST_STUDENTS = {CANVAS: "studenttest", MOODLE: "test student"}
-PLAIN = re.compile(r"(?P<student>[^/]+?)_(?P<file>[0-9]{2}_[^/]+)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A file, in an archive or by itself, with its owner as its name alone tells."""
-
-    source: Path
-    name: str  # within the archive
-    student: str | None
-    file: str  # what the student called it
-    late: bool = False
-    in_time: bool = False  # the platform would have said so if it were late
-    participant: bool = False  # the student is Moodle's number of a participant
-    is_test: bool = False  # the name is that of the platform's test student
-    packed: "Packed | None" = field(default=None, repr=False, compare=False)
-
-    def version(self) -> int:
-        """The name without the number that Canvas adds to a resubmission: ``lesson-1.ipynb``."""
-        found = re.search(r"-([0-9]{1,4})\.ipynb$", self.file)
-        return int(found[1]) if found else 0
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Where in an open archive a member is; several places where several have its name."""
-
-    archive: zipfile.ZipFile
-    places: tuple[zipfile.ZipInfo, ...]
 
 
 @dataclass(frozen=True)
@@ -97,8 +53,35 @@ class Collected:
         return f"collected{'' if doubt else when}{change}{doubt}"
 
 
-class Odd(Exception):
-    """Why a member is not collected."""
+class Class:
+    """Who may have handed in: all whom the gradebook knows, and Moodle's participants."""
+
+    def __init__(
+        self,
+        students: Sequence[Student] = (),
+        participants: Mapping[str, Whose] | None = None,  # None where there is no worksheet
+    ):
+        self.participants = participants
+        self.known = names_of(students)
+        self.numbers = {student.number: student.id for student in students if student.number}
+
+    def whose(self, member: Member) -> Whose:
+        """Who handed in a member, or why that is not clear."""
+        number = member.student or ""
+        if member.ids is not None:
+            return whose(member.ids, self.known)
+        if not member.participant:
+            return Whose(self.numbers.get(number, number))
+        if self.participants is None:
+            return Whose(reason=NO_WORKSHEET)
+        return self.participants.get(number, Whose(reason=OTHER_WORKSHEET))
+
+
+NO_WORKSHEET = (
+    "Moodle numbers people anew in each assignment: collect with `rlcourse collect` and this "
+    "assignment's grading worksheet, --worksheet"
+)
+OTHER_WORKSHEET = "the worksheet has no such participant: download it from the same assignment"
 
 
 def notebooks(
@@ -106,34 +89,33 @@ def notebooks(
     lesson: str,
     known: Sequence[str] = (),
     times: Times | None = None,
-    people: Mapping[str, str] | None = None,
+    people: Class | None = None,
 ) -> Iterator[Collected]:
     """The lesson's notebooks in all `sources`, one for each student, and every oddity.
 
-    `known` are the existing students; a name too similar to one of them is refused. `people` are
-    the students whom the class knows by another name than the platform's number.
+    `known` are the existing students; a name too similar to one of them is refused.
     """
     with ExitStack() as archives:
-        yield from _notebooks(sources, lesson, known, times, people or {}, archives)
+        yield from _notebooks(sources, lesson, known, times, people or Class(), archives)
 
 
-def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> Iterator[Collected]:
-    of_student, tests = defaultdict(list), set()
+def _notebooks(sources, lesson, known, times, people: Class, archives) -> Iterator[Collected]:
+    of_student, odd = defaultdict(list), {}
     for source in sorted(sources):
         try:
-            for member in _members(source, archives):
+            for member in members_of(source, archives):
                 if member.student is None:
                     if member.file.lower().endswith((".ipynb", *ARCHIVES)):
-                        yield Collected(
-                            shown(member.name), "its name does not say whose notebook it is"
-                        )
-                elif member.is_test and member.student not in people:
-                    tests.add(member.student)
+                        odd[shown(member.name)] = "its name does not say whose notebook it is"
+                elif member.is_test and member.student not in people.numbers:
+                    odd[member.student] = _why_test(member.student)
+                elif (who := people.whose(member)).reason:
+                    odd[_label(member)] = who.reason
                 else:
-                    of_student[people.get(member.student, member.student)].append(member)
-        except Odd as odd:
-            yield Collected(shown(source.name), str(odd))
-    yield from (Collected(test, _why_test(test)) for test in sorted(tests))
+                    of_student[who.student].append(member)
+        except Odd as reason:
+            odd[shown(source.name)] = str(reason)
+    yield from (Collected(who, reason) for who, reason in sorted(odd.items()))
     confused = twins(of_student, known)
     left = LARGEST_ARCHIVE
     for student, members in sorted(of_student.items()):
@@ -145,9 +127,14 @@ def _notebooks(sources, lesson, known, times, people, archives: ExitStack) -> It
             member, data = _the_one(members, lesson, left)
             left -= len(data)
             found = Collected(student, late=member.late, in_time=member.in_time, data=data)
-            yield _with_time(found, times, member) if times else found
-        except Odd as odd:
-            yield Collected(shown(student), one_line(str(odd)))
+            yield _with_time(found, times, member)
+        except Odd as reason:
+            yield Collected(shown(student), one_line(str(reason)))
+
+
+def _label(member: Member) -> str:
+    """A member for people, whose owner is not known."""
+    return f"participant {member.student}" if member.participant else str(member.student)
 
 
 def _why_test(number: str) -> str:
@@ -157,7 +144,12 @@ def _why_test(number: str) -> str:
     )
 
 
-def _with_time(found: Collected, times: Times, member: Member) -> Collected:
+def _with_time(found: Collected, times: Times | None, member: Member) -> Collected:
+    if member.ids is not None:
+        doubt = "" if member.time else "it counts as on time, because Gradescope does not say when"
+        return replace(found, time=member.time, doubt=doubt)
+    if times is None:
+        return found
     try:
         return replace(found, time=times.of(str(member.student), member.participant))
     except NoTime as doubt:  # then the name that Canvas gave it decides
@@ -170,7 +162,7 @@ def collect(
     lesson: str,
     into: Path,
     known: Sequence[str] = (),
-    people: Mapping[str, str] | None = None,
+    people: Class | None = None,
 ) -> list[Collected]:
     """Put the lesson's notebooks of all `sources` under `into`, as ``time/STUDENT/LESSON.ipynb``
     where time is "late" or "in time". Returns a ``Collected`` for every student and oddity."""
@@ -183,80 +175,6 @@ def collect(
             found = replace(found, data=b"", path=path)
         rows.append(found)
     return rows
-
-
-def _members(source: Path, archives: ExitStack) -> Iterator[Member]:
-    """The files of an archive, which stays open, or the one file that `source` is, with their
-    owners."""
-    if source.suffix.lower() != ".zip":
-        if source.suffix.lower() in ARCHIVES:
-            raise Odd("not a zip archive: unpack it and pack it again as zip")
-        yield _whose(source, source.name, (CANVAS, MOODLE, PLAIN))
-        return
-    try:
-        archive = archives.enter_context(zipfile.ZipFile(source))
-        infos = [info for info in archive.infolist() if not info.is_dir()]
-    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
-        raise Odd("the archive cannot be read: download it again") from None
-    if len(infos) > MOST_MEMBERS:
-        raise Odd(f"more than {MOST_MEMBERS} files")
-    places = defaultdict(list)
-    for info in infos:
-        if not _is_hidden(info.filename):
-            places[info.filename].append(info)
-    form = _form_of(list(places))
-    flat = Counter(PurePosixPath(name).parent for name in places).most_common(1)
-    for name, found in places.items():
-        if form is CANVAS and PurePosixPath(name).parent != flat[0][0]:
-            yield Member(source, name, None, _last(name))  # Canvas makes no directories
-        else:
-            yield replace(_whose(source, name, (form,)), packed=Packed(archive, tuple(found)))
-
-
-def _is_hidden(name: str) -> bool:
-    """What systems put into archives: ``__MACOSX/._lesson.ipynb``."""
-    parts = PurePosixPath(name).parts
-    return any(part.startswith((".", "__MACOSX")) and part != ".." for part in parts)
-
-
-def _form_of(names: list[str]) -> re.Pattern:
-    """The pattern that a platform gives to all names of an archive: the one that most names have,
-    so that no single student's name can make it look like another platform's."""
-    for form, part in ((MOODLE, _moodles), (CANVAS, _last)):
-        fitting = sum(bool(form.fullmatch(part(name))) for name in names)
-        if fitting * 2 > len(names):
-            return form
-    return PLAIN
-
-
-def _last(name: str) -> str:
-    return PurePosixPath(name).name
-
-
-def _moodles(name: str) -> str:
-    """A file, with the directory that names its owner, if any."""
-    parts = PurePosixPath(name).parts
-    at = next((i for i, part in enumerate(parts) if "_assignsubmission_file" in part), -1)
-    return "/".join((parts[at], parts[-1])) if 0 <= at < len(parts) - 1 else _last(name)
-
-
-def _whose(source: Path, name: str, forms: Sequence[re.Pattern]) -> Member:
-    for form in forms:
-        found = form.fullmatch(_moodles(name) if form is MOODLE else _last(name))
-        if found:
-            parts = found.groupdict()
-            late, test = bool(parts.get("late")), TEST_STUDENTS.get(form)
-            return Member(
-                source,
-                name,
-                found["student"],
-                found["file"],
-                late=late,
-                in_time=form is CANVAS and not late,
-                participant=form is MOODLE,
-                is_test=test is not None and parts["owner"].strip().casefold() == test,
-            )
-    return Member(source, name, None, _last(name))
 
 
 def _the_one(members: list[Member], lesson: str, most: int) -> tuple[Member, bytes]:
@@ -284,30 +202,7 @@ def _contents(members: list[Member], most: int) -> Iterator[tuple[Member, bytes]
     if len(members) > 10:
         raise Odd(f"{len(members)} notebooks: keep one of them")
     for member in members:
-        yield member, _content(member, min(LARGEST_FILE, most))
-
-
-def _content(member: Member, most: int) -> bytes:
-    """A member's content, of which at most `most` bytes are read, whatever size it claims."""
-    try:
-        if member.packed is None:
-            with member.source.open("rb") as file:
-                data = file.read(most + 1)
-        else:
-            places = member.packed.places
-            if len(places) != 1:
-                raise Odd("two files with the same name")
-            if places[0].compress_type not in METHODS:
-                raise Odd("it is packed by an unusual method: unpack it, and pack it as usual")
-            with member.packed.archive.open(places[0]) as file:
-                data = file.read(most + 1)
-    except Odd:
-        raise
-    except Exception as error:  # a wrong checksum, a password, an unknown method
-        raise Odd(f"it cannot be unpacked ({type(error).__name__})") from None
-    if len(data) > most:
-        raise Odd(f"larger than {most / 2**20:g} MiB")
-    return data
+        yield member, content_of(member, min(LARGEST_FILE, most))
 
 
 def counted(kinds: Iterable[str], order: Sequence[str]) -> str:
@@ -327,7 +222,7 @@ class Extractor(ExtractorPlugin):
         submitted = Path(course.format_path(course.submitted_directory, ".", ".")).resolve()
         known = [p.name for p in submitted.iterdir()] if submitted.is_dir() else []
         sources = [path for path in Path(archive_path).rglob("*") if path.is_file()]
-        people = students_by_number(course)
+        people = Class(students_of(course))
         rows = collect(sources, course.assignment_id, Path(extracted_path), known, people)
         for row in rows:
             (self.log.warning if row.reason else self.log.info)("%s", row)

@@ -6,14 +6,12 @@ minute and in the time zone of the person who exported it.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.table import PARTICIPANT, WORKSHEET_IDS, Table
+from rlcourse.grading.books.table import PARTICIPANTS, WORKSHEET_IDS, Table, participant_in
 from rlcourse.grading.handing_in.names import alike, one_line
 
 HANDED_IN = "Last modified (submission)"
@@ -54,7 +52,7 @@ class Times:
         Raises:
             NoTime: the table does not say, or is ambiguous.
         """
-        columns = [c for c in self.columns if not participant or c == WORKSHEET_IDS[0]]
+        columns = [c for c in self.columns if (c == PARTICIPANTS) == participant]
         found = {text for c in columns for text in self.written[c].get(alike(student), ())}
         if not found:
             raise NoTime("the table of times has no row for this student")
@@ -64,28 +62,28 @@ class Times:
         return in_utc(text, self.zone)
 
 
-def read_times(path: Path, zone: str | None = None) -> Times:
-    """The times in Moodle's grading worksheet `path`, which are those of `zone`.
+def read_times(worksheet: Table, zone: str | None = None) -> Times:
+    """The times in Moodle's grading `worksheet`, which are those of `zone`.
 
     Raises:
         UserError: it is not such a table, or there is no such zone.
     """
-    table = Table.read(path)
-    at = table.column(HANDED_IN)
-    columns = {name: i for name in WORKSHEET_IDS if (i := table.column(name)) is not None}
-    if at is None or not columns:
+    at = worksheet.column(HANDED_IN)
+    if at is None or worksheet.column(PARTICIPANTS) is None:
         raise UserError(
-            f"{path} does not say who handed in when: it needs the columns Identifier and "
-            f"{HANDED_IN}; download Moodle's grading worksheet in English, from the assignment"
+            f"this is not a worksheet that says who handed in when, with the columns {PARTICIPANTS}"
+            f" and {HANDED_IN}: download Moodle's grading worksheet in English, from the assignment"
         )
-    written = {name: _by_id(table.rows, i, at) for name, i in columns.items()}
-    return Times(tuple(columns), written, None if zone is None else _zone(zone))
+    columns = (PARTICIPANTS, *(c for c in WORKSHEET_IDS if worksheet.column(c) is not None))
+    written = {column: _by_id(worksheet, column, at) for column in columns}
+    return Times(columns, written, None if zone is None else _zone(zone))
 
 
-def _by_id(rows: Iterable[list[str]], who: int, when: int) -> dict[str, list[str]]:
+def _by_id(worksheet: Table, column: str, when: int) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        if name := alike(PARTICIPANT.sub("", row[who].strip())):
+    for row in worksheet.rows:
+        number = participant_in(worksheet, row) if column == PARTICIPANTS else ""
+        if name := alike(number or worksheet.field(row, column)):
             found[name].append(row[when])
     return found
 

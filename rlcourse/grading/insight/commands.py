@@ -31,7 +31,8 @@ def insight(
     ] = None,
     names: Annotated[bool, typer.Option("--names", help="Say who; without it, nobody.")] = False,
     course: Annotated[
-        Path | None, typer.Option("--course", help="Directory of the gradebook [default: course/].")
+        Path | None,
+        typer.Option("--course", help="Directory of the gradebook [default: the course's]."),
     ] = None,
 ) -> None:
     """Show what a class made of a lesson: which mistakes, by how many, and what they cost."""

@@ -26,7 +26,8 @@ def leaderboard(
         typer.Option(metavar="TABLE", help="What students are called here: student,alias in CSV."),
     ] = None,
     course: Annotated[
-        Path | None, typer.Option("--course", help="Directory of the gradebook [default: course/].")
+        Path | None,
+        typer.Option("--course", help="Directory of the gradebook [default: the course's]."),
     ] = None,
 ) -> None:
     """Rank a class by what its trainers have trained, and say which places mean nothing."""
