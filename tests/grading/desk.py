@@ -31,8 +31,10 @@ HALF = room.NAMES[:2]
 NOT_COLLECTED = {"qin": "2 different notebooks", "rob": "an archive inside the archive"}
 ON_CANVAS = [*list(KINDS)[1:], "mia", "ned", "oda", "pia", *NOT_COLLECTED]
 CLASS = [BY_MAIL, *ON_CANVAS, *BY_EXCHANGE, ABSENT]
-NUMBER = {student: 101 + i for i, student in enumerate(CLASS)}  # Canvas's and Moodle's
+NUMBER = {student: 101 + i for i, student in enumerate(CLASS)}  # Canvas's
+PARTICIPANT = {student: n + 7000 for student, n in NUMBER.items()}  # Moodle's, in this assignment
 LATE = "ned"
+ON_MOODLE = (LATE, "pia")  # whose right answers are the same as on Canvas
 WORKSHEET = "Identifier,Full name,Username,Grade,Feedback comments,Last modified (submission)\n"
 
 
@@ -57,6 +59,11 @@ class Desk:
         with zipfile.ZipFile(self.inbox / "submissions.zip", "w") as archive:
             for name, content in self._files():
                 archive.writestr(name, content)
+        with zipfile.ZipFile(self.inbox / "moodle-submissions.zip", "w") as archive:
+            for student in ON_MOODLE:
+                name = f"{student.title()} Of_{PARTICIPANT[student]}_assignsubmission_file"
+                content = json.dumps(room.solved(self.course))
+                archive.writestr(f"{name}/{room.LESSON}.ipynb", content)
         (self.inbox / "canvas-export.csv").write_text(self._canvas())
         (self.inbox / "worksheet.csv").write_text(self._worksheet())
 
@@ -91,7 +98,7 @@ class Desk:
         early, late = "Monday, 1 June 2026, 10:00 AM", "Friday, 2 October 2026, 8:00 AM"
         return WORKSHEET + "".join(
             f'Participant {n},{s.title()} Of,{s},,,"{late if s == LATE else early}"\n'
-            for s, n in NUMBER.items()
+            for s, n in PARTICIPANT.items()
         )
 
     def run(self, line: str, cwd: Path | None = None) -> str:

@@ -25,8 +25,11 @@ STATES = {"named": 2, "unnamed": 3, "raises": 1, "syntax": 1, "other": 2}
 
 def commands(language: str = "bash") -> list[str]:
     """The lines of the guide's blocks."""
-    blocks = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if line.strip()]
+    return [line for block in blocks(language) for line in block.splitlines() if line.strip()]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,9 @@ def desk(template, tmp_path_factory):
     """The desk after all commands, with what they printed, and what was handed out in between."""
     desk = at.Desk(template, tmp_path_factory.mktemp("guide"))
     desk.said = {}
+    (due,) = (b for b in blocks("toml") if "[due]" in b)
+    with (desk.course / "course.toml").open("a") as settings:
+        settings.write(f"\n{due}")
     for line in dict.fromkeys(commands()):
         if line.startswith("nbgrader collect"):
             desk.hand_in_by_exchange()
@@ -71,9 +77,9 @@ def test_the_guide_has_commands_for_every_step():
     steps = "rlcourse build, generate_assignment, release_assignment, zip_collect, collect 02, "
     steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, rlcourse amend 02, "
     steps += "rlcourse gradescope 02, "
-    steps += "--times, --zone, "
+    steps += "--worksheet, --zone, "
     steps += "rlcourse grade, nbgrader autograde, jupyter lab, generate_feedback, "
-    steps += "release_feedback, export, --force, --duedate, --student, --json, --strict"
+    steps += "release_feedback, export, --force, --student, --json, --strict"
     for step in steps.split(", "):
         assert step in text, step
 
@@ -86,8 +92,9 @@ def test_an_archive_is_collected_by_the_names_of_the_roster(desk):
     assert all(re.search(rf"^{student} .*\bcollected", said, re.M) for student in collected)
     assert f"{len(collected)} collected" in said
     assert re.search(rf"^{at.LATE} .*\bcollected, late", said, re.M)
-    times = next(said for line, said in desk.said.items() if "--times" in line)
+    times = next(said for line, said in desk.said.items() if "--worksheet" in line)
     assert re.search(rf"^{at.LATE} .*\bcollected, handed in 2026-10-02 06:00 UTC", times, re.M)
+    assert len(re.findall(r"handed in 2026", times)) == len(at.ON_MOODLE)
 
 
 def test_submissions_of_all_ways_are_graded(desk):
