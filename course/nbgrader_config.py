@@ -20,9 +20,9 @@ with contextlib.suppress(Exception):
 
     install()
 
-# Archives hold STUDENT_LESSON.ipynb; or, from Canvas, name[_LATE]_USER_submission_FILE; or, from
-# Moodle, name_PARTICIPANT_assignsubmission_file_FILE, or a directory. There the number is the
-# student: two may have one name, and the platforms' own tables of grades know it.
+# Archives hold STUDENT_LESSON.ipynb; or, from Canvas, name[_LATE]_USER_submission_FILE. There the
+# number is the student: two may have one name, and Canvas's own table of grades knows it. Archives
+# of Moodle are for `rlcourse collect`, which reads the assignment's worksheet.
 c.ZipCollectApp.extractor_plugin = "rlcourse.grading.handing_in.collecting.Extractor"
 c.ZipCollectApp.collector_plugin = "rlcourse.grading.handing_in.collecting.Collector"
 
