@@ -36,7 +36,11 @@ from rlcourse.training.measuring.inspecting import Watched
 from rlcourse.training.measuring.live import Live
 from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
-from rlcourse.training.networks.optimizer import NonFinite, warn_of_slow_precision
+from rlcourse.training.networks.optimizer import (
+    NonFinite,
+    require_extras,
+    warn_of_slow_precision,
+)
 from rlcourse.training.online.teaching import require_same_words
 from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
@@ -108,6 +112,7 @@ def train(
             "step= makes its own updates, which dtype=float16 would have to scale: "
             "set dtype=float32 or dtype=bfloat16"
         )
+    require_extras(recipe)
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
