@@ -188,7 +188,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
     telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
     watching = telling or (progress and bars.watched())
-    live = Live.of(recipe, policy, task, before) if watching else None
+    live = Live.of(recipe, policy, task, before, writer.history) if watching else None
     shown = bars.bar(
         desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
     )
@@ -331,15 +331,16 @@ def shown_in_bar(metrics: dict) -> dict[str, str]:
 
 
 def how_it_stopped(run: Run, signal_name: str) -> str:
-    done = f"{run.recipe.algorithm} stopped by {signal_name} after step "
-    done += f"{len(run.metrics)} of {run.recipe.steps}"
+    how = "interrupted" if signal_name == "SIGINT" else f"stopped by {signal_name}"
+    done = f"{run.recipe.algorithm} {how} after step {len(run.metrics)} of {run.recipe.steps}"
     if run.directory is None:
         again = "run this cell again before any cell that needs its result"
         return f"{done}; nothing was saved, because no directory was given: {again}"
-    return (
-        f"{done}; everything is in {run.directory}: run the same command with --resume to continue "
-        f'(in Python, train with out="{run.directory}" and resume=True)'
-    )
+    if bars.in_notebook():
+        again = f'call train with the same recipe, out="{run.directory}" and resume=True'
+    else:
+        again = f"run the same command with --out {run.directory} --resume"
+    return f"{done}; everything is in {run.directory}: {again} to continue"
 
 
 def _last_checkpoint(out: Path | None) -> str:

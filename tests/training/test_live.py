@@ -74,6 +74,16 @@ def test_asking_takes_a_small_share_of_the_time(monkeypatch):
     assert len(live.answers) == 2 and f"step {len(asked.times)} ####" in live.answers[-1][1]
 
 
+def test_a_run_that_is_resumed_shows_the_steps_before(before):
+    history = [
+        {"step": step, "reward/mean": 0.5} | (MEASURED if step == 2 else {}) for step in (1, 2)
+    ]
+    live = Live.of(echo_recipe(steps=4), None, echo_task(), before, history)
+    assert live.training["reward/mean"] == [(1, 0.5), (2, 0.5)]
+    assert [step for step, _ in live.held_out] == [0, 2]
+    assert [when for when, *_ in live.answers] == ["before training"]
+
+
 def test_it_is_asked_again_after_each_evaluation_however_soon(monkeypatch, before):
     asked = Asked(monkeypatch, seconds=60.0)
     live = Live.of(echo_recipe(steps=4), asked, echo_task(), before)

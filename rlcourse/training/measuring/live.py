@@ -3,6 +3,7 @@ question by now. A notebook shows all of it, a terminal the words.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import shorten
@@ -53,8 +54,18 @@ class Live:
     next_answer: float = 0.0  # not before this time
 
     @classmethod
-    def of(cls, recipe: Recipe, policy, task: Task, before: Evaluation | None) -> "Live":
-        """At the start of a run. Its question is one that the policy can answer, but does not."""
+    def of(
+        cls,
+        recipe: Recipe,
+        policy,
+        task: Task,
+        before: Evaluation | None,
+        history: Sequence[dict] = (),
+    ) -> "Live":
+        """At the start of a run, or after the steps of its `history` where it is resumed.
+
+        Its question is one that the policy can answer, but does not.
+        """
         live = cls(recipe, policy, task)
         if before and before.transcripts:
             live.held_out.append((0, before.accuracy))
@@ -63,6 +74,8 @@ class Live:
             live.answers.append(("before training", shown.completion, shown.given))
         elif recipe.method.trains_policy and len(task.evaluation):
             live.problem = task.evaluation[0]
+        for metrics in history:
+            live.follow(metrics, ask=False)
         return live
 
     def follow(self, metrics: dict, ask: bool = True) -> None:
