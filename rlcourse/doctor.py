@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from rlcourse import edition
 from rlcourse.errors import UserError
-from rlcourse.installed import install_command
+from rlcourse.installed import NAME, install_command
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ def _packages() -> Iterator[Finding]:
         extra = _extra_of(requirement)
         if requirement.marker is not None and extra is None:
             continue  # for tests, or for another machine
+        if requirement.name == NAME:
+            continue  # an extra that includes another
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:

@@ -8,6 +8,7 @@ import importlib.metadata
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -37,6 +38,13 @@ def needing(extra: str, what: str) -> Iterator[None]:
         raise UserError(
             f"{what} needs {missing}, which is not installed: {install_command(extra)}"
         ) from None
+
+
+def require(extra: str, package: str, what: str) -> None:
+    """Raise the error of ``needing`` if the package is not there. It is not imported."""
+    with needing(extra, what):
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 def install_command(extra: str) -> str:

@@ -43,13 +43,15 @@ def test_only_extras_that_exist_and_bring_the_package_are_advised(monkeypatch):
     findings = {finding.name: finding for finding in doctor._packages()}
     optional = {name: f.advice for name, f in findings.items() if f.state == "absent"}
     extras = [line for name, lines in EXTRAS.items() if name != "test" for line in lines]
-    assert {Requirement(line).name for line in extras} == set(optional)
+    others = {Requirement(line).name for line in extras} - {"rlcourse"}  # as in rlcourse[grade]
+    assert others == set(optional)
     assert {"jupyterlab", "nbgrader", "peft", "trl"} < set(optional)
     for name, advice in optional.items():
         (extra,) = re.findall(r"\[(\w+)\]", advice)
         assert name in {Requirement(line).name for line in EXTRAS[extra]}, advice
     needed = {Requirement(line).name for line in PROJECT["dependencies"]}
     assert {name for name, f in findings.items() if f.state == "missing"} == needed
+    assert "rlcourse" not in findings
 
 
 def test_a_version_outside_of_the_range_is_missing(monkeypatch):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
-from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from tqdm import tqdm
@@ -22,6 +22,7 @@ from rlcourse.errors import UserError
 _LOG = logging.getLogger(__name__)  # the cells' outputs already say it
 _LOG.addHandler(logging.NullHandler())
 _LOG.propagate = False
+_COLORS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # a terminal's control sequences
 
 
 class _ThisInterpreter(KernelSpecManager):
@@ -116,7 +117,8 @@ def traceback_of(cell: NotebookNode, lines: int = 15) -> str:
     """The last lines of the traceback in a cell's outputs, without colors; "" if there is none."""
     for output in cell.get("outputs", []):
         if output.output_type == "error":
-            return "\n".join(strip_ansi("\n".join(output.traceback)).splitlines()[-lines:])
+            text = _COLORS.sub("", "\n".join(output.traceback))
+            return "\n".join(text.splitlines()[-lines:])
     return ""
 
 

@@ -74,6 +74,7 @@ def merge_adapters(policy: Policy) -> Policy:
     for name, layer in adapted_layers(policy.model).items():
         layer.merge()
         policy.model.set_submodule(name, layer.get_base_layer())
+    vars(policy.model).pop("peft_config", None)  # PEFT would warn of it if adapters came again
     policy.requires_grad_(True)
     return policy
 

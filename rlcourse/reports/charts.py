@@ -51,12 +51,15 @@ def plot(
     width: int = WIDTH,
     settled: float | None = None,
     until: float | None = None,
+    reach: Sequence[float] = (),
 ) -> Markup:
     """The lines in one frame; nothing if none has a finite value.
 
-    `share` says that the vertical axis is 0–1; `x_labels` replace the ticks {x: text}.
+    `share` says that the vertical axis is 0–1, and `reach` that it covers at least these values;
+    `x_labels` replace the ticks {x: text}.
     Lines that differ from `settled` by rounding alone are drawn flat: the noise says nothing.
-    The horizontal axis extends to `until`, for lines that will grow to there.
+    The horizontal axis extends to `until`, for lines that will grow to there; their labels are
+    in one column, where no line is drawn yet.
     """
     lines = [line for line in map(Line.finite, lines) if line.points]
     if not lines:
@@ -68,12 +71,15 @@ def plot(
     ys = [y for line in lines for _, y in line.points]
     ys += [y for line in lines for _, low, high in line.band for y in (low, high)]
     margin = RIGHT + LETTER * max(len(line.label) for line in lines)
-    frame = _Frame(xs, [0.0, 1.0, *ys] if share else ys, x_labels, width, margin)
+    frame = _Frame(xs, [*reach, *((0.0, 1.0) if share else ()), *ys], x_labels, width, margin)
     parts = [frame.axes(x_name)]
     ends = []
     for line in lines:
         parts += _drawn(frame, line)
         ends.append((running_mean(line.points) if line.look == "raw" else line.points)[-1])
+    if until is not None:
+        furthest = max(x for x, _ in ends)
+        ends = [(furthest, y) for _, y in ends]
     parts += frame.labels([line.label for line in lines], [line.style for line in lines], ends)
     last = lines[0].points[-1][1]
     return frame.svg(parts, f"last value {short(last)}, from {short(lines[0].points[0][1])}")

@@ -74,6 +74,16 @@ class RunRecord:
             )
         return "This run is not finished: its steps are done, but not the evaluation after them."
 
+    def standing(self) -> str | None:
+        """The last held-out accuracy of an unfinished run against the start; None without any."""
+        measured = [m for m in self.metrics if is_finite(m.get("eval/accuracy"))]
+        if self.finished or not measured:
+            return None
+        last = measured[-1]
+        now = Interval(*(last[f"eval/accuracy{end}"] for end in ("", "_low", "_high")))
+        since = f", before training {self.before.accuracy}" if self.before else ""
+        return f"Held-out accuracy after step {last['step']}: {now}{since}."
+
     def _left(self) -> str:
         """How long the other steps take, if they take as long as those that are done."""
         if not self.seconds:

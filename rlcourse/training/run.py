@@ -36,7 +36,11 @@ from rlcourse.training.measuring.inspecting import Watched
 from rlcourse.training.measuring.live import Live
 from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
-from rlcourse.training.networks.optimizer import NonFinite, warn_of_slow_precision
+from rlcourse.training.networks.optimizer import (
+    NonFinite,
+    require_extras,
+    warn_of_slow_precision,
+)
 from rlcourse.training.online.teaching import require_same_words
 from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
@@ -108,6 +112,7 @@ def train(
             "step= makes its own updates, which dtype=float16 would have to scale: "
             "set dtype=float32 or dtype=bfloat16"
         )
+    require_extras(recipe)
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
@@ -183,7 +188,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
     telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
     watching = telling or (progress and bars.watched())
-    live = Live.of(recipe, policy, task, before) if watching else None
+    live = Live.of(recipe, policy, task, before, writer.history) if watching else None
     shown = bars.bar(
         desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
     )
@@ -326,15 +331,16 @@ def shown_in_bar(metrics: dict) -> dict[str, str]:
 
 
 def how_it_stopped(run: Run, signal_name: str) -> str:
-    done = f"{run.recipe.algorithm} stopped by {signal_name} after step "
-    done += f"{len(run.metrics)} of {run.recipe.steps}"
+    how = "interrupted" if signal_name == "SIGINT" else f"stopped by {signal_name}"
+    done = f"{run.recipe.algorithm} {how} after step {len(run.metrics)} of {run.recipe.steps}"
     if run.directory is None:
         again = "run this cell again before any cell that needs its result"
         return f"{done}; nothing was saved, because no directory was given: {again}"
-    return (
-        f"{done}; everything is in {run.directory}: run the same command with --resume to continue "
-        f'(in Python, train with out="{run.directory}" and resume=True)'
-    )
+    if bars.in_notebook():
+        again = f'call train with the same recipe, out="{run.directory}" and resume=True'
+    else:
+        again = f"run the same command with --out {run.directory} --resume"
+    return f"{done}; everything is in {run.directory}: {again} to continue"
 
 
 def _last_checkpoint(out: Path | None) -> str:

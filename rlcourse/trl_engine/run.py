@@ -25,7 +25,7 @@ from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
 from rlcourse.training.data.playing import require_playable
-from rlcourse.training.networks.optimizer import NonFinite
+from rlcourse.training.networks.optimizer import NonFinite, require_extras
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.runs.outcome import Run, load_run
 from rlcourse.training.runs.run_directory import contents, false_start_undone, open_directory
@@ -95,6 +95,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
     from rlcourse.trl_engine.trainers import check_settings, config_class
 
     require_possible(recipe)
+    require_extras(recipe)
     n = torch.cuda.device_count()
     if not processes.use_cpu and recipe.device != "cpu" and processes.count == 1 and n > 1:
         raise UserError(

@@ -1,16 +1,16 @@
 """The extra `vllm` has a solution: asked of the registry, with nothing downloaded but metadata.
 
-Run weekly, with the slow tests, because it asks the network; skipped without one and without `uv`.
+Run with the slow tests, because it asks the network; skipped without one.
 """
 
 import re
-import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[2]
 OFFLINE = re.compile(
@@ -21,10 +21,7 @@ OFFLINE = re.compile(
 
 def resolved(requirements: str) -> dict[str, str]:
     """Names and versions that would be installed on Linux with Python 3.11."""
-    uv = shutil.which("uv")
-    if uv is None:
-        pytest.skip("uv is not installed")
-    command = [uv, "pip", "compile", "--no-header", "--no-annotate", "--quiet", "-"]
+    command = [find_uv_bin(), "pip", "compile", "--no-header", "--no-annotate", "--quiet", "-"]
     command += ["--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28"]
     found = subprocess.run(
         command, input=requirements, capture_output=True, text=True, timeout=600, cwd=ROOT

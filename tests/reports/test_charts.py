@@ -90,6 +90,23 @@ def test_a_label_stands_at_the_end_of_its_own_line():
     assert short_x < long_x - 100 and short_y == long_y
 
 
+def test_labels_of_lines_that_grow_are_in_a_column_right_of_all_lines():
+    """A line that is measured seldom ends where the others go on, and its label is not crossed."""
+    often = Line([(x, 0.3) for x in range(1, 31)], "s0", "reward")
+    svg = plot([often, Line([(0, 0.3), (20, 0.3)], "s1", "held-out")], until=60)
+    (a, b) = re.findall(r'class="label[^>]* x="([\d.]+)" y="([\d.]+)"', svg)
+    assert a[0] == b[0] and abs(float(a[1]) - float(b[1])) >= LABEL_GAP
+    drawn = re.findall(r'points="([^"]*)"', svg)
+    assert float(a[0]) > max(float(point.split(",")[0]) for p in drawn for point in p.split())
+
+
+def test_the_axis_covers_what_it_has_to_and_no_more_than_the_lines_need():
+    low = values_of_ticks(plot([Line([(1, 0.0), (2, 0.0)])], reach=(0.0, 0.1)))
+    assert min(low) == 0 and max(low) == 0.1
+    high = values_of_ticks(plot([Line([(1, 0.3), (2, 0.36)])], reach=(0.0, 0.1)))
+    assert min(high) == 0 and 0.36 <= max(high) <= 0.5
+
+
 @pytest.mark.parametrize(
     "value, text",
     [

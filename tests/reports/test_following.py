@@ -1,5 +1,6 @@
 """A page that renews itself while a run trains, and stops doing so when the run ends."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.reports import follow_report
+from rlcourse.reports import follow_report, read_run, write_report
 from rlcourse.training import train
 
 RENEWS = '<meta http-equiv="refresh" content="7">'
@@ -46,6 +47,26 @@ def test_each_page_shows_what_there_is_and_the_last_one_stays(training):
     assert all(RENEWS in page and "and renews itself" in page for page in pages)
     assert "at step 2 of 4, and the rest takes about 1 min." in pages[0]
     assert "at step 3 of 4" in pages[1] and len(pages) == 2
+
+
+def test_a_projector_sees_what_changes_first(training):
+    """How it does by now against the start, and the curves: above all that was measured before."""
+    out, _ = training
+    first, last = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
+    last |= {"eval/accuracy": 0.5, "eval/accuracy_low": 0.4, "eval/accuracy_high": 0.6}
+    (out / "metrics.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(last)}\n")
+    before = read_run(out).before.accuracy
+    page = write_report([out]).read_text()
+    assert (
+        f"Held-out accuracy after step 2: 0.500 [0.400, 0.600], before training {before}." in page
+    )
+    assert page.count("<h2>Did it learn?</h2>") == 1
+    assert page.index("<h2>Did it learn?</h2>") < page.index("<h3>Greedy accuracy</h3>")
+    shutil.move(out.parent / "result.json", out / "result.json")
+    page = write_report([out]).read_text()
+    assert "Held-out accuracy after step" not in page
+    assert page.count("<h2>Did it learn?</h2>") == 1
+    assert page.index("<h2>Did it learn?</h2>") > page.index("<h3>Greedy accuracy</h3>")
 
 
 def test_stopped_by_a_person_it_leaves_a_page_that_stays(training):

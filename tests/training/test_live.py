@@ -74,6 +74,25 @@ def test_asking_takes_a_small_share_of_the_time(monkeypatch):
     assert len(live.answers) == 2 and f"step {len(asked.times)} ####" in live.answers[-1][1]
 
 
+def test_a_run_that_is_resumed_shows_the_steps_before(before):
+    history = [
+        {"step": step, "reward/mean": 0.5} | (MEASURED if step == 2 else {}) for step in (1, 2)
+    ]
+    live = Live.of(echo_recipe(steps=4), None, echo_task(), before, history)
+    assert live.training["reward/mean"] == [(1, 0.5), (2, 0.5)]
+    assert [step for step, _ in live.held_out] == [0, 2]
+    assert [when for when, *_ in live.answers] == ["before training"]
+
+
+def test_it_is_asked_again_after_each_evaluation_however_soon(monkeypatch, before):
+    asked = Asked(monkeypatch, seconds=60.0)
+    live = Live.of(echo_recipe(steps=4), asked, echo_task(), before)
+    for step in (1, 2, 3, 4):
+        live.follow({"step": step, "reward/mean": 0.5} | (MEASURED if step == 3 else {}))
+    assert len(asked.times) == 2  # after the first step, and after the third
+    assert live.answers[-1][0] == "after step 3"
+
+
 MEASURED = {"eval/accuracy": 0.5, "eval/accuracy_low": 0.4, "eval/accuracy_high": 0.6}
 
 
@@ -91,6 +110,7 @@ def test_the_page_has_both_curves_and_the_first_and_the_last_answer(monkeypatch,
     held = re.search(r'class="line held" points="([^"]*)"', html).group(1).split()
     assert len(held) == 2  # before training, and step 2
     assert len(re.search(r'class="line raw training" points="([^"]*)"', html)[1].split()) == 4
+    assert len(re.search(r'class="band held" points="([^"]*)"', html)[1].split()) == 4  # both ends
     live.end(before)
     html = live._repr_html_()
     assert "after training" in html and "after step 4" not in html

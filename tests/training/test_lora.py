@@ -54,6 +54,7 @@ def test_merging_makes_an_ordinary_model_that_does_the_same(policy, rollouts, tm
     assert not has_adapters(policy.model)
     assert [name for name, _ in policy.named_parameters()] == names
     torch.testing.assert_close(policy.logprobs(rollouts).detach(), expected, rtol=1e-4, atol=1e-5)
+    assert not hasattr(policy.model, "peft_config")  # of which PEFT would warn the next time
     policy.save(tmp_path / "merged")
     loaded = Policy.load(tmp_path / "merged", device="cpu")
     torch.testing.assert_close(loaded.logprobs(rollouts).detach(), expected, rtol=1e-4, atol=1e-5)

@@ -174,7 +174,7 @@ def test_sigterm_ends_the_step_writes_a_checkpoint_says_how_to_go_on_and_exits_w
     done = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
     assert child.returncode == 0  # what a scheduler takes for a job that is in order
     assert f"grpo stopped by SIGTERM after step {done} of 5000" in message
-    assert "with --resume to continue" in message
+    assert f"with --out {tmp_path / 'run'} --resume to continue" in message
     (saved,) = checkpoints(tmp_path / "run" / "checkpoints")
     assert saved.name == f"step-{done:06}"
 

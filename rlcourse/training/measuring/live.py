@@ -3,6 +3,7 @@ question by now. A notebook shows all of it, a terminal the words.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import shorten
@@ -22,6 +23,7 @@ SHARE = 0.03  # of the time, at most, goes into asking the question
 LETTERS = 300  # of a text in a terminal
 WIDE = 440  # of the curves, in pixels
 PAUSE = 1.0  # seconds between two answers, at least
+SHOWN = (0.0, 0.1)  # of shares, at least; where more is right, the picture's axis grows
 TRAINING = {"reward/mean": "reward", "rewards/accuracies": "pairs right"}  # as they are called
 HELD_OUT = ("eval/accuracy", "eval/pair_accuracy")
 STYLE = """
@@ -29,9 +31,11 @@ STYLE = """
 .rl-live .grid{stroke:currentColor;stroke-opacity:.18}
 .rl-live text{fill:currentColor;font-size:12px}
 .rl-live .tick{fill-opacity:.8;text-anchor:end}.rl-live .tick.x{text-anchor:middle}
+.rl-live text.label{font-weight:600;fill:color-mix(in srgb,var(--c) 65%,currentColor)}
 .rl-live .line{fill:none;stroke:var(--c);stroke-width:2.2;stroke-linejoin:round}
 .rl-live .raw{stroke-opacity:.35;stroke-width:1.2}
-.rl-live .dot{fill:var(--c)}
+.rl-live .dot{fill:var(--c)}.rl-live .band{fill:var(--c);fill-opacity:.16}
+.rl-live .whisker{stroke-width:4;stroke-opacity:.4}
 .rl-live .training{--c:#3a8fd0}.rl-live .held{--c:#d9622b}
 """.strip().replace("\n", "")
 
@@ -46,36 +50,50 @@ class Live:
     problem: Problem | None = None
     answers: list[tuple[str, str, str | None]] = field(default_factory=list)  # when, text, number
     training: dict[str, list[tuple[int, float]]] = field(default_factory=dict)  # by metric
-    held_out: list[tuple[int, float]] = field(default_factory=list)
-    intervals: list[Interval] = field(default_factory=list)  # of the first and the last `held_out`
+    held_out: list[tuple[int, Interval]] = field(default_factory=list)
     next_answer: float = 0.0  # not before this time
 
     @classmethod
-    def of(cls, recipe: Recipe, policy, task: Task, before: Evaluation | None) -> "Live":
-        """At the start of a run. Its question is one that the policy can answer, but does not."""
+    def of(
+        cls,
+        recipe: Recipe,
+        policy,
+        task: Task,
+        before: Evaluation | None,
+        history: Sequence[dict] = (),
+    ) -> "Live":
+        """At the start of a run, or after the steps of its `history` where it is resumed.
+
+        Its question is one that the policy can answer, but does not.
+        """
         live = cls(recipe, policy, task)
         if before and before.transcripts:
-            live.held_out.append((0, before.accuracy.value))
-            live.intervals.append(before.accuracy)
+            live.held_out.append((0, before.accuracy))
             shown = max(before.transcripts, key=lambda t: (not t.correct, t.samples_correct))
             live.problem = Problem(shown.question, shown.answer)
             live.answers.append(("before training", shown.completion, shown.given))
         elif recipe.method.trains_policy and len(task.evaluation):
             live.problem = task.evaluation[0]
+        for metrics in history:
+            live.follow(metrics, ask=False)
         return live
 
     def follow(self, metrics: dict, ask: bool = True) -> None:
-        """Add a step, and ask the question again where it is time to, unless not to `ask`."""
-        step = metrics["step"]
+        """Add a step, and ask the question again where it is time to, unless not to `ask`.
+
+        It is time to after each evaluation, so that the answer is the one of the policy that was
+        measured.
+        """
+        step, known = metrics["step"], len(self.held_out)
         for key in (*TRAINING, "loss"):
             if key in metrics:
                 self.training.setdefault(key, []).append((step, metrics[key]))
         for key in HELD_OUT:
             if key in metrics:
-                self._measured(
-                    step, Interval(*(metrics[key + end] for end in ("", "_low", "_high")))
-                )
-        if self.problem and ask and time.monotonic() >= self.next_answer:
+                interval = Interval(*(metrics[key + end] for end in ("", "_low", "_high")))
+                self.held_out.append((step, interval))
+        due = len(self.held_out) > known or time.monotonic() >= self.next_answer
+        if self.problem and ask and due:
             self._ask(self.problem, f"after step {step}")
 
     def end(self, after: Evaluation | None) -> None:
@@ -84,7 +102,7 @@ class Live:
             return
         steps = self.recipe.steps
         if not self.held_out or self.held_out[-1][0] < steps:
-            self._measured(steps, after.accuracy)
+            self.held_out.append((steps, after.accuracy))
         for transcript in after.transcripts:
             if transcript.question == self.problem.question:
                 self._show("after training", transcript.completion, transcript.given)
@@ -101,17 +119,13 @@ class Live:
                 said += [f"  {when}, {mark}: {_short(text)}"]
         return "\n".join(said)
 
-    def _measured(self, step: int, interval: Interval) -> None:
-        self.held_out.append((step, interval.value))
-        self.intervals = [*self.intervals[:1], interval]
-
     def _standing(self) -> str:
         """Held-out accuracy by now against the start, with 95 % intervals."""
-        if not self.intervals:
+        if not self.held_out:
             return ""
-        now = f"held-out accuracy {self.intervals[-1]}"
-        since = f", before training {self.intervals[0]}" if len(self.intervals) > 1 else ""
-        return now + since
+        (_, first), (_, last) = self.held_out[0], self.held_out[-1]
+        since = f", before training {first}" if len(self.held_out) > 1 else ""
+        return f"held-out accuracy {last}{since}"
 
     @torch.no_grad()
     def _ask(self, problem: Problem, when: str) -> None:
@@ -134,7 +148,7 @@ class Live:
         return f'<div class="rl-live">{shown}</div>'
 
     def _held(self) -> str:
-        return f"<div>{escape(self._standing())}</div>" if self.intervals else ""
+        return f"<div>{escape(self._standing())}</div>" if self.held_out else ""
 
     def _curves(self) -> str:
         """Shares of what is right in one picture; the loss, which has no scale, in its own."""
@@ -144,9 +158,11 @@ class Live:
             if key in self.training
         ]
         loss = [] if lines else [Line(self.training.get("loss", []), "training", "loss")]
-        lines.append(Line(self.held_out, "held", "held-out", look="dots"))
+        points = [(step, interval.value) for step, interval in self.held_out]
+        band = [(step, interval.low, interval.high) for step, interval in self.held_out]
+        lines.append(Line(points, "held", "held-out", band, look="dots"))
         until = self.recipe.steps
-        return plot(lines, share=True, until=until, width=WIDE) + plot(
+        return plot(lines, reach=SHOWN, until=until, width=WIDE) + plot(
             loss, until=until, width=WIDE
         )
 

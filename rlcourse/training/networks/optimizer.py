@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rlcourse.errors import UserError
-from rlcourse.installed import needing
+from rlcourse.installed import needing, require
 from rlcourse.training.recipes.settings import Recipe
 
 
@@ -31,6 +31,15 @@ def adamw(recipe: Recipe, network: nn.Module, critic: nn.Module | None = None):
     if recipe.optimizer == "adamw_8bit":
         return adamw_8bit()(groups, **options)
     return torch.optim.AdamW(groups, **options, fused=True)
+
+
+def require_extras(recipe: Recipe) -> None:
+    """Raise ``UserError`` if a package is missing that training asks for later, after a warm start
+    and an evaluation."""
+    if recipe.lora:
+        require("lora", "peft", "training adapters")
+    if recipe.optimizer == "adamw_8bit":
+        require("adam8bit", "bitsandbytes", "optimizer=adamw_8bit")
 
 
 def adamw_8bit() -> type[torch.optim.Optimizer]:
