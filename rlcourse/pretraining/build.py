@@ -274,7 +274,7 @@ def grpo_recipe(out: Path, asked: Asked, size: Size) -> str:
         "prompts_per_step": 16,
         "group_size": 8,
         "max_tokens": size.longest,
-        "lr": 5e-5 if tells else 1e-4,
+        "lr": 2e-4 if tells else 1e-4,
         "micro_batch": 32,
     }
     head = "# GRPO from a model that `rlcourse build-model` made. Its settings were not tuned.\n"
