@@ -2,8 +2,9 @@
 
 The other half of ``test_claims.py``; all of these share one start and one set of problems, and
 where two lessons need the same run, that run. Accuracies are sampled, if nothing else is said. The
-third column is what came out on seeds 3 and 4, which no lesson uses; the last is the least that
-must come out again. ``RLCOURSE_CLAIM_SEED`` is another seed to try, as in ``test_claims.py``.
+third column is what came out on seeds 3 and 4, which no lesson uses, or on 3 alone where it says
+so; the last is the least that must come out again. ``RLCOURSE_CLAIM_SEED`` is another seed to try,
+as in ``test_claims.py``.
 
 | lesson | claim | seeds 3 and 4 | least |
 |---|---|---|---|
@@ -12,13 +13,14 @@ must come out again. ``RLCOURSE_CLAIM_SEED`` is another seed to try, as in ``tes
 | 04 §9 | at a small rate four updates a batch beat one; greedy by | .15 .20; .69 .74 | .05 |
 | 05 §7 | sixteen updates a batch need the clip; greedy by | .32 .32; .42 .44 | .10 |
 | 06 §6 | four updates beat one at the larger rate, too | .19 .23 | .05 |
-| 07 §7 | signs are behind GRPO, mean of two rates and two seeds | SIGNS | .02 |
-| 07 §7 | twice the rate raises sampled accuracy and lowers greedy, the same runs | RATES | .02 |
-| 07 §7 | a soft limit costs what is learned, two rates; greedy too | SOFT | .06 |
+| 07 §7 | signs are behind GRPO, mean of two rates and two seeds | −.08 −.06 | .02 |
+| 07 §7 | twice the rate raises sampled accuracy, the same runs | .06 .06 | .02 |
+| 07 §7 | … and more than greedy, by | .12 .07 | .03 |
+| 07 §7 | a soft limit costs what is learned, two rates; greedy too | .29 to .33 (3) | .06 |
 | 09 §7 | hasty DPO: 20 steps end above 40; greedy by | .19 .21; .53 .64 | .05 |
-| 09 §7 | from equal samples GRPO is ahead of DPO, two rates each | DPOGRPO | .04 |
+| 09 §7 | from equal samples GRPO is ahead of DPO, two rates each | .09 (3) | .04 |
 | 10 §1 | gain of right rewards over shuffled ones, in the batches | .20 .21 | .08 |
-| 10 §1 | … and held out, two rates; greedy too | HELD | .10 |
+| 10 §1 | … and held out, two rates; greedy too | .27 to .39 (3) | .10 |
 | 13 §3 | the majority's vote lowers what the right reward raises by | .34 .38 | .15 |
 | 15 §5 | a rubric's score rises by | .11 .12 | .03 |
 | 15 §5 | … and its policy stays behind that of a judge who errs, by | .08 .12 | .02 |
@@ -115,7 +117,7 @@ def test_four_updates_a_batch_beat_one(world):
     assert world.sampled("grpo", functions, num_iterations=4, **options) > once + 0.05
 
 
-def test_signs_are_behind_grpo_and_the_rate_weighs_more(world):
+def test_signs_are_behind_grpo_and_a_rate_is_better_by_one_measure(world):
     options = {"steps": 8, "num_iterations": 1, "minibatches": 2, "resample": None, **SMALL}
     options |= {"overlong_buffer": 0, "eval_problems": 0, "device": "cpu"}
     ways = {
@@ -143,7 +145,8 @@ def test_signs_are_behind_grpo_and_the_rate_weighs_more(world):
     signs_ahead, (greedy, sampled) = (low + high).diff(dim=0)[0] / 2, (high - low).mean(0)
     print(signs_ahead, greedy, sampled)
     assert signs_ahead[1] < -0.02
-    assert greedy < -0.02 < 0.02 < sampled
+    assert sampled > 0.02
+    assert sampled > greedy + 0.03
 
 
 @pytest.mark.parametrize("lr", [3e-4, 1.5e-4])
