@@ -43,7 +43,7 @@ def test_only_extras_that_exist_and_bring_the_package_are_advised(monkeypatch):
     findings = {finding.name: finding for finding in doctor._packages()}
     optional = {name: f.advice for name, f in findings.items() if f.state == "absent"}
     extras = [line for name, lines in EXTRAS.items() if name != "test" for line in lines]
-    others = {Requirement(line).name for line in extras} - {"rlcourse"}  # as in rlcourse[grade]
+    others = {Requirement(line).name for line in extras} - {"rlcourse"}  # an extra within another
     assert others == set(optional)
     assert {"jupyterlab", "nbgrader", "peft", "trl"} < set(optional)
     for name, advice in optional.items():
