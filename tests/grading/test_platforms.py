@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateFeedback
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.columns import fits
-from rlcourse.grading.books.gradebook import put_alembic_on_path
+from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.books.platforms import (
@@ -23,6 +24,7 @@ from rlcourse.grading.books.platforms import (
     plain_table,
     write_moodle_feedback,
 )
+from rlcourse.grading.pages.showing import IsolatedFeedback
 
 LESSON, OTHER = "02_policy_gradient", "03_baselines"
 # As Canvas and Moodle export them, with the columns and rows that nobody asked for
@@ -116,6 +118,27 @@ def test_points_by_hand_and_late_penalties_count_and_the_missing_are_missing(cou
         f"{LESSON}: nothing graded for 4323",
         f"{LESSON}: answers still to be graded by hand: 4322",
     ]
+
+
+def test_pages_of_feedback_show_the_penalty_of_now(course, tmp_path, monkeypatch):
+    """Points by hand, an extension or another due date have changed it since grading."""
+    for name in ("gradebook.db", "nbgrader_config.py"):
+        shutil.copy(course / name, tmp_path)
+    opened = Course.open(tmp_path)
+    opened.directory.assignment_id = LESSON
+    read_grades(tmp_path)
+    with Gradebook(opened.directory.db_url) as book:
+        book.update_or_create_assignment(LESSON, duedate="2026-09-30 12:00:00 UTC")
+    seen = []
+
+    def pages(self):
+        with Gradebook(opened.directory.db_url) as book:
+            found = book.find_submission(LESSON, "4321").notebooks[0]
+            seen.append(found.late_submission_penalty)
+
+    monkeypatch.setattr(GenerateFeedback, "start", pages)
+    IsolatedFeedback(coursedir=opened.directory, config=opened.config).start()
+    assert seen == [3.0]
 
 
 def test_the_plain_table_survives_commas_and_letters_of_any_language(course):

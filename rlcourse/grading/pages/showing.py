@@ -8,6 +8,7 @@ exceeds them, its page holds what the grader wrote, its points and verdicts.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -22,6 +23,8 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from rlcourse.errors import UserError
+from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable, Lost
 from rlcourse.grading.pages.formulas import FormulaExporter
 from rlcourse.grading.pages.markdown import harmless
@@ -199,8 +202,13 @@ class IsolatedFeedback(GenerateFeedback):
         return IsolatedExporter
 
     def start(self) -> None:
+        """Make the pages. They show penalties, which points by hand and extensions have changed
+        since, so these are brought up to date first."""
+        with suppress(UserError):  # nothing was graded, which nbgrader says itself
+            read_grades(Path(self.coursedir.root), [self.coursedir.assignment_id])
         try:
             super().start()
         finally:
-            if isinstance(getattr(self, "exporter", None), IsolatedExporter):
-                self.exporter.close()
+            exporter = self._trait_values.get("exporter")  # nbgrader makes it only then
+            if isinstance(exporter, IsolatedExporter):
+                exporter.close()
