@@ -126,7 +126,7 @@ class Desk:
         (mine,) = (self.exchange / "rlcourse" / "inbound").iterdir()
         theirs = mine.with_name(mine.name.replace(f"{ME}+", f"{BY_EXCHANGE[1]}+", 1))
         shutil.copytree(mine, theirs)
-        (theirs / "submission_secret.txt").write_text("theirs, which names their page")
+        (theirs / "submission_secret.txt").write_text("ab" * 64)  # it names their page
         notebook = theirs / f"{room.LESSON}.ipynb"
         notebook.write_text(json.dumps(room.solved(self.course)))
 
