@@ -5,12 +5,19 @@ def demo() -> None:
     """The main job without a browser: train the embedded model, then check a sample submission."""
     from rlcourse import edition, training
     from rlcourse.authoring import check_notebook, write_sample_submission
+    from rlcourse.signals import continued_by
     from rlcourse.training.runs.run_directory import next_run_directory
 
     if edition.WITHHELD:  # it trains with right answers, and hands in one with a bug
         edition.refuse_in_edition("run the demo")
     recipe = training.load_recipe("grpo", eval_every=10)
-    run = training.train(recipe, out=next_run_directory("demo"))
+    out = next_run_directory("demo")
+    with continued_by(
+        "the demo",
+        f"continue with `rlcourse train {out}/recipe.yaml --out {out} "
+        "--resume`, or begin again with `rlcourse demo`",
+    ):
+        run = training.train(recipe, out=out)
     print(run.summary())
     print("  its slider under “Step by step” shows what the model wrote as it learned")
     sample = write_sample_submission(run.directory / "sample_submission.ipynb")

@@ -31,6 +31,7 @@ from rlcourse.pretraining.sizes import (
     recipe_of,
     size_named,
 )
+from rlcourse.signals import continued_by
 from rlcourse.tasks import Problem, Task, gsm8k, stories, word_problems
 from rlcourse.training import Recipe, load_recipe, train
 from rlcourse.training.networks.optimizer import autocast
@@ -115,12 +116,14 @@ def build(
             begin(out, asked, size, data, settings or {})
         recipe = load_recipe(out / "recipe.yaml")
         task = reading(size, data, recipe)
-        run = train(recipe, out / "training", task=task, resume=resume, progress=progress)
-        assert run.policy is not None, "imitation trains a policy"
-        found = {
-            name: measured(run.policy, name, problems, out, recipe, progress)
-            for name, problems in held_out(size, data, eval_problems, asked.seed).items()
-        }
+        again = f"everything is in {out}: run the same command with --resume to continue"
+        with continued_by("the build", again):
+            run = train(recipe, out / "training", task=task, resume=resume, progress=progress)
+            assert run.policy is not None, "imitation trains a policy"
+            found = {
+                name: measured(run.policy, name, problems, out, recipe, progress)
+                for name, problems in held_out(size, data, eval_problems, asked.seed).items()
+            }
         run.policy.save(out / "policy")
         write_text(out / "grpo.yaml", grpo_recipe(out, asked, size))
         weights = sum(p.numel() for p in run.policy.parameters())

@@ -118,7 +118,7 @@ def test_canvas_s_test_student_is_left_out_unless_the_roster_knows_the_number(tm
     assert found.pop("1001") == "" and len(found) == 1
     assert "the platform's test student" in found["1"]
     assert "nbgrader db student add 1 --lms-user-id 1" in found["1"]
-    people = Class([Student("t.student", number="1")])
+    people = Class([Student("t.student", platform_id="1")])
     found = {row.student: row.reason for row in notebooks([made], LESSON, people=people)}
     assert found == {"1001": "", "t.student": ""}
 
@@ -142,7 +142,7 @@ def in_moodle(tmp_path, sheet: str | None, students=(), ones=MOODLE_ONES) -> dic
 
 def test_moodle_s_numbers_are_read_by_the_worksheet_of_the_same_assignment(tmp_path):
     """In the next assignment Ada is 7101: the number alone would make two students of her."""
-    students = [Student("jupyter-ada", number="ada"), Student("7002", email="bob@uni.edu")]
+    students = [Student("jupyter-ada", platform_id="ada"), Student("7002", email="bob@uni.edu")]
     this = "Participant 7001,Ada L,ada,\nParticipant 7002,Bob M,,Bob@uni.edu\n"
     assert in_moodle(tmp_path, this, students) == {"jupyter-ada": "", "7002": ""}
     following = this.replace("700", "710")

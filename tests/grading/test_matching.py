@@ -34,16 +34,16 @@ def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and
 
 def test_who_is_called_otherwise_here_is_found_by_the_platform_s_number(tmp_path):
     """On The Littlest JupyterHub, lukasz hands in as jupyter-lukasz."""
-    grades = book_of(Student("jupyter-lukasz", number="4322"), Student("4321"))
+    grades = book_of(Student("jupyter-lukasz", platform_id="4322"), Student("4321"))
     filled = canvas_table(grades, table(tmp_path, CANVAS))
     assert rows(filled)["Müller Łukasz"][5] == rows(filled)["Doe, Jane"][5] == "5"
     assert not any("jupyter-lukasz" in note for note in filled.notes)
     assert {row[1] for row in canvas_table(grades).rows} >= {"4321", "4322"}
-    grades = book_of(Student("jupyter-lukasz", number="l@example.org"), Student("4321"))
+    grades = book_of(Student("jupyter-lukasz", platform_id="l@example.org"), Student("4321"))
     found = rows(moodle_table(grades, table(tmp_path, WORKSHEET)))
     assert found["Participant 4322"][4] == "5"
     assert found["Participant 4321"][4] == "", "a participant's number is of one assignment"
-    two = book_of(Student("lukasz"), Student("jupyter-lukasz", number="4322"))
+    two = book_of(Student("lukasz"), Student("jupyter-lukasz", platform_id="4322"))
     filled = canvas_table(two, table(tmp_path, CANVAS))
     assert rows(filled)["Müller Łukasz"][5] == ""
     assert any("left out" in note and "jupyter-lukasz" in note for note in filled.notes)

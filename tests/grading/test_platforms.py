@@ -322,7 +322,7 @@ def test_the_gradebook_s_number_reaches_the_grades(course, tmp_path):
     shutil.copy(course / "gradebook.db", tmp_path)
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
         book.update_or_create_student("4324", lms_user_id="77")
-    assert [s.number for s in read_grades(tmp_path).students.values()] == ["", "", "", "77"]
+    assert [s.platform_id for s in read_grades(tmp_path).students.values()] == ["", "", "", "77"]
 
 
 def test_what_is_made_for_a_platform_leaves_out_names_that_it_may_confuse(tmp_path):
@@ -349,7 +349,7 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
 
 def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
     jane = Student("jane@example.org", "Doe_x/y", "Jane")
-    eve = Student("jupyter-eve", number="e@example.org")
+    eve = Student("jupyter-eve", platform_id="e@example.org")
     students = {s.id: s for s in (jane, Student("4322"), eve)}
     for student in students:
         page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"

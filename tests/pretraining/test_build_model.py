@@ -182,8 +182,9 @@ def test_a_build_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, data, 
     out = tmp_path / "out"
     with monkeypatch.context() as pressed:
         pressed.setattr(Alarms, "heard", press)
-        with pytest.raises(Interrupted, match=f"after step {last} of .*--resume"):
+        with pytest.raises(Interrupted, match=f"build .* after step {last} of .*--resume") as said:
             built(out, data)
+        assert "--out" not in str(said.value), "which the command does not have"
     assert not (out / "policy").exists()
     resumed = built(out, data, resume=True)
     assert torch.equal(weights(out / "policy"), weights(tmp_path / "plain" / "policy"))

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from rlcourse.policy import Policy
+from rlcourse.pretraining.build import Asked, grpo_recipe
+from rlcourse.pretraining.sizes import SIZES
 from rlcourse.tasks import load_task
 from rlcourse.training import evaluate_policy, load_recipe, train
 
@@ -32,10 +34,12 @@ def test_it_can_do_the_sums_and_has_its_teacher_s_habit(start):
     assert greedy < 0.25 and 0.08 < sampled < 0.45
 
 
-def test_its_recipe_is_what_build_model_writes():
+def test_its_recipe_is_what_build_model_writes(tmp_path):
     recipe = load_recipe(HOME / "grpo.yaml")
-    assert (recipe.policy, recipe.task, recipe.algorithm) == ("course/stories", "stories", "grpo")
     assert (HOME.parents[1] / recipe.policy).samefile(HOME)
+    asked = Asked("stories", None, None, None, 0, ())
+    (tmp_path / "grpo.yaml").write_text(grpo_recipe(tmp_path, asked, SIZES["stories"]))
+    assert load_recipe(tmp_path / "grpo.yaml", policy=recipe.policy) == recipe
 
 
 @pytest.mark.weekly

@@ -15,8 +15,8 @@ from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
 
 REMOVE = "nbgrader db student remove ID"
 UNNAMED = (
-    "the platform shows no ID, login or e-mail address by which this person can be known here; "
-    "have it show one, and download again"
+    "the platform's file has no ID, login or e-mail address that could be this person's name here; "
+    "have the platform show one, and download the file again"
 )
 
 
@@ -28,18 +28,18 @@ class Whose:
     reason: str = ""
 
 
-def names_of(students: Iterable[Student]) -> dict[str, set[str]]:
+def students_by_name(students: Iterable[Student]) -> dict[str, set[str]]:
     """{each name that a student is known by, here or on the platform: whose it is}."""
     found: dict[str, set[str]] = defaultdict(set)
     for student in students:
-        for name in {student.id, student.number, student.email} - {""}:
+        for name in {student.id, student.platform_id, student.email} - {""}:
             found[alike(name)].add(student.id)
     return found
 
 
 def whose(ids: Sequence[str], known: Mapping[str, set[str]]) -> Whose:
-    """Whom the platform calls by all of `ids`: one of those `known` by ``names_of``, or else
-    somebody new, who is called by the first of them that can be a name here."""
+    """The student whom a platform lists under `ids`: one of those `known` (``students_by_name``),
+    or else somebody new, whose name here is the first of the ids that can be one."""
     ours = set().union(*(known.get(alike(i), set()) for i in ids if i))
     if len(ours) > 1:
         both = " and ".join(map(shown, sorted(ours)))
@@ -54,7 +54,7 @@ def participants(worksheet: Table, students: Iterable[Student]) -> dict[str, Who
 
     Moodle numbers people anew in each assignment, so a number says nothing in the next one.
     """
-    known = names_of(students)
+    known = students_by_name(students)
     found = {
         participant_in(worksheet, row): whose(stable_ids(worksheet, row), known)
         for row in worksheet.rows
@@ -68,7 +68,7 @@ def participants(worksheet: Table, students: Iterable[Student]) -> dict[str, Who
 
 
 def id_columns(worksheet: Table) -> list[int]:
-    """Which columns of Moodle's worksheet call people by what holds for all assignments.
+    """The columns of Moodle's worksheet whose ids are the same in every assignment.
 
     Raises:
         UserError: none does.
@@ -78,14 +78,14 @@ def id_columns(worksheet: Table) -> list[int]:
         raise UserError(
             "Moodle's table must have one of the columns "
             f"{', '.join(WORKSHEET_IDS[:-1])} and {WORKSHEET_IDS[-1]}, because the numbers in "
-            f"{PARTICIPANTS} are others in each assignment: ask your Moodle's administrator to "
-            "show teachers one of them (showuseridentity), and download it again"
+            f"{PARTICIPANTS} differ from one assignment to the next: ask your Moodle's "
+            "administrator to show teachers one of them (showuseridentity), and download it again"
         )
     return found
 
 
 def stable_ids(worksheet: Table, row: list[str]) -> list[str]:
-    """By what Moodle knows a person in every assignment; its numbers are of one assignment."""
+    """The person's ids that are the same in every assignment; Moodle's number is not."""
     return [text for column in WORKSHEET_IDS if (text := worksheet.field(row, column))]
 
 
@@ -93,7 +93,7 @@ def rows_of(
     table: Table, columns: Sequence[int], students: Mapping[str, Student]
 ) -> dict[str, list[str]]:
     """{our student: their row}, by any of the `columns`; a note says who gets none, and why."""
-    ours = names_of(students.values())
+    ours = students_by_name(students.values())
     claims = []
     for row in table.rows:
         names = {alike(row[i].strip()) for i in columns} - {""}

@@ -1,4 +1,4 @@
-"""Who the gradebook knows: each member of the class by id, name, and the platform's number."""
+"""Who the gradebook knows: each member of the class by id, name, and id on the platform."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Student:
     last_name: str = ""
     first_name: str = ""
     email: str = ""
-    number: str = ""  # what the platform calls them, if `rlcourse roster` has entered it
+    platform_id: str = ""  # on Canvas or Moodle, if `rlcourse roster` has entered it
 
     @property
     def full_name(self) -> str:

@@ -122,7 +122,7 @@ def _canvas_from(grades: ClassGrades) -> Table:
 
 def _number_of(student: Student) -> str:
     """The platform's number of a student, who may be called so here, too; "" if it is unknown."""
-    return next((n for n in (student.number, student.id) if NUMBER.fullmatch(n)), "")
+    return next((n for n in (student.platform_id, student.id) if NUMBER.fullmatch(n)), "")
 
 
 def _told_apart(grades: ClassGrades, table: Table) -> list[Student]:
@@ -240,7 +240,7 @@ def _moodle_import(grades: ClassGrades) -> Table:
     rows: list[list[str]] = []
     table = Table(header, rows, notes=grades.notes())
     for student in _told_apart(grades, table):
-        row = [student.number or student.id, student.email, student.name]
+        row = [student.platform_id or student.id, student.email, student.name]
         for lesson in grades.lessons:
             grade = grades.of(student.id, lesson)
             points = _points(grade)

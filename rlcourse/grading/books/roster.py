@@ -25,7 +25,7 @@ class Listed:
     """A row of the table: a person by all of their ids, the one to be known by first."""
 
     ids: tuple[str, ...]
-    number: str  # what the platform calls them in all assignments
+    platform_id: str  # the same in all assignments
     last_name: str
     first_name: str
     email: str = ""
@@ -82,7 +82,7 @@ def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = Non
                 one_line(text, 100) for text in (person.last_name, person.first_name, person.email)
             )
             names = {"last_name": last, "first_name": first, "email": mail}
-            gradebook.update_or_create_student(student, lms_user_id=person.number, **names)
+            gradebook.update_or_create_student(student, lms_user_id=person.platform_id, **names)
             entered.append(Student(student, **names))
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))

@@ -16,7 +16,7 @@ from pathlib import Path
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
-from rlcourse.grading.books.matching import Whose, names_of, whose
+from rlcourse.grading.books.matching import Whose, students_by_name, whose
 from rlcourse.grading.books.people import Student, students_of
 from rlcourse.grading.handing_in.files import LARGEST_FILE
 from rlcourse.grading.handing_in.members import ARCHIVES, Member, Odd, content_of, members_of
@@ -62,8 +62,10 @@ class Class:
         participants: Mapping[str, Whose] | None = None,  # None where there is no worksheet
     ):
         self.participants = participants
-        self.known = names_of(students)
-        self.numbers = {student.number: student.id for student in students if student.number}
+        self.known = students_by_name(students)
+        self.numbers = {
+            student.platform_id: student.id for student in students if student.platform_id
+        }
 
     def whose(self, member: Member) -> Whose:
         """Who handed in a member, or why that is not clear."""
