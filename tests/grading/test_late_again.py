@@ -1,5 +1,9 @@
 """A submission's time is what lies next to it now, whatever was there before."""
 
+import json
+import subprocess
+import sys
+
 import classroom as room
 import pytest
 from nbgrader.api import Gradebook
@@ -9,6 +13,7 @@ from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.books.grades import read_grades
 
 LESSON = room.LESSON
+EARLY = "2026-10-01 20:00:00 UTC"
 DUE, LATE = "2026-10-01 21:59:00 UTC", "2026-10-01 21:59:01 UTC"
 
 
@@ -76,3 +81,28 @@ def test_a_note_that_goes_or_changes_counts_without_force(strict):
     assert found(strict)[0]
     assert grade("02", course=strict).rows[0].before
     assert found(strict) == (False, "", 2.0)
+
+
+@pytest.mark.slow
+def test_the_submission_on_time_is_got_back_from_the_exchange_and_stays_until_collect(strict):
+    """By the command that the hub's guide prints, with the due date of course.toml."""
+    exchange = strict / "exchange"
+    config = strict / "nbgrader_config.py"
+    config.write_text(config.read_text() + f"\nc.Exchange.root = {str(exchange)!r}\n")
+    (strict / "course.toml").open("a").write("\n[due]\n02_policy_gradient = 2026-10-01T21:59:00Z\n")
+    for time, answered in ((EARLY, ["score_function"]), (LATE, room.NAMES)):
+        inbound = exchange / "rlcourse" / "inbound" / f"ada+{LESSON}+{time}+some"
+        inbound.mkdir(parents=True)
+        (inbound / f"{LESSON}.ipynb").write_text(json.dumps(room.solved(strict, answered)))
+        (inbound / "timestamp.txt").write_text(time)
+
+    def collected(options: str) -> tuple[bool, str, float]:
+        command = [sys.executable, "-m", "nbgrader", "collect", LESSON, *options.split()]
+        subprocess.run(command, cwd=strict, check=True, capture_output=True)
+        grade("02", course=strict)
+        return found(strict)
+
+    assert collected("") == (True, LATE.removesuffix(" UTC"), 0.0)
+    on_time = collected("--before-duedate --student ada")
+    assert on_time[:2] == (False, EARLY.removesuffix(" UTC")) and on_time[2] > 0
+    assert collected("--update")[0], "as Formgrader's Collect does"
