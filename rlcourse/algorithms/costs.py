@@ -33,7 +33,7 @@ def kl_to_start(start_logits: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
 def entropy_drift(
     logprobs: Tensor, entropy: Tensor, advantages: Tensor, mask: Tensor
 ) -> Tensor:
-    """What a small step along the advantages does to the entropy: its sign and size.
+    """What a small step along the advantages does to the entropy.
 
     (N, T) log-probs of the drawn tokens and entropies of the distributions that they
     were drawn from, in nats, (N,) advantages, (N, T) mask → scalar. The mean over the
