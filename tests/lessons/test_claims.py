@@ -10,7 +10,7 @@ The seed is 3; ``RLCOURSE_CLAIM_SEED=5`` before the command tries another one.
 
 | lesson | claim | printed, seeds 0 to 2 | here |
 |---|---|---|---|
-| 12 §4 | a lag of 8 costs sampled accuracy, clipped, mean of two seeds | .09 to .14 | .04 |
+| 12 §4 | a lag of 8 costs sampled accuracy, clipped | .09 to .14 | .04 |
 | 12 §4 | no correction is worse than the clip, sampled, mean of two seeds | .15 to .22 | .05 |
 | 12 §4 | under a gap of the sampler's own, decoupled beats the clip, sampled | .18 to .21 | .05 |
 | 14 §4 | the mask of the policy's tokens beats that of all tokens, greedy | .16 to .23 | .05 |
@@ -49,7 +49,6 @@ from rlcourse.training import (
 
 pytestmark = pytest.mark.weekly
 SEED = int(os.environ.get("RLCOURSE_CLAIM_SEED", 3))
-STALE = {"sampler_staleness": 8}
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +69,12 @@ def lesson_12():
 
 
 def test_staleness_costs_sampled_accuracy_and_more_without_a_correction(lesson_12):
-    seeds = (SEED, SEED + 10)  # without a correction one run is lucky: with 6 it lost nothing
-    fresh, clipped, uncorrected = (
-        sum(lesson_12(seed=seed, **changes) for seed in seeds) / 2
-        for changes in ({}, STALE, STALE | {"old_logprobs": "recomputed"})
-    )
-    assert clipped < fresh - 0.04
-    assert uncorrected < clipped - 0.05
+    stale, seeds = {"sampler_staleness": 8}, (SEED, SEED + 10)
+    clipped = [lesson_12(seed=seed, **stale) for seed in seeds]
+    uncorrected = [lesson_12(seed=seed, old_logprobs="recomputed", **stale) for seed in seeds]
+    print(clipped, uncorrected)
+    assert clipped[0] < lesson_12() - 0.04
+    assert sum(uncorrected) / 2 < sum(clipped) / 2 - 0.05  # a single run can be lucky: 6 is
 
 
 @pytest.mark.filterwarnings("ignore:step 1")  # the trainer sees the gap

@@ -19,8 +19,8 @@ as in ``test_claims.py``.
 | 07 §7 | a soft limit costs what is learned, two rates; greedy too | .17 to .33 | .06 |
 | 09 §7 | hasty DPO: 20 steps end above 40; greedy by | .25 .17; .64 .47 | .05 |
 | 09 §7 | from equal samples GRPO is ahead of DPO, two rates each | .09 .18 | .04 |
-| 10 §1 | gain of right rewards over shuffled ones, in the batches (seed 6: .08) | .20 .21 | .04 |
-| 10 §1 | … and held out, two rates; greedy too (seed 5: .07) | .19 to .39 | .04 |
+| 10 §1 | gain of right rewards over shuffled ones, in the batches, two runs | .13 to .24 | .08 |
+| 10 §1 | … and held out; both at two rates; greedy too | .24 to .39 | .10 |
 | 13 §3 | the majority's vote lowers what the right reward raises by | .34 .38 | .15 |
 | 15 §5 | a rubric's score rises by | .11 .12 | .03 |
 | 15 §5 | … and its policy stays behind that of a judge who errs, by | .08 .12 | .02 |
@@ -51,7 +51,8 @@ class World:
         self.start = train(recipe, progress=False).policy
 
     def run(self, name, functions=None, **options):
-        recipe = load_recipe(name, seed=SEED, eval_problems=0, device="cpu", **options)
+        options = {"seed": SEED, "eval_problems": 0, "device": "cpu"} | options
+        recipe = load_recipe(name, **options)
         return train(recipe, policy=self.start, task=self.task, progress=False, **(functions or {}))
 
     def both(self, policy):
@@ -68,9 +69,9 @@ class World:
         return self.both(self.start)
 
     @cache  # noqa: B019
-    def of_right_rewards(self, lr=6e-4):
+    def of_right_rewards(self, lr=6e-4, seed=SEED):
         """A run of twelve steps of GRPO, which lessons 10 and 13 compare with others."""
-        return self.run("grpo", steps=12, lr=lr, **SMALL)
+        return self.run("grpo", steps=12, lr=lr, seed=seed, **SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +191,15 @@ def test_shuffled_rewards_teach_nothing(world, lr):
         accuracy = torch.tensor([m["accuracy"] for m in run.metrics])
         return accuracy[-6:].mean() - accuracy[:4].mean()
 
-    dealt = world.run("grpo", {"reward": shuffled}, steps=12, lr=lr, **SMALL)
-    right = world.of_right_rewards(lr)
-    print(gain(dealt), gain(right))
-    assert gain(dealt) < gain(right) - 0.04
-    assert (world.both(dealt.policy) < world.both(right.policy) - 0.04).all()
+    options, gains, ends = {"steps": 12, "lr": lr, **SMALL}, [], []
+    for seed in (SEED, SEED + 10):  # a single run of twelve steps at the small rate can be unlucky
+        dealt = world.run("grpo", {"reward": shuffled}, seed=seed, **options)
+        right = world.of_right_rewards(lr, seed)
+        gains.append(gain(right) - gain(dealt))
+        ends.append(world.both(right.policy) - world.both(dealt.policy))
+    print(gains, ends)
+    assert sum(gains) / 2 > 0.08
+    assert (sum(ends) / 2 > 0.10).all()
 
 
 def test_the_majority_lowers_what_the_right_reward_raises(world):
