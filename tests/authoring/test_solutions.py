@@ -52,6 +52,14 @@ def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(n
             assert said == result.message.partition("\n")[0], stale
 
 
+@pytest.mark.parametrize("name", LESSONS)
+def test_no_cell_shows_an_object_that_nobody_asked_for(name):
+    """Such as the legend that matplotlib returns: ``;`` after a cell's last line hides it."""
+    cells = nbformat.read(REPOSITORY / "solutions" / f"{name}.ipynb", as_version=4).cells
+    shown = [o.data for cell in cells for o in cell.get("outputs", []) if "data" in o]
+    assert not [text for data in shown if " at 0x" in (text := data.get("text/plain", ""))]
+
+
 def test_every_lesson_is_built_and_committed_as_its_sources_give():
     build(check=True, root=REPOSITORY, progress=False)
 
