@@ -2,7 +2,7 @@
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run the quick tests, in a few minutes; with ARGS, exactly what it names
 # make test-all   run every test that a change has to pass
-# make test-weekly   run the others, which take an hour: claims of lessons, lessons on a pretended GPU
+# make test-weekly   run the others, which take hours: claims of lessons, lessons on a pretended GPU
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
 # make publish-as ADDRESS=https://github.com/OWNER/NAME   fill in the repository's address everywhere

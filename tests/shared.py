@@ -1,10 +1,11 @@
 """What several tests need: folders that take long to make, and answers as students write them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType
 
+import pytest
 from filelock import FileLock
 
 
@@ -19,6 +20,16 @@ def made_once(tmp_path_factory, name: str, make: Callable[[Path], object]) -> Pa
             make(place)
             done.touch()
     return place
+
+
+def one_in(share: int, exercises: Iterable) -> list:
+    """Parameters for a test that costs seconds an exercise: one in `share` with each change, the
+    others weekly."""
+    tiers = pytest.mark.slow, pytest.mark.weekly
+    return [
+        pytest.param(exercise, id=exercise.name, marks=tiers[number % share > 0])
+        for number, exercise in enumerate(exercises)
+    ]
 
 
 def as_written(reference: FunctionType) -> FunctionType:

@@ -2,7 +2,8 @@
 
 ``make test`` runs the quick ones, ``make test-all`` the slow ones, too: what a change has to pass.
 ``make test-weekly`` runs what takes long and seldom breaks: claims of lessons, tried by training,
-and whole lessons on a pretended GPU. Without ``--weekly`` those are left out.
+whole lessons on a pretended GPU and in a browser, and most exercises in what takes seconds for each
+(`one_in` of shared.py). Without ``--weekly`` those are left out.
 
 With ``--hold-tiers``, as both say, a test without the marker fails where it takes more than LIMIT
 seconds of processor time, set-up and started processes included, so that the quick tier stays one

@@ -92,6 +92,7 @@ def test_a_solved_lesson_runs_green(page_and_url):
     notebook.set_theme("JupyterLab Light")
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("names", THIRDS, ids=" ".join)
 def test_every_lesson_runs_green_when_solved(page_and_url, names):
     """Untouched, all of them run in a kernel, demo cells included, in ../authoring."""

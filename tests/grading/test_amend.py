@@ -12,7 +12,7 @@ from test_grading import command
 from rlcourse.authoring import build
 from rlcourse.grading import Options, grade
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 OURS = room.REPOSITORY / "course" / "lessons" / room.LESSON / "lesson.md"
 SECOND = """\

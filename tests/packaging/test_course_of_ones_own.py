@@ -15,7 +15,7 @@ import nbformat
 import pytest
 from building import built, environment, run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 LESSONS = ["03_baselines", "01_critics"]
 RIGHT = """\

@@ -55,7 +55,7 @@ def test_the_recorded_run_is_one_of_today_s_recipe():
     assert steps == list(range(0, today.steps + 1, 5))
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_recorded_run_can_be_had_again(tmp_path, monkeypatch):
     run.train(tmp_path / "run.zip")
     kept = run.recorded()
