@@ -22,13 +22,13 @@ def made_once(tmp_path_factory, name: str, make: Callable[[Path], object]) -> Pa
     return place
 
 
-def one_in(share: int, exercises: Iterable) -> list:
-    """Parameters for a test that costs seconds an exercise: one in `share` with each change, the
-    others weekly."""
+def one_in(share: int, items: Iterable) -> list:
+    """Parameters for a test that costs many seconds an item, exercises or names of lessons: one in
+    `share` is tried with each change, the others weekly."""
     tiers = pytest.mark.slow, pytest.mark.weekly
     return [
-        pytest.param(exercise, id=exercise.name, marks=tiers[number % share > 0])
-        for number, exercise in enumerate(exercises)
+        pytest.param(item, id=getattr(item, "name", item), marks=tiers[number % share > 0])
+        for number, item in enumerate(items)
     ]
 
 
