@@ -5,10 +5,10 @@
 whole lessons on a pretended GPU and in a browser, and most exercises in what takes seconds for each
 (`one_in` of shared.py). Without ``--weekly`` those are left out.
 
-With ``--hold-tiers``, as both say, a test without the marker fails where it takes more than LIMIT
-seconds of processor time, set-up and started processes included, so that the quick tier stays one
-that people run. Processor time does not grow when others use the machine; where the machine itself
-is slow, the limit grows with it.
+With ``--hold-tiers``, as both say, the tests without the marker that took more than WANTED seconds
+of processor time are listed, set-up and started processes included, so that the quick tier stays
+one that people run. One fails only from LIMIT on: processor time depends on the machine, too, and
+on what else it does, and a change must not be refused for that.
 """
 
 import os
@@ -16,9 +16,10 @@ import time
 
 import pytest
 
-# Seconds on the machine below: three times what a test without the marker should take, since two
-# processes on one core slow each other down by up to twice.
-LIMIT = 30.0
+WANTED = 10.0  # seconds that a test without the marker may take unremarked
+# Seconds on the machine below. Far above WANTED: a test of 13 s took 33 on a machine where a fixed
+# piece of work took no longer, since reading files and starting processes did.
+LIMIT = 90.0
 PACE = 0.11  # seconds that `pace` takes on the machine that LIMIT was set on
 STARTED = pytest.StashKey[float]()
 
@@ -102,8 +103,13 @@ class Tiers:
         terminalreporter.section("processor time")
         terminalreporter.write_line(f"{quick:8.1f} s  all tests without a marker")
         terminalreporter.write_line(f"{slow:8.1f} s  all tests marked slow or weekly")
-        for report in sorted(reports, key=lambda report: -report.processor_time)[:20]:
-            marked = "slow" if report.slow else "    "
-            terminalreporter.write_line(
-                f"{report.processor_time:8.1f} s  {marked}  {report.nodeid}"
-            )
+        longest = sorted(reports, key=lambda report: -report.processor_time)
+        unmarked = [r for r in longest if not r.slow and r.processor_time > WANTED]
+        for heading, listed in (
+            (f"without a marker, and longer than {WANTED:g} s", unmarked),
+            ("the longest that are marked", [report for report in longest if report.slow][:10]),
+        ):
+            if listed:
+                terminalreporter.write_line(f"{heading}:")
+            for report in listed:
+                terminalreporter.write_line(f"{report.processor_time:8.1f} s  {report.nodeid}")

@@ -89,6 +89,7 @@ def test_nobody_is_sent_to_an_index_by_the_bare_name(own, tmp_path, monkeypatch)
     assert "[rlcourse](https://github.com/somebody/rlcourse)" in (made / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_says_what_to_do_next_and_that_works(rlcourse, tmp_path):
     status, said, _ = rlcourse("new-course", "ours")
     assert status == 0 and "rlcourse prove explained_variance" in said
