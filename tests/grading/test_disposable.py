@@ -14,7 +14,7 @@ from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable,
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix sockets")
 
-BOUNDS = Bounds(cpu_seconds=1, seconds=30, memory=256 * 2**20)
+BOUNDS = Bounds(cpu_seconds=2, seconds=30, memory=256 * 2**20)
 
 
 class Trials:
