@@ -13,7 +13,7 @@ The seed is 3; ``RLCOURSE_CLAIM_SEED=5`` before the command tries another one.
 | 12 §4 | a lag of 8 costs sampled accuracy, clipped | .09 to .14 | .04 |
 | 12 §4 | no correction is worse than the clip, sampled, mean of two seeds | .15 to .22 | .05 |
 | 12 §4 | under a gap of the sampler's own, decoupled beats the clip, sampled | .18 to .21 | .05 |
-| 14 §4 | the mask of the policy's tokens beats that of all tokens, greedy | .16 to .23 | .05 |
+| 14 §4 | the mask of the policy's tokens beats one of all, greedy, three seeds | .16 to .23 | .05 |
 | 14 §7 | taught by itself with the solution, the warm start loses, greedy | .21 to .23 | .10 |
 | 14 §7 | … where it follows a solution, it gains, sampled, mean of two rates | .02 to .07 | −.05 |
 | 16 §5 | nearly no answer is right: steps beat outcomes, sampled, two rates | .14 to .25 | .04 |
@@ -97,10 +97,15 @@ def test_what_the_calculator_wrote_is_not_to_be_learned():
         return A.action_mask(turns)
 
     def solved(mask_of):
-        policy = warm.clone()
-        for _ in train_episodes(policy, problems, make, steps=8, seed=SEED, mask_of=mask_of):
-            pass
-        return evaluate_episodes(policy, held_out, make)
+        """The mean of three runs: on one seed of eight a single pair showed no difference."""
+        found = []
+        for seed in range(SEED, SEED + 3):
+            policy = warm.clone()
+            for _ in train_episodes(policy, problems, make, steps=8, seed=seed, mask_of=mask_of):
+                pass
+            found.append(evaluate_episodes(policy, held_out, make))
+        print(found)
+        return sum(found) / len(found)
 
     warm = Policy.load("tiny", device="cpu")
     imitate_episodes(warm, tool_demonstrations(problems, seed=0), make)

@@ -14,15 +14,14 @@ as in ``test_claims.py``.
 | 05 §7 | sixteen updates a batch need the clip; greedy by | .32 .32; .42 .44 | .10 |
 | 06 §6 | four updates beat one at the larger rate, too | .19 .23 | .05 |
 | 07 §7 | signs are behind GRPO, mean of two rates and two seeds | −.08 −.06 | .02 |
-| 07 §7 | twice the rate raises sampled accuracy, the same runs | .06 .06 | .02 |
-| 07 §7 | … and more than greedy, by | .12 .07 | .03 |
+| 07 §7 | twice the rate does more for sampled accuracy than greedy, the same runs | .12 .07 | .03 |
 | 07 §7 | a soft limit costs what is learned, two rates; greedy too | .17 to .33 | .06 |
 | 09 §7 | hasty DPO: 20 steps end above 40; greedy by | .25 .17; .64 .47 | .05 |
 | 09 §7 | from equal samples GRPO is ahead of DPO, two rates each | .09 .18 | .04 |
 | 10 §1 | gain of right rewards over shuffled ones, in the batches, two runs | .13 to .24 | .08 |
 | 10 §1 | … and held out; both at two rates; greedy too | .24 to .39 | .10 |
 | 13 §3 | the majority's vote lowers what the right reward raises by | .34 .38 | .15 |
-| 15 §5 | a rubric's score rises by | .11 .12 | .03 |
+| 15 §5 | a rubric's score of held-out answers rises by | .10 .10 | .03 |
 | 15 §5 | … and its policy stays behind that of a judge who errs, by | .08 .12 | .02 |
 """
 
@@ -118,7 +117,7 @@ def test_four_updates_a_batch_beat_one(world):
     assert world.sampled("grpo", functions, num_iterations=4, **options) > once + 0.05
 
 
-def test_signs_are_behind_grpo_and_a_rate_is_better_by_one_measure(world):
+def test_signs_are_behind_grpo_and_a_higher_rate_suits_sampled_accuracy_more(world):
     options = {"steps": 8, "num_iterations": 1, "minibatches": 2, "resample": None, **SMALL}
     options |= {"overlong_buffer": 0, "eval_problems": 0, "device": "cpu"}
     ways = {
@@ -146,7 +145,6 @@ def test_signs_are_behind_grpo_and_a_rate_is_better_by_one_measure(world):
     signs_ahead, (greedy, sampled) = (low + high).diff(dim=0)[0] / 2, (high - low).mean(0)
     print(signs_ahead, greedy, sampled)
     assert signs_ahead[1] < -0.02
-    assert sampled > 0.02
     assert sampled > greedy + 0.03
 
 
@@ -219,10 +217,18 @@ def test_a_rubrics_score_rises_and_a_judge_that_errs_teaches_more(world):
         verdicts = rubric_verdicts(questions, completions)
         return A.rubric_scores(verdicts, torch.ones(len(RUBRIC)), essential)
 
+    def audit(policy):
+        """The mean score of one answer to each of 128 held-out problems: batches of 64 say less."""
+        torch.manual_seed(0)
+        questions = [problem.question for problem in world.task.evaluation[64:192]]
+        prompts = [policy.format_prompt(question) for question in questions]
+        texts = policy.decode(policy.sample(prompts, max_tokens=64))
+        return by_rubric(questions, texts).mean()
+
     options = {"steps": 15, "lr": 3e-4, **SMALL}
     pleased = world.run("grpo", {"reward": by_rubric}, **options)
-    score = torch.tensor([m["reward/mean"] for m in pleased.metrics])
-    print(score[:3].mean(), score[-3:].mean())
-    assert score[-3:].mean() > score[:3].mean() + 0.03
+    before, after = audit(world.start), audit(pleased.policy)
+    print(before, after)
+    assert after > before + 0.03
     judge = {"reward": NoisyJudge(world.task.train, 0.2, 0.2, SEED)}
     assert world.both(pleased.policy)[1] < world.sampled("grpo", judge, **options) - 0.02
