@@ -158,7 +158,7 @@ def roster(
     naming = None if id is None else Naming(id, prefix)
     put_alembic_on_path()
     with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
-        entered = enter_roster(gradebook, read, naming)
+        entered = enter_roster(gradebook, Path(opened.directory.root), read, naming)
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
     print(f"{len(entered)} students are in the gradebook by name")

@@ -1,6 +1,7 @@
 """Names of a class, from the tables that Canvas and Moodle export."""
 
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 from nbgrader.api import Gradebook
@@ -10,9 +11,12 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.matching import students_by_name, whose
 from rlcourse.grading.books.people import names_of, students_of
 from rlcourse.grading.books.roster import Naming, enter_roster
 from rlcourse.grading.handing_in.collecting import Class, notebooks
+
+FIELDS = ("last_name", "first_name", "email", "lms_user_id")
 
 
 class Book:
@@ -23,7 +27,10 @@ class Book:
 
     @property
     def students(self):
-        return [type("Student", (), {"id": student}) for student in self.entered]
+        return [
+            SimpleNamespace(id=s, **{name: of.get(name) for name in FIELDS})
+            for s, of in self.entered.items()
+        ]
 
     def update_or_create_student(self, student, **names):
         self.entered[student] = names
@@ -39,7 +46,7 @@ def names(book: Book) -> dict[str, tuple[str, str]]:
 
 def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path):
     book = Book()
-    enter_roster(book, table(tmp_path, CANVAS))
+    enter_roster(book, tmp_path, table(tmp_path, CANVAS))
     assert names(book) == {
         "4321": ("Jane", "Doe"),
         "4322": ("", "Müller Łukasz"),  # without a comma, nobody can tell which name is which
@@ -50,7 +57,7 @@ def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path)
 
 def test_moodle_s_students_have_an_address_as_well(tmp_path):
     book = Book()
-    enter_roster(book, table(tmp_path, WORKSHEET.replace('"Doe, Jane"', "Jane Mary Doe")))
+    enter_roster(book, tmp_path, table(tmp_path, WORKSHEET.replace('"Doe, Jane"', "Jane Mary Doe")))
     assert names(book)["jane@example.org"] == ("Jane Mary", "Doe")
     assert book.entered["l@example.org"]["email"] == "l@example.org"
 
@@ -58,31 +65,31 @@ def test_moodle_s_students_have_an_address_as_well(tmp_path):
 def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(tmp_path):
     text = WORKSHEET.replace("Email address", "Username").replace("l@example.org", "")
     book, sheet = Book(), table(tmp_path, text)
-    enter_roster(book, sheet)
+    enter_roster(book, tmp_path, sheet)
     assert set(book.entered) == {"jane@example.org", "e@example.org", "n@example.org"}
     assert any("only the name: Łukasz Müller" in note for note in sheet.notes)
     with pytest.raises(UserError, match="ID number, Username and Email address"):
-        enter_roster(Book(), table(tmp_path, WORKSHEET.replace("Email address", "Phone")))
+        enter_roster(Book(), tmp_path, table(tmp_path, WORKSHEET.replace("Email address", "Phone")))
     with pytest.raises(UserError, match="Moodle numbers people anew"):
-        enter_roster(Book(), table(tmp_path, WORKSHEET), Naming("Identifier"))
+        enter_roster(Book(), tmp_path, table(tmp_path, WORKSHEET), Naming("Identifier"))
     book = Book()
-    enter_roster(book, table(tmp_path, WORKSHEET), Naming("Full name", "x-"))
+    enter_roster(book, tmp_path, table(tmp_path, WORKSHEET), Naming("Full name", "x-"))
     assert book.entered["x-New Nobody"]["lms_user_id"] == "n@example.org"
 
 
 def test_whom_the_gradebook_knows_by_another_id_stays_that_one(tmp_path):
     book = Book("lukasz")
-    enter_roster(book, table(tmp_path, CANVAS))
+    enter_roster(book, tmp_path, table(tmp_path, CANVAS))
     assert names(book)["lukasz"] == ("", "Müller Łukasz") and "4322" not in book.entered
 
 
 def test_a_hub_knows_them_by_their_login(tmp_path):
     book = Book("4321")
-    enter_roster(book, table(tmp_path, CANVAS), Naming("SIS Login ID"))
+    enter_roster(book, tmp_path, table(tmp_path, CANVAS), Naming("SIS Login ID"))
     assert set(book.entered) == {"4321", "lukasz", "eve", "new"}
     assert book.entered["eve"]["lms_user_id"] == "4324", "which collect reads"
     with pytest.raises(UserError, match="no column 'Login'"):
-        enter_roster(Book(), table(tmp_path, CANVAS), Naming("Login"))
+        enter_roster(Book(), tmp_path, table(tmp_path, CANVAS), Naming("Login"))
 
 
 @pytest.mark.parametrize("known, called", [((), "jupyter-eve"), (("jupyter-eve",), "jupyter-eve"),
@@ -90,7 +97,7 @@ def test_a_hub_knows_them_by_their_login(tmp_path):
 def test_the_littlest_hub_puts_a_prefix_before_the_login(tmp_path, known, called):
     text = CANVAS.replace("4399,S9,new", "4399,S9,")  # whose login the platform does not know
     book = Book(*known)
-    enter_roster(book, table(tmp_path, text), Naming("SIS Login ID", "jupyter-"))
+    enter_roster(book, tmp_path, table(tmp_path, text), Naming("SIS Login ID", "jupyter-"))
     assert set(book.entered) == {"jupyter-jdoe@example.org", "jupyter-lukasz", called, "4399"}
     assert book.entered[called]["lms_user_id"] == "4324"
 
@@ -108,12 +115,12 @@ def test_a_prefix_of_no_column_is_refused(tmp_path):
 def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     exported = table(tmp_path, CANVAS)
     book = Book("lukasz", "S2")
-    enter_roster(book, exported)
+    enter_roster(book, tmp_path, exported)
     assert not {"lukasz", "S2", "4322"} & {*names(book)}
     assert any("one person as two students: S2 and lukasz; keep" in note for note in exported.notes)
     exported = table(tmp_path, CANVAS.replace("4322,S2", "4321,S2"))
     book = Book()
-    enter_roster(book, exported)
+    enter_roster(book, tmp_path, exported)
     assert names(book)["4321"] == ("Jane", "Doe")
     assert any("two rows fit one student: 4321" in note for note in exported.notes)
 
@@ -121,10 +128,10 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
 def test_a_name_that_is_no_id_and_a_table_of_something_else_are_refused(tmp_path):
     exported = table(tmp_path, CANVAS.replace("4322,S2", "<b>,S2"))
     book = Book()
-    enter_roster(book, exported)
+    enter_roster(book, tmp_path, exported)
     assert "<b>" not in book.entered and any("rename it" in note for note in exported.notes)
     with pytest.raises(UserError, match="neither Canvas's"):
-        enter_roster(Book(), table(tmp_path, "a,b\n1,2\n"))
+        enter_roster(Book(), tmp_path, table(tmp_path, "a,b\n1,2\n"))
 
 
 def test_the_command_enters_them_in_the_gradebook(tmp_path):
@@ -158,3 +165,22 @@ def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
     rows = notebooks([tmp_path / "submissions.zip"], LESSON, people=people)
     found = {row.student: row.late for row in rows}
     assert found == {"jdoe@example.org": False, "lukasz": True, "4400": False}
+
+
+def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_path):
+    """Gradescope's student ID may be any of Canvas's; who knows which, before its first export?"""
+    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
+    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
+    for more in (["--id", "SIS Login ID", "--prefix", "jupyter-"], []):  # and when somebody joins
+        assert CliRunner().invoke(app, [*words, *more]).exit_code == 0
+    students = students_of(Course.open(tmp_path).directory)
+    assert len(students) == 4
+    known = students_by_name(students)
+    for called in ("4322", "S2", "lukasz", "jupyter-lukasz"):
+        assert whose([called], known).student == "jupyter-lukasz"
+    (tmp_path / "roster.json").write_text("[]")
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, UserError) and "delete it" in str(done.exception)
+    (tmp_path / "roster.json").unlink()
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert {*students_by_name(students_of(Course.open(tmp_path).directory))} == {*known}

@@ -98,8 +98,8 @@ def _verify_student(directory: CourseDirectory, student: str) -> None:
 
 
 def _closest(student: str, students: dict[str, Student]) -> str:
-    """The students whose id, name or id on the platform is most like `student`."""
-    words = {alike(s.platform_id): i for i, s in students.items() if s.platform_id}
+    """The students whose name, or id here or on the platform, is most like `student`."""
+    words = {alike(name): i for i, s in students.items() for name in s.names}
     words |= {alike(i): i for i in students}
     for i, s in students.items():
         names = {alike(s.full_name), *map(alike, s.full_name.split())}

@@ -113,7 +113,7 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         late = Late(opened.config)
         known = taught.in_order(assignment.name for assignment in gradebook.assignments)
         chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)
-        students = {student.id: student for student in students_in(gradebook)}
+        students = {student.id: student for student in students_in(gradebook, course)}
         grades = {
             (student, lesson): _grade(gradebook, late, student, lesson)
             for student in students

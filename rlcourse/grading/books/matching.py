@@ -32,7 +32,7 @@ def students_by_name(students: Iterable[Student]) -> dict[str, set[str]]:
     """{each name that a student is known by, here or on the platform: whose it is}."""
     found: dict[str, set[str]] = defaultdict(set)
     for student in students:
-        for name in {student.id, student.platform_id, student.email} - {""}:
+        for name in student.names:
             found[alike(name)].add(student.id)
     return found
 

@@ -1,11 +1,22 @@
-"""Who the gradebook knows: each member of the class by id, name, and id on the platform."""
+"""Who the gradebook knows: each member of the class by id, name, and ids on the platform.
 
+nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook, has the others:
+{student: [ids]}, as the table said them that `rlcourse roster` read.
+"""
+
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
 
+from rlcourse.errors import UserError
+from rlcourse.files import write_json
 from rlcourse.grading.books.due import is_absent
+
+FILE = "roster.json"
 
 
 @dataclass(frozen=True)
@@ -17,6 +28,12 @@ class Student:
     first_name: str = ""
     email: str = ""
     platform_id: str = ""  # on Canvas or Moodle, if `rlcourse roster` has entered it
+    other_ids: tuple[str, ...] = ()  # what else the platform's table calls them
+
+    @property
+    def names(self) -> set[str]:
+        """All that they are known by, here or on a platform."""
+        return {self.id, self.platform_id, self.email, *self.other_ids} - {""}
 
     @property
     def full_name(self) -> str:
@@ -29,10 +46,18 @@ class Student:
         return self.full_name or self.id
 
 
-def students_in(gradebook: Gradebook) -> list[Student]:
-    """Everybody, in the order of their ids."""
+def students_in(gradebook: Gradebook, course: Path) -> list[Student]:
+    """Everybody in the gradebook of the course in that directory, in the order of their ids.
+
+    Raises:
+        UserError: ``roster.json`` cannot be read.
+    """
+    others = _other_ids(course)
     return [
-        Student(s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or "")
+        Student(
+            *(s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or ""),
+            tuple(others.get(s.id, ())),
+        )
         for s in sorted(gradebook.students, key=lambda s: s.id)
     ]
 
@@ -42,7 +67,27 @@ def students_of(directory: CourseDirectory) -> list[Student]:
     if is_absent(directory):
         return []
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        return students_in(gradebook)
+        return students_in(gradebook, Path(directory.root))
+
+
+def keep_other_ids(course: Path, entered: Sequence[Student]) -> None:
+    """Write down what else those who were `entered` are called, and forget nobody's."""
+    found = _other_ids(course) | {s.id: list(s.other_ids) for s in entered}
+    write_json(course / FILE, found)
+
+
+def _other_ids(course: Path) -> dict[str, list[str]]:
+    path = course / FILE
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return {student: [str(i) for i in ids] for student, ids in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{path} cannot be read ({type(error).__name__}): delete it, and run `rlcourse roster` "
+            "with the platform's table again"
+        ) from None
 
 
 def names_of(directory: CourseDirectory) -> dict[str, str]:

@@ -3,18 +3,19 @@
 A student whom the gradebook knows, by any of the ids in the table, keeps that id. Everybody else
 gets Canvas's number, or the first of Moodle's ID number, user name and e-mail address, or what
 stands in a column of your choice: a JupyterHub knows people by their login, The Littlest JupyterHub
-by ``jupyter-`` and their login. What the platform calls them is kept as well, so that what it files
-under that is theirs.
+by ``jupyter-`` and their login. Every id in the table is kept, so that what a platform files under
+any of them is theirs.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from nbgrader.api import Gradebook
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.matching import REMOVE, id_columns, stable_ids
-from rlcourse.grading.books.people import Student
+from rlcourse.grading.books.matching import REMOVE, id_columns, stable_ids, students_by_name
+from rlcourse.grading.books.people import Student, keep_other_ids, students_in
 from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANTS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
@@ -50,20 +51,23 @@ class Naming:
         return found
 
 
-def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = None) -> list[Student]:
+def enter_roster(
+    gradebook: Gradebook, course: Path, table: Table, naming: Naming | None = None
+) -> list[Student]:
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
-    `naming` is for those whom the gradebook does not know; by default they are called by number.
+    `naming` is for those whom the gradebook of the course in the directory `course` does not know;
+    by default they are called by number.
 
     Raises:
         UserError: it is neither Canvas's gradebook nor a table of Moodle's, has no such column, or
             lists nobody.
     """
-    known = {alike(student.id): student.id for student in gradebook.students}
+    known = students_by_name(students_in(gradebook, course))
     taken: set[str] = set()
     entered = []
     for person in _listed(table, naming):
-        ours = {known[alike(i)] for i in person.ids if alike(i) in known}
+        ours = set().union(*(known.get(alike(i), set()) for i in person.ids))
         if len(ours) > 1:
             both = " and ".join(map(shown, sorted(ours)))
             table.say(
@@ -83,9 +87,10 @@ def enter_roster(gradebook: Gradebook, table: Table, naming: Naming | None = Non
             )
             names = {"last_name": last, "first_name": first, "email": mail}
             gradebook.update_or_create_student(student, lms_user_id=person.platform_id, **names)
-            entered.append(Student(student, **names))
+            entered.append(Student(student, **names, other_ids=person.ids))
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
+    keep_other_ids(course, entered)
     return entered
 
 
