@@ -76,7 +76,9 @@ def collect(
 
 
 def extend(
-    student: Annotated[str, typer.Argument(help="The name of their directory.")],
+    student: Annotated[
+        str, typer.Argument(help="The name of their directory, or any ID in the roster's table.")
+    ],
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
     until: Annotated[
         str | None,
@@ -89,13 +91,15 @@ def extend(
 ) -> None:
     """Give a student more time for a lesson, or take it back."""
     with needing("grade", "the gradebook"):
-        from rlcourse.grading.books.extensions import described, take_back
+        from rlcourse.grading.books.due import is_over
+        from rlcourse.grading.books.extensions import described, student_of, take_back
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
     if remove == (until is not None):
         raise UserError("say until when, with --until, or take it back, with --remove")
     opened = Course.of(course)
     name = opened.lesson(lesson)
+    student = student_of(opened.directory, student)
     time = None
     if until is None:
         take_back(opened.directory, name, student)
@@ -105,6 +109,11 @@ def extend(
         print(f"taken back: {student} has no more time than the others for {name}")
     else:
         print(f"{student} has until {described(time)} for {name}")
+        if is_over(opened.directory, name):
+            print(
+                f"The due date of {name} has passed: a students' edition that was made since then "
+                "may hold its answers."
+            )
 
 
 def amend(
@@ -158,10 +167,13 @@ def roster(
     naming = None if id is None else Naming(id, prefix)
     put_alembic_on_path()
     with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
+        before = {student.id for student in gradebook.students}
         entered = enter_roster(gradebook, Path(opened.directory.root), read, naming)
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
-    print(f"{len(entered)} students are in the gradebook by name")
+    new = [f"{s.id} ({s.name})" for s in entered if s.id not in before]
+    joined = f", of whom {len(new)} new: {', '.join(new)}" if before and new else ""
+    print(f"{len(entered)} students are in the gradebook by name{joined}")
 
 
 def grade(

@@ -171,13 +171,21 @@ def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_pat
     """Gradescope's student ID may be any of Canvas's; who knows which, before its first export?"""
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
     words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
-    for more in (["--id", "SIS Login ID", "--prefix", "jupyter-"], []):  # and when somebody joins
-        assert CliRunner().invoke(app, [*words, *more]).exit_code == 0
+    assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID", "--prefix", "x-"]).output == (
+        "4 students are in the gradebook by name\n"
+    )
+    joined = CANVAS + '"Come, Late",5000,S9999,lata,A,,,\n'
+    (tmp_path / "canvas.csv").write_text(joined, encoding="utf-8")
+    assert CliRunner().invoke(app, words).output == (
+        "5 students are in the gradebook by name, of whom 1 new: x-lata (Late Come)\n"
+    )
     students = students_of(Course.open(tmp_path).directory)
-    assert len(students) == 4
     known = students_by_name(students)
-    for called in ("4322", "S2", "lukasz", "jupyter-lukasz"):
-        assert whose([called], known).student == "jupyter-lukasz"
+    for called in ("4322", "S2", "lukasz", "x-lukasz"):
+        assert whose([called], known).student == "x-lukasz"
+    (tmp_path / "moodle.csv").write_text(WORKSHEET, encoding="utf-8")
+    done = CliRunner().invoke(app, ["roster", str(tmp_path / "moodle.csv"), *words[2:]])
+    assert "called here by 'SIS Login ID', a column that this table" in str(done.exception)
     (tmp_path / "roster.json").write_text("[]")
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, UserError) and "delete it" in str(done.exception)

@@ -17,6 +17,7 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, is_absent, written
+from rlcourse.grading.books.matching import students_by_name
 from rlcourse.grading.books.people import Student, students_of
 from rlcourse.grading.handing_in.handed_in import moment, utc
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
@@ -30,10 +31,8 @@ def extend(directory: CourseDirectory, lesson: str, student: str, until: str) ->
     The due date itself takes back what was given; then the time is None.
 
     Raises:
-        UserError: there is no such student, that is no time, the lesson has no due date, or an
-            earlier one.
+        UserError: that is no time, the lesson has no due date, or an earlier one.
     """
-    _verify_student(directory, student)
     due = due_date(directory, lesson)
     if due is None:
         raise UserError(f"{lesson} has no due date to extend: give it one in course.toml, [due]")
@@ -83,18 +82,29 @@ def take_back(directory: CourseDirectory, lesson: str, student: str) -> None:
     write_json(root / FILE, {lesson: students for lesson, students in given.items() if students})
 
 
-def _verify_student(directory: CourseDirectory, student: str) -> None:
-    """Refuse who cannot be a student, and in a class that is known, who is nobody's."""
-    if reason := why_no_id(student):
-        raise UserError(f"{shown(student)} is no student: {reason}")
-    submitted = Path(directory.format_path(directory.submitted_directory, student, "."))
-    if submitted.is_dir():
-        return
+def student_of(directory: CourseDirectory, text: str) -> str:
+    """Who is meant: the name of a directory, or any of a student's ids on the platform.
+
+    Raises:
+        UserError: nobody, in a class that is known, or what is no name.
+    """
     students = {known.id: known for known in students_of(directory)}
-    if students and student not in students:
-        near = _closest(student, students)
+    reason = why_no_id(text)
+    if text in students or (not reason and _has_submitted(directory, text)):
+        return text
+    if len(ours := students_by_name(students.values()).get(alike(text), ())) == 1:
+        return min(ours)
+    near = _closest(text, students)
+    if reason:
+        raise UserError(f"{shown(text)} is no student: {f'is it {near}?' if near else reason}")
+    if students:
         hint = f": is it {near}?" if near else "; the gradebook has the names of all"
-        raise UserError(f"there is no student {student} in the gradebook or in submitted/{hint}")
+        raise UserError(f"there is no student {text} in the gradebook or in submitted/{hint}")
+    return text
+
+
+def _has_submitted(directory: CourseDirectory, student: str) -> bool:
+    return Path(directory.format_path(directory.submitted_directory, student, ".")).is_dir()
 
 
 def _closest(student: str, students: dict[str, Student]) -> str:
@@ -103,6 +113,7 @@ def _closest(student: str, students: dict[str, Student]) -> str:
     words |= {alike(i): i for i in students}
     for i, s in students.items():
         names = {alike(s.full_name), *map(alike, s.full_name.split())}
+        names.add(alike(f"{s.last_name}, {s.first_name}"))
         words |= dict.fromkeys(names - {*words, ""}, i)
     near = dict.fromkeys(words[w] for w in get_close_matches(alike(student), words, 5, 0.6))
     return " or ".join(

@@ -1,11 +1,10 @@
 """Who the gradebook knows: each member of the class by id, name, and ids on the platform.
 
-nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook, has the others:
-{student: [ids]}, as the table said them that `rlcourse roster` read.
+nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook, has the others, as
+the table said them that `rlcourse roster` read, and what it called people by.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def students_in(gradebook: Gradebook, course: Path) -> list[Student]:
     Raises:
         UserError: ``roster.json`` cannot be read.
     """
-    others = _other_ids(course)
+    others = Roster.of(course).ids
     return [
         Student(
             *(s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or ""),
@@ -70,24 +69,36 @@ def students_of(directory: CourseDirectory) -> list[Student]:
         return students_in(gradebook, Path(directory.root))
 
 
-def keep_other_ids(course: Path, entered: Sequence[Student]) -> None:
-    """Write down what else those who were `entered` are called, and forget nobody's."""
-    found = _other_ids(course) | {s.id: list(s.other_ids) for s in entered}
-    write_json(course / FILE, found)
+@dataclass(frozen=True)
+class Roster:
+    """What is known of the class beside the gradebook."""
 
+    ids: dict[str, list[str]]  # {student: all that the platform's table calls them}
+    naming: dict[str, str]  # the arguments of ``roster.Naming``; {} where --id was never given
 
-def _other_ids(course: Path) -> dict[str, list[str]]:
-    path = course / FILE
-    try:
-        found = json.loads(path.read_text("utf-8"))
-        return {student: [str(i) for i in ids] for student, ids in found.items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise UserError(
-            f"{path} cannot be read ({type(error).__name__}): delete it, and run `rlcourse roster` "
-            "with the platform's table again"
-        ) from None
+    @classmethod
+    def of(cls, course: Path) -> "Roster":
+        """That of the course in a directory.
+
+        Raises:
+            UserError: the file cannot be read.
+        """
+        path = course / FILE
+        try:
+            found = json.loads(path.read_text("utf-8"))
+            ids = {who: [str(i) for i in each] for who, each in found["students"].items()}
+            return cls(ids, {key: str(text) for key, text in found["naming"].items()})
+        except FileNotFoundError:
+            return cls({}, {})
+        except (OSError, ValueError, AttributeError, LookupError, TypeError, RecursionError) as e:
+            raise UserError(
+                f"{path} cannot be read ({type(e).__name__}): delete it, and run `rlcourse roster` "
+                "with the platform's table again"
+            ) from None
+
+    def write(self, course: Path) -> None:
+        """Keep it for the course in that directory."""
+        write_json(course / FILE, {"naming": self.naming, "students": self.ids})
 
 
 def names_of(directory: CourseDirectory) -> dict[str, str]:

@@ -8,14 +8,14 @@ any of them is theirs.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 
 from rlcourse.errors import UserError
 from rlcourse.grading.books.matching import REMOVE, id_columns, stable_ids, students_by_name
-from rlcourse.grading.books.people import Student, keep_other_ids, students_in
+from rlcourse.grading.books.people import Roster, Student, students_in
 from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANTS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
@@ -57,12 +57,20 @@ def enter_roster(
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
     `naming` is for those whom the gradebook of the course in the directory `course` does not know;
-    by default they are called by number.
+    by default it is that of the last time, and at first they are called by number.
 
     Raises:
         UserError: it is neither Canvas's gradebook nor a table of Moodle's, has no such column, or
             lists nobody.
     """
+    roster = Roster.of(course)
+    if naming is None and roster.naming:
+        naming = Naming(**roster.naming)
+        if table.column(naming.column) is None:
+            raise UserError(
+                f"students are called here by {naming.column!r}, a column that this table does not "
+                f"have: name one of {table.header} with --id"
+            )
     known = students_by_name(students_in(gradebook, course))
     taken: set[str] = set()
     entered = []
@@ -90,7 +98,8 @@ def enter_roster(
             entered.append(Student(student, **names, other_ids=person.ids))
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
-    keep_other_ids(course, entered)
+    ids = roster.ids | {student.id: list(student.other_ids) for student in entered}
+    Roster(ids, asdict(naming) if naming else {}).write(course)
     return entered
 
 
