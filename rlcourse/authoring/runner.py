@@ -125,7 +125,9 @@ def read_notebook(path: Path) -> NotebookNode:
         node = nbformat.read(path, as_version=4)
         nbformat.validate(node)
     except FileNotFoundError:
-        raise UserError(f"there is no notebook {path}.") from None
+        inside = path.with_suffix("") / path.name  # where the copies of students are
+        hint = f" Do you mean {inside}?" if inside.is_file() else ""
+        raise UserError(f"there is no notebook {path}.{hint}") from None
     except IsADirectoryError:
         raise UserError(
             f"{path} is a directory: give a notebook, a file ending in .ipynb."

@@ -27,7 +27,7 @@ from rlcourse.grading.confinement.isolation import LAYERS
 from rlcourse.grading.handing_in import handed_in as submissions
 from rlcourse.grading.handing_in.files import Rejected
 from rlcourse.grading.handing_in.handed_in import HandedIn
-from rlcourse.grading.handing_in.names import one_line, shown, twins
+from rlcourse.grading.handing_in.names import alike, one_line, shown, twins
 from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import course_secret
 from rlcourse.grading.judging.reading import Read, Reader, Readers
@@ -37,6 +37,8 @@ from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Sandbox
 from rlcourse.grading.running.steps import DIED, GRADED, Cell, Incident, Transcript
+
+EVERYBODY = (None, "", "*")  # how the callers, of whom nbgrader is one, name no student
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,18 @@ def grade(
     busy = f"another grader is working on {lesson}: wait until it is done."
     with only_one(lock, 2, busy), Grades(opened, lesson, source) as grades:
         batch = _Batch(opened, lesson, directory, release, grades, options)
-        batch.twins = twins(everybody, grades.students())
-        return batch.run(students, on_row or (lambda row, count: None), on_warning)
+        known = grades.students()
+        batch.twins = twins(everybody, known)
+        report = batch.run(students, on_row or (lambda row, count: None), on_warning)
+        if student not in EVERYBODY:
+            return report
+        return replace(report, absent=_absent(known, everybody))
+
+
+def _absent(known: list[str], everybody: list[str]) -> tuple[str, ...]:
+    """Those whom the gradebook knows and who handed in nothing, not even under a similar name."""
+    present = {alike(name) for name in everybody}
+    return tuple(sorted(name for name in known if alike(name) not in present))
 
 
 def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[str], list[str]]:
@@ -100,7 +112,7 @@ def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[s
     if not directory.is_dir():
         raise UserError(f"there is no directory {directory}: name the right one with --submitted.")
     everybody = submissions.students(directory, lesson)
-    wanted = None if student in (None, "", "*") else student
+    wanted = None if student in EVERYBODY else student
     found = [name for name in everybody if wanted in (None, name)]
     if not found:
         by, place = f" by {shown(wanted)}" if wanted else "", shown(wanted or "STUDENT")

@@ -46,13 +46,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """All submissions of a lesson, by student."""
+    """All submissions of a lesson, by student, and who of the class handed in nothing."""
 
     lesson: str
     rows: tuple[Row, ...]
+    absent: tuple[str, ...] = ()
 
     def as_json(self) -> dict:
-        return {"lesson": self.lesson, "submissions": [row.as_json() for row in self.rows]}
+        rows = [row.as_json() for row in self.rows]
+        return {"lesson": self.lesson, "submissions": rows, "absent": list(self.absent)}
 
     def __str__(self) -> str:
         names = [row.student for row in self.rows]
@@ -68,4 +70,7 @@ class Report:
             lines.append(f"{row.student:{width}}  {points:>12}  {'; '.join(told)}{note}")
         counts = Counter(row.status for row in self.rows)
         summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-        return "\n".join([*lines, f"{len(self.rows)} submissions of {self.lesson}: {summary}"])
+        lines.append(f"{len(self.rows)} submissions of {self.lesson}: {summary}")
+        if self.absent:
+            lines.append(f"nothing from {len(self.absent)}: {', '.join(self.absent)}")
+        return "\n".join(lines)

@@ -111,6 +111,8 @@ def test_submissions_of_all_ways_are_graded(desk):
         "ida": "died",
     }.items():
         assert re.search(rf"^{student} .*{status}", first, re.M), first
+    never = sorted({at.ABSENT, *at.NOT_COLLECTED})
+    assert first.rstrip().endswith(f"nothing from {len(never)}: {', '.join(never)}")
     assert "Traceback" not in first
 
 

@@ -17,6 +17,13 @@ def test_a_written_answer_waits_until_it_has_points():
     assert waits.needs_person and not done.needs_person
 
 
+def test_who_handed_in_nothing_is_said():
+    found = Report("02", (row("ada"),), absent=("bob", "cyd"))
+    assert str(found).splitlines()[-1] == "nothing from 2: bob, cyd"
+    assert found.as_json()["absent"] == ["bob", "cyd"]
+    assert "nothing from" not in str(Report("02", (row("ada"),)))
+
+
 def test_what_is_odd_is_said():
     failed = row(
         "leo", [("check_f", False), ("q", False)], "wrong notebook", status="wrong notebook"
