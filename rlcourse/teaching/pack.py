@@ -26,6 +26,8 @@ PAGE = (
     "</style>{body}</html>\n"
 )
 
+AUDIENCE = "Students may have the slides, which quote their lessons. All else is for teachers."
+
 
 def write_pack(course: Course, directory: Path) -> list[str]:
     """Write the pack, all of it or nothing; sentences about what is missing.
@@ -46,7 +48,7 @@ def write_pack(course: Course, directory: Path) -> list[str]:
             (out / f"{name}.html").write_text(PAGE.format(title=title, body=html(text)), "utf-8")
             links.append(f"- [{title}]({name}.html)")
         links += _quizzes(course, out, missing)
-        body = html("\n".join([f"# Teaching {course.title}", "", "Not for students.", "", *links]))
+        body = html("\n".join([f"# Teaching {course.title}", "", AUDIENCE, "", *links]))
         (out / "index.html").write_text(PAGE.format(title=course.title, body=body), "utf-8")
 
     write_directory(directory, fill)
