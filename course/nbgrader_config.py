@@ -26,6 +26,9 @@ with contextlib.suppress(Exception):
 c.ZipCollectApp.extractor_plugin = "rlcourse.grading.handing_in.collecting.Extractor"
 c.ZipCollectApp.collector_plugin = "rlcourse.grading.handing_in.collecting.Collector"
 
+# `nbgrader collect` notes when a submission really came: its time is the student's own to write.
+c.ExchangeFactory.collect = "rlcourse.grading.handing_in.arriving.Collect"
+
 # `nbgrader release_feedback` serves those who handed in through the exchange, and names the others.
 c.ExchangeFactory.release_feedback = "rlcourse.grading.handing_in.returning.ReleaseFeedback"
 

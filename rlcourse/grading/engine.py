@@ -148,6 +148,8 @@ class _Batch:
             for row in self._grade_all(left, on_warning):
                 rows.append(row)
                 on_row(row, len(students))
+        late = self.grades.lateness()
+        rows = [row.with_lateness(*late.get(row.student, (0.0, 0.0))) for row in rows]
         return Report(self.lesson, tuple(sorted(rows, key=lambda row: row.student)))
 
     def _row_of_before(self, student: str, waiting: dict[str, bool]) -> Row | None:

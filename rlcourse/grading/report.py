@@ -26,6 +26,14 @@ class Row:
     incidents: tuple[str, ...] = ()
     seconds: float = 0.0
     before: bool = False
+    seconds_late: float = 0.0
+    penalty: float = (
+        0.0  # points that the gradebook takes off for it, by the points given until now
+    )
+
+    def with_lateness(self, seconds: float, penalty: float) -> "Row":
+        """The same, late by so many seconds."""
+        return replace(self, seconds_late=seconds, penalty=penalty)
 
     def with_waiting(self, waiting: Mapping[str, bool], review: str = "") -> "Row":
         """The same, with what waits for a person in the gradebook *now*: {cell: whether it has no
@@ -42,6 +50,15 @@ class Row:
     @classmethod
     def from_json(cls, data: dict) -> "Row":
         return cls(**{**data, "incidents": tuple(data["incidents"])})
+
+
+def _lateness(row: Row) -> str:
+    minutes = round(row.seconds_late / 60)
+    days, hours = minutes // 1440, minutes // 60 % 24
+    by = [f"{days} d"] * bool(days) + [f"{hours} h"] * bool(hours)
+    by += [f"{minutes % 60} min"] if not days else []
+    penalty = f", penalty {row.penalty:g}" if row.penalty else ""
+    return f"late by {' '.join(by) if minutes else 'less than a minute'}{penalty}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +81,7 @@ class Report:
             points = f"{row.score:.2f} / {row.possible:g}"
             told = [incident for incident in row.incidents] or [row.status]
             notes = ["graded before"] if row.before else []
+            notes += [_lateness(row)] if row.seconds_late > 0 else []
             notes += ["a written answer waits"] if row.waits else []
             notes += [f"to review: {row.review}"] if row.review else []
             note = f"   [{', '.join(notes)}]" if notes else ""

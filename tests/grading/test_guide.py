@@ -200,7 +200,7 @@ def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
     from rlcourse.grading.running import steps
 
     known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
-    known |= {handed_in.UNTIMED}
+    known |= {handed_in.UNTIMED, handed_in.DOUBTFUL}
     known |= {files.UNREADABLE, files.MISSING, files.REFUSED, submission.WRONG}
     table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

@@ -1,16 +1,21 @@
 """A submission's time is what lies next to it now, whatever was there before."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 
 import classroom as room
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.grading import Options, grade
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.handing_in.arriving import Collect, last_change
+from rlcourse.grading.handing_in.handed_in import utc
 
 LESSON = room.LESSON
 EARLY = "2026-10-01 20:00:00 UTC"
@@ -90,19 +95,54 @@ def test_the_submission_on_time_is_got_back_from_the_exchange_and_stays_until_co
     config = strict / "nbgrader_config.py"
     config.write_text(config.read_text() + f"\nc.Exchange.root = {str(exchange)!r}\n")
     (strict / "course.toml").open("a").write("\n[due]\n02_policy_gradient = 2026-10-01T21:59:00Z\n")
-    for time, answered in ((EARLY, ["score_function"]), (LATE, room.NAMES)):
-        inbound = exchange / "rlcourse" / "inbound" / f"ada+{LESSON}+{time}+some"
+    for when, answered in ((EARLY, ["score_function"]), (LATE, room.NAMES)):
+        inbound = exchange / "rlcourse" / "inbound" / f"ada+{LESSON}+{when}+some"
         inbound.mkdir(parents=True)
         (inbound / f"{LESSON}.ipynb").write_text(json.dumps(room.solved(strict, answered)))
-        (inbound / "timestamp.txt").write_text(time)
+        (inbound / "timestamp.txt").write_text(when)
 
     def collected(options: str) -> tuple[bool, str, float]:
         command = [sys.executable, "-m", "nbgrader", "collect", LESSON, *options.split()]
         subprocess.run(command, cwd=strict, check=True, capture_output=True)
-        grade("02", course=strict)
+        (row,) = grade("02", course=strict).rows
+        # both say a time long before these files were written here, as a forger's do
+        assert row.status == "doubtful time" and "doubtful time" in row.review, row
+        assert (row.seconds_late > 0) == found(strict)[0]
         return found(strict)
 
     assert collected("") == (True, LATE.removesuffix(" UTC"), 0.0)
     on_time = collected("--before-duedate --student ada")
     assert on_time[:2] == (False, EARLY.removesuffix(" UTC")) and on_time[2] > 0
     assert collected("--update")[0], "as Formgrader's Collect does"
+    folder = strict / "submitted" / "ada" / LESSON
+    (folder / "timestamp.txt").write_text((folder / "arrived.txt").read_text())
+    (row,) = grade("02", course=strict).rows
+    assert row.status == "graded" and row.penalty > 0, "a person has decided"
+
+
+def test_no_file_of_a_student_s_stands_for_the_arrival(tmp_path):
+    for inside in ("link", "directory", "file"):
+        source, dest = tmp_path / f"in {inside}", tmp_path / f"out {inside}"
+        source.mkdir()
+        (tmp_path / "mine").write_text("mine")
+        note = source / "arrived.txt"
+        if inside == "link":
+            note.symlink_to(tmp_path / "mine")
+        elif inside == "directory":
+            (note / "deeper").mkdir(parents=True)
+        else:
+            note.write_text("2020-01-01 00:00:00 UTC")
+        Collect(coursedir=CourseDirectory()).do_copy(str(source), str(dest))
+        assert (tmp_path / "mine").read_text() == "mine"
+        assert utc((dest / "arrived.txt").read_text()) > "2026"
+
+
+def test_what_is_changed_after_the_time_it_says_is_seen(tmp_path):
+    """A student who has handed in owns the folder, and can put another notebook there."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.ipynb").write_text("blank")
+    before = last_change(tmp_path / "a")
+    time.sleep(0.05)
+    (tmp_path / "a" / "x.ipynb").write_text("copied")
+    os.utime(tmp_path / "a" / "x.ipynb", (0, 0))
+    assert last_change(tmp_path / "a") > before

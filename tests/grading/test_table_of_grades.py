@@ -1,5 +1,7 @@
 """The table of `rlcourse grade`: what it says a person has to do, and when it stops saying so."""
 
+import pytest
+
 from rlcourse.grading.report import Report, Row
 
 
@@ -22,6 +24,20 @@ def test_who_handed_in_nothing_is_said():
     assert str(found).splitlines()[-1] == "nothing from 2: bob, cyd"
     assert found.as_json()["absent"] == ["bob", "cyd"]
     assert "nothing from" not in str(Report("02", (row("ada"),)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(20, "less than a minute"), (600, "10 min"), (3 * 3600 + 60, "3 h 1 min"),
+     (3600, "1 h 0 min"), (26 * 3600, "1 d 2 h"), (86400, "1 d")],
+)  # fmt: skip
+def test_who_is_late_is_said_with_the_penalty(seconds, said):
+    late = row("ada", before=True).with_lateness(seconds, 2.5)
+    assert (
+        str(Report("02", (late,)))
+        .splitlines()[1]
+        .endswith(f"[graded before, late by {said}, penalty 2.5]")
+    )
 
 
 def test_what_is_odd_is_said():

@@ -181,6 +181,21 @@ class Grades:
             self._forget()
         return found
 
+    def lateness(self) -> dict[str, tuple[float, float]]:
+        """{each student who was late: (by how many seconds, the penalty)}, extensions counted."""
+        with self._alone():
+            of_the_lesson = self.gradebook.assignment_submissions(self.lesson)
+            found = {
+                s.student_id: (
+                    s.total_seconds_late,
+                    sum(n.late_submission_penalty or 0.0 for n in s.notebooks),
+                )
+                for s in of_the_lesson
+                if s.total_seconds_late > 0
+            }
+            self._forget()
+        return found
+
     def write(self, student, notebook, marks, failed, timestamp) -> tuple[float, dict[str, bool]]:
         """Write a submission's grades, manual ones left as they are: (score, what waits for a
         person as in ``waiting``).
