@@ -35,6 +35,24 @@ c.Spawner.cmd = [
     str(BIN / "jupyterhub-singleuser"),
 ]
 
+# A hub ends itself if a service that it starts does not answer within ten seconds, and Formgrader
+# takes longer on a busy machine. So this answers the hub's first question, and becomes Formgrader.
+BECOMES = """
+import http.server, os, sys
+
+class Starting(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"Formgrader is starting: reload this page in a minute.")
+
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Starting)
+server.timeout = 15  # seconds; nobody asks when the hub has only this started again
+server.handle_request()
+server.server_close()
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
 # Formgrader runs once, as the user who owns the gradebook, and only instructors get in. Services
 # that the hub has already must stay: one of them ends the servers that nobody uses.
 c.JupyterHub.load_groups.update({f"formgrade-{COURSE}": {"users": INSTRUCTORS}})
@@ -52,6 +70,7 @@ c.JupyterHub.services.append(
         "user": GRADER,
         "cwd": DIRECTORY,
         "command": [
+            *(str(GRADER_BIN / "python"), "-c", BECOMES, str(PORT)),
             str(GRADER_BIN / "jupyterhub-singleuser"),
             "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}",
             f"--ServerApp.root_dir={DIRECTORY}",

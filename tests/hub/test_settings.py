@@ -1,7 +1,12 @@
 """The hub's settings beside those that are there already, and what install.sh refuses."""
 
 import shutil
+import socket
 import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
 
 import pytest
 from hub import SETTINGS
@@ -42,6 +47,29 @@ def test_formgrader_is_added_to_what_the_hub_has(tmp_path, monkeypatch, before):
     assert roles == {"formgrade-rlcourse"} | ({"culls"} if before else set())
     assert hub.load_groups.pop("formgrade-rlcourse") == {"users": ["grace", "heidi"]}
     assert hub.load_groups == ({"others": {"users": ["zoe"]}} if before else {})
+
+
+def test_the_hub_s_first_question_is_answered_however_long_formgrader_takes(tmp_path, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("RLCOURSE_GRADER_PORT", str(port))
+    monkeypatch.setenv("RLCOURSE_GRADER_BIN", str(tmp_path))
+    (tmp_path / "python").symlink_to(sys.executable)
+    formgrader = tmp_path / "jupyterhub-singleuser"
+    formgrader.write_text('#!/bin/sh\necho "$@" > became\n')
+    formgrader.chmod(0o755)
+    config = PyFileConfigLoader("jupyterhub_config.py", path=str(SETTINGS)).load_config()
+    (service,) = JupyterHub(config=config).services
+    running = subprocess.Popen(service["command"], cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            assert urllib.request.urlopen(service["url"], timeout=5).status == 200
+            break
+        except urllib.error.URLError:
+            time.sleep(0.05)
+    assert running.wait(timeout=60) == 0
+    assert "ServerApp.root_dir" in (tmp_path / "became").read_text()
 
 
 @pytest.mark.skipif(not shutil.which("sh"), reason="the script is for a shell")
