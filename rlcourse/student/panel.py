@@ -58,8 +58,8 @@ class Lesson:
 
     @property
     def title(self) -> str:
-        """Its heading, which begins with its number, and when it is due: local time."""
-        due = f" · due {self.due.astimezone():%Y-%m-%d %H:%M}" if self.due else ""
+        """Its heading, which begins with its number, and when it is due, in this machine's zone."""
+        due = f" · due {self.due.astimezone():%Y-%m-%d %H:%M %Z}" if self.due else ""
         return f"{self.heading}{due}"
 
 

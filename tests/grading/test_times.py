@@ -139,6 +139,14 @@ def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_pa
     assert not (one / "timestamp.txt").exists()  # it was the other notebook's
 
 
+def test_a_time_that_is_still_to_come_makes_the_zone_doubtful(tmp_path):
+    into = tmp_path / "submitted"
+    soon = "Thursday, 1 October 2167, 11:59 PM"
+    table = times(tmp_path, row(1, "s1", EARLY), row(2, "s2", soon))
+    found = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, table)
+    assert "is --zone right?" in str(found["s2"]) and "--zone" not in str(found["s1"])
+
+
 def canvas(tmp_path, content: bytes, late: str = ""):
     path = tmp_path / "submissions.zip"
     with zipfile.ZipFile(path, "w") as made:

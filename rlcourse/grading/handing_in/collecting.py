@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
@@ -24,6 +24,8 @@ from rlcourse.grading.handing_in.names import one_line, shown, twins, why_no_id
 from rlcourse.grading.handing_in.times import NoTime, Times
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
+
+AHEAD = timedelta(minutes=10)  # by which two clocks may differ
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Collected:
         if self.reason:
             return self.reason
         when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC" if self.time else ", late" * self.late
+        if self.time and self.time > datetime.now(UTC) + AHEAD:
+            when += ", which is still to come: is --zone right?"
         change = f" ({self.change})" if self.change else ""
         doubt = f"; {self.doubt}" if self.doubt else ""
         return f"collected{'' if doubt else when}{change}{doubt}"
