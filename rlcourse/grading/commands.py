@@ -95,10 +95,13 @@ def extend(
         from rlcourse.grading.books.extensions import described, student_of, take_back
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
+
+    from rlcourse.courses import current
+
     if remove == (until is not None):
         raise UserError("say until when, with --until, or take it back, with --remove")
     opened = Course.of(course)
-    name = opened.lesson(lesson)
+    name = current(opened.root).lesson(lesson).name  # which may not be built yet
     student = student_of(opened.directory, student)
     time = None
     if until is None:

@@ -131,6 +131,17 @@ def test_any_id_on_the_platform_means_the_student(course):
     )
 
 
+def test_a_lesson_that_is_not_built_yet_can_be_extended(tmp_path):
+    """More time for the whole term is given at its beginning."""
+    later = "03_baselines"
+    (tmp_path / "course.toml").write_text(
+        f"title = 'T'\nlessons = ['rlcourse:{LESSON}', 'rlcourse:{later}']\n"
+        f"[due]\n{later} = 2027-10-01T12:00:00Z\n"
+    )
+    assert extend(tmp_path, "2027-10-05 12:00", lesson="03").exit_code == 0
+    assert "ada" in known(tmp_path)[later]
+
+
 def test_where_nobody_is_known_yet_anybody_may_be_given_time(course):
     (course / "gradebook.db").unlink()
     (course / "course.toml").write_text(
