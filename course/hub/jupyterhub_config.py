@@ -36,7 +36,7 @@ c.Spawner.cmd = [
 ]
 
 # A hub ends itself if a service that it starts does not answer within ten seconds, and Formgrader
-# takes longer on a busy machine. So this answers the hub's first question, and becomes Formgrader.
+# takes longer on a busy machine. So this answers the hub's first request, then becomes Formgrader.
 BECOMES = """
 import http.server, os, sys
 
@@ -47,7 +47,7 @@ class Starting(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"Formgrader is starting: reload this page in a minute.")
 
 server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Starting)
-server.timeout = 15  # seconds; nobody asks when the hub has only this started again
+server.timeout = 15  # seconds; when the hub restarts a service that has ended, it does not ask
 server.handle_request()
 server.server_close()
 os.execv(sys.argv[2], sys.argv[2:])

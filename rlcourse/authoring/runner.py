@@ -126,7 +126,7 @@ def read_notebook(path: Path) -> NotebookNode:
         nbformat.validate(node)
     except FileNotFoundError:
         inside = path.with_suffix("") / path.name  # where the copies of students are
-        hint = f" Do you mean {inside}?" if inside.is_file() else ""
+        hint = f" Did you mean {inside}?" if inside.is_file() else ""
         raise UserError(f"there is no notebook {path}.{hint}") from None
     except IsADirectoryError:
         raise UserError(

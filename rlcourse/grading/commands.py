@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rlcourse.courses import current
 from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
@@ -96,8 +97,6 @@ def extend(
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
 
-    from rlcourse.courses import current
-
     if remove == (until is not None):
         raise UserError("say until when, with --until, or take it back, with --remove")
     opened = Course.of(course)
@@ -114,8 +113,8 @@ def extend(
         print(f"{student} has until {described(time)} for {name}")
         if is_over(opened.directory, name):
             print(
-                f"The due date of {name} has passed: a students' edition that was made since then "
-                "may hold its answers."
+                f"The due date of {name} has passed: a students' edition made since then may "
+                "contain its answers."
             )
 
 
@@ -175,7 +174,7 @@ def roster(
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
     new = [f"{s.id} ({s.name})" for s in entered if s.id not in before]
-    joined = f", of whom {len(new)} new: {', '.join(new)}" if before and new else ""
+    joined = f", {len(new)} of them new: {', '.join(new)}" if before and new else ""
     print(f"{len(entered)} students are in the gradebook by name{joined}")
 
 

@@ -27,9 +27,7 @@ class Row:
     seconds: float = 0.0
     before: bool = False
     seconds_late: float = 0.0
-    penalty: float = (
-        0.0  # points that the gradebook takes off for it, by the points given until now
-    )
+    penalty: float = 0.0  # in points, for being late
 
     def with_lateness(self, seconds: float, penalty: float) -> "Row":
         """The same, late by so many seconds."""

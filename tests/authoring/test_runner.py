@@ -126,7 +126,7 @@ def test_a_file_that_is_no_lesson_is_named(tmp_path, content, sentence):
 def test_a_lesson_that_lies_in_its_folder_is_pointed_to(tmp_path):
     (tmp_path / "02_x").mkdir()
     (tmp_path / "02_x" / "02_x.ipynb").touch()
-    with pytest.raises(UserError, match=r"no notebook .*02_x\.ipynb\. Do you mean .*02_x/02_x\.i"):
+    with pytest.raises(UserError, match=r"no notebook .*02_x\.ipynb\. Did you mean .*02_x/02_x\.i"):
         check_notebook(tmp_path / "02_x.ipynb", progress=False)
 
 

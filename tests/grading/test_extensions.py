@@ -11,6 +11,7 @@ from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.extensions import FILE, known
 from rlcourse.grading.books.gradebook import put_alembic_on_path
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import read_grades
 
 LESSON = "02_policy_gradient"
@@ -101,7 +102,7 @@ def test_an_extension_that_is_too_short_is_late_all_the_same(course):
 def test_the_time_is_said_in_the_zone_in_which_it_was_given(course, until, said):
     given, edition = extend(course, until).output.splitlines()
     assert given == f"ada has until {said} for {LESSON}"
-    assert "due date" in edition and "may hold its answers" in edition
+    assert "due date" in edition and "may contain its answers" in edition
 
 
 def test_a_student_who_does_not_exist_is_refused_with_the_closest(course):
@@ -140,6 +141,8 @@ def test_a_lesson_that_is_not_built_yet_can_be_extended(tmp_path):
     )
     assert extend(tmp_path, "2027-10-05 12:00", lesson="03").exit_code == 0
     assert "ada" in known(tmp_path)[later]
+    with pytest.raises(UserError, match=f"{later} is not built yet: run `rlcourse build 03` first"):
+        Course.open(tmp_path).lesson("3")
 
 
 def test_where_nobody_is_known_yet_anybody_may_be_given_time(course):

@@ -137,6 +137,19 @@ def test_no_file_of_a_student_s_stands_for_the_arrival(tmp_path):
         assert utc((dest / "arrived.txt").read_text()) > "2026"
 
 
+def test_a_submission_that_cannot_be_copied_ends_no_collection(tmp_path, caplog):
+    """It is not there half, and one that came without write permission can be replaced later."""
+    collect = Collect(coursedir=CourseDirectory(max_dir_size=1))
+    for name, size in (("large", 2**21), ("read only", 10)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.ipynb").write_bytes(b" " * size)
+        (tmp_path / name).chmod(0o555)
+        collect.do_copy(str(tmp_path / name), str(tmp_path / f"of {name}"))
+    assert not (tmp_path / "of large").exists() and "could not be collected" in caplog.text
+    assert (tmp_path / "of read only" / "arrived.txt").is_file()
+    assert (tmp_path / "of read only").stat().st_mode & 0o700 == 0o700
+
+
 def test_what_is_changed_after_the_time_it_says_is_seen(tmp_path):
     """A student who has handed in owns the folder, and can put another notebook there."""
     (tmp_path / "a").mkdir()

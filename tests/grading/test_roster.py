@@ -177,7 +177,7 @@ def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_pat
     joined = CANVAS + '"Come, Late",5000,S9999,lata,A,,,\n'
     (tmp_path / "canvas.csv").write_text(joined, encoding="utf-8")
     assert CliRunner().invoke(app, words).output == (
-        "5 students are in the gradebook by name, of whom 1 new: x-lata (Late Come)\n"
+        "5 students are in the gradebook by name, 1 of them new: x-lata (Late Come)\n"
     )
     students = students_of(Course.open(tmp_path).directory)
     known = students_by_name(students)
@@ -185,7 +185,7 @@ def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_pat
         assert whose([called], known).student == "x-lukasz"
     (tmp_path / "moodle.csv").write_text(WORKSHEET, encoding="utf-8")
     done = CliRunner().invoke(app, ["roster", str(tmp_path / "moodle.csv"), *words[2:]])
-    assert "called here by 'SIS Login ID', a column that this table" in str(done.exception)
+    assert "named here by the column 'SIS Login ID', which this table" in str(done.exception)
     (tmp_path / "roster.json").write_text("[]")
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, UserError) and "delete it" in str(done.exception)

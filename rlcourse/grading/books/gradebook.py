@@ -92,6 +92,9 @@ class Course:
         known = sorted(path.parent.name for path in sources.glob("*/*.ipynb"))
         if name := chosen(known, wanted):
             return name
+        taught = [lesson.name for lesson in current(self.root).lessons]
+        if name := chosen(taught, wanted):
+            raise UserError(f"{name} is not built yet: run `rlcourse build {name[:2]}` first.")
         choice = f"choose from {', '.join(known)}" if known else "run `rlcourse build` first"
         raise UserError(f"there is no lesson {wanted!r} in {sources}: {choice}.")
 

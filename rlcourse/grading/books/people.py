@@ -1,7 +1,7 @@
 """Who the gradebook knows: each member of the class by id, name, and ids on the platform.
 
-nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook, has the others, as
-the table said them that `rlcourse roster` read, and what it called people by.
+nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook, has all that
+`rlcourse roster` read, and the column by which it named people.
 """
 
 import json
@@ -71,7 +71,7 @@ def students_of(directory: CourseDirectory) -> list[Student]:
 
 @dataclass(frozen=True)
 class Roster:
-    """What is known of the class beside the gradebook."""
+    """What ``roster.json`` says of the class."""
 
     ids: dict[str, list[str]]  # {student: all that the platform's table calls them}
     naming: dict[str, str]  # the arguments of ``roster.Naming``; {} where --id was never given

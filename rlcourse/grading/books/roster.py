@@ -56,8 +56,8 @@ def enter_roster(
 ) -> list[Student]:
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
-    `naming` is for those whom the gradebook of the course in the directory `course` does not know;
-    by default it is that of the last time, and at first they are called by number.
+    `naming` is for those whom the gradebook of the course in the directory `course` does not know.
+    By default it is the one given last; if none ever was, they are called by number.
 
     Raises:
         UserError: it is neither Canvas's gradebook nor a table of Moodle's, has no such column, or
@@ -68,8 +68,8 @@ def enter_roster(
         naming = Naming(**roster.naming)
         if table.column(naming.column) is None:
             raise UserError(
-                f"students are called here by {naming.column!r}, a column that this table does not "
-                f"have: name one of {table.header} with --id"
+                f"students are named here by the column {naming.column!r}, which this table does "
+                f"not have: name another one with --id, of {table.header}"
             )
     known = students_by_name(students_in(gradebook, course))
     taken: set[str] = set()

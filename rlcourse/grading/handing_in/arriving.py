@@ -1,9 +1,8 @@
-"""When work really came through nbgrader's exchange, next to the time that it says.
+"""When a submission really arrived in nbgrader's exchange, besides the time that it states.
 
-A student's own server writes the time of a submission, into the name of a folder that belongs to
-the student and into ``timestamp.txt``. Whoever can use a terminal can write another one. When a
-file was last changed there, its content or its name, is written by the file system, and only a
-superuser can set it back.
+A student's own server writes that time, into ``timestamp.txt`` and into the name of a folder that
+belongs to the student, and anyone with a terminal can write another one. The file system itself
+records when a file or its name was last changed, and only a superuser can set that back.
 """
 
 import os
@@ -20,15 +19,31 @@ from rlcourse.grading.handing_in.handed_in import ARRIVAL
 
 
 class Collect(ExchangeCollect):
-    """nbgrader's own, which also notes when each submission came."""
+    """nbgrader's own, which also notes when each submission arrived, and goes on after one that
+    cannot be copied: unreadable for us, too large, or changed by its owner at that moment."""
 
     def do_copy(self, src: str, dest: str, log: object = None) -> None:
-        time = last_change(Path(src))  # first: what changes while it is copied is for the next time
-        super().do_copy(src, dest, log)
-        note = Path(dest) / ARRIVAL
+        try:
+            time = last_change(Path(src))  # before it is copied, as it may change meanwhile
+            super().do_copy(src, dest, log)
+            _make_ours(Path(dest))
+            self._note(Path(dest) / ARRIVAL, time)
+        except (OSError, RuntimeError) as error:
+            _make_ours(Path(dest))
+            shutil.rmtree(dest, ignore_errors=True)
+            self.log.error("%s could not be collected: %s", src, error)
+
+    @staticmethod
+    def _note(note: Path, time: datetime) -> None:
         if note.is_dir() and not note.is_symlink():  # the student's, of that name
             shutil.rmtree(note)
         replace_bytes(note, written(time).encode())
+
+
+def _make_ours(folder: Path) -> None:
+    """Let its owner write in a copied folder: the student's permissions were copied with it."""
+    for place, _, _ in os.walk(folder):
+        os.chmod(place, os.stat(place).st_mode | 0o700)
 
 
 def last_change(folder: Path) -> datetime:

@@ -51,7 +51,7 @@ class Collected:
             return self.reason
         when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC" if self.time else ", late" * self.late
         if self.time and self.time > datetime.now(UTC) + AHEAD:
-            when += ", which is still to come: is --zone right?"
+            when += ", which is in the future: is --zone right?"
         change = f" ({self.change})" if self.change else ""
         doubt = f"; {self.doubt}" if self.doubt else ""
         return f"collected{'' if doubt else when}{change}{doubt}"
