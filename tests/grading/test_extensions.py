@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.extensions import FILE, known
-from rlcourse.grading.books.gradebook import put_alembic_on_path
-from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.grades import read_grades
 
 LESSON = "02_policy_gradient"
