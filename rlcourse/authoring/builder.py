@@ -8,7 +8,7 @@ sources give the same bytes, so that CI can say when a committed notebook has dr
 
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -234,6 +234,19 @@ def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     return True
 
 
+def stale_notebooks(course: Course, registry: Iterable) -> Iterator[Path]:
+    """The students' notebooks that differ from what ``build`` would write now."""
+    for folder in course.lessons:
+        lesson = read_lesson(folder.text, registry, course)
+        student = with_opening(_make(course, lesson)[1], recorded.read(folder))
+        if not _holds(course.notebook(lesson.name), student):
+            yield course.notebook(lesson.name)
+
+
+def _holds(path: Path, notebook: NotebookNode) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == dumps(notebook)
+
+
 def _verify(course: Course, lesson: Lesson) -> None:
     _, student_path, solution_path = _files(course, lesson.name)
     _, student, solved, _ = _make(course, lesson)
@@ -241,7 +254,7 @@ def _verify(course: Course, lesson: Lesson) -> None:
     shown = recorded.read(folder)
     student, solved = with_opening(student, shown), with_opening(solved, shown)
     advice = f"run `rlcourse build {lesson.name}` and commit the result."
-    if not student_path.is_file() or student_path.read_text(encoding="utf-8") != dumps(student):
+    if not _holds(student_path, student):
         raise UserError(f"{student_path} is out of date: {advice}")
     old = _read(solution_path)
     if old is None or dumps(without_outputs(old)) != dumps(solved):

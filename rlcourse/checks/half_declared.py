@@ -5,6 +5,7 @@ of what the declared mistake is given (`rewired`). Both halves must show.
 """
 
 import ast
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -48,7 +49,8 @@ def find_half_declared(trial, probe: int) -> list[Pair]:
     near = Surroundings(outcome.value, case)
     bare = replace(case, differentiable=(), constants=())
     fitting: list[Pair] = []
-    with torch.no_grad():
+    # A warning would be about code that nobody wrote.
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
         for pair, value in (*_edited(exam, case), *_rewired(exam, case)):
             if near.exclude(typical(value)):
                 continue

@@ -205,6 +205,16 @@ def test_silent_where_nothing_known_gives_the_numbers(exercise, fn):
     assert not any("same numbers" in sentence for sentence in result.sentences)
 
 
+def test_no_warning_is_about_code_that_nobody_wrote(recwarn):
+    def unsigned(rewards, group_size, eps=1e-4):
+        groups = rewards.reshape(-1, group_size)
+        mean = groups.mean(1, keepdim=True)
+        return ((groups - mean).abs() / (1 + mean)).flatten()
+
+    assert judged("group_normalized_advantages", unsigned).likeness is None
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 def test_silent_where_candidates_disagree_on_cases_that_nobody_is_asked():
     exercise = exercises.get("group_mean_advantages")
 

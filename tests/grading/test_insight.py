@@ -108,6 +108,17 @@ def test_code_that_differs_in_comments_only_is_the_same_and_short_code_is_not_sh
     assert answer("a", code=quoted).text == quoted  # no comment, and no code lost
 
 
+@pytest.mark.parametrize("names", [False, True])
+def test_code_that_passed_or_was_not_judged_is_only_on_the_page_with_names(names):
+    found = report(
+        *(answer(s, points=4.0, state="right", code=LINES.format(s)) for s in "ab"),
+        answer("c", "g", state="other", code=LINES.replace("f(", "g(")),
+    )
+    text = page.render(found, current(), names)
+    assert "f: 2 submissions" in text and ("def f(" in text) == names
+    assert "def g(" not in text
+
+
 def test_who_falls_behind_and_who_never_came():
     found = report(
         answer("well"),

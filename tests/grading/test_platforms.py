@@ -2,6 +2,7 @@
 
 import csv
 import io
+import logging
 import shutil
 import zipfile
 from pathlib import Path
@@ -120,7 +121,7 @@ def test_points_by_hand_and_late_penalties_count_and_the_missing_are_missing(cou
     ]
 
 
-def test_pages_of_feedback_show_the_penalty_of_now(course, tmp_path, monkeypatch):
+def test_pages_of_feedback_show_the_penalty_of_now(course, tmp_path, monkeypatch, caplog):
     """Points by hand, an extension or another due date have changed it since grading."""
     for name in ("gradebook.db", "nbgrader_config.py"):
         shutil.copy(course / name, tmp_path)
@@ -137,8 +138,11 @@ def test_pages_of_feedback_show_the_penalty_of_now(course, tmp_path, monkeypatch
             seen.append(found.late_submission_penalty)
 
     monkeypatch.setattr(GenerateFeedback, "start", pages)
-    IsolatedFeedback(coursedir=opened.directory, config=opened.config).start()
+    feedback = IsolatedFeedback(coursedir=opened.directory, config=opened.config)
+    feedback.log.setLevel(logging.WARNING)
+    feedback.start()
     assert seen == [3.0]
+    assert "pages show 0 for them: 4322\n" in caplog.text  # whose written answer waits
 
 
 def test_the_plain_table_survives_commas_and_letters_of_any_language(course):

@@ -17,6 +17,7 @@ from rlcourse import published
 from rlcourse.authoring import hosted
 from rlcourse.lab.lessons import course_lessons
 
+OURS = ("PYTHON", "RLCOURSE", "VIRTUAL_ENV")  # what an environment that is active sets
 FORK = "https://github.com/someone/rl"
 
 
@@ -45,7 +46,7 @@ def test_a_notebook_installs_the_course_and_runs_as_on_colab(archives, hosted_py
     node.cells.append(nbformat.v4.new_code_cell("from rlcourse.policy import Policy"))
     code.append(node.cells[-1])
     environment = {
-        **{k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "RLCOURSE"))},
+        **{k: v for k, v in os.environ.items() if not k.startswith(OURS)},
         "HOME": str(tmp_path / "home"),
         "IPYTHONDIR": str(tmp_path / "ipython"),
         "JUPYTER_PATH": str(tmp_path / "jupyter"),
@@ -106,7 +107,7 @@ def said_by_the_cell(python, code: str, place: Path) -> tuple[bool, str]:
         f"shell = InteractiveShell()\nfor cell in {cells!r}:\n"
         "    if not shell.run_cell(cell).success: break\n"
     )
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "RLCOURSE"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
     quick = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "0"}
     done = subprocess.run(
         [python, "-c", program],

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -278,7 +279,6 @@ def test_grading_and_building_with_an_edition_are_refused_in_one_sentence(editio
 
 
 def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on():
-    from dataclasses import replace
     from datetime import UTC, datetime, timedelta
 
     now = datetime(2026, 10, 1, tzinfo=UTC)
@@ -291,7 +291,6 @@ def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on(
 
 
 def test_a_lesson_stays_closed_until_its_last_extension_has_passed():
-    from dataclasses import replace
     from datetime import UTC, datetime, timedelta
 
     now = datetime(2026, 10, 10, 12, tzinfo=UTC)
@@ -335,11 +334,27 @@ def test_the_command_reads_the_extensions_that_extend_wrote(tmp_path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
+@slow
+def test_students_get_a_page_that_names_the_file_to_install(edition):
+    (wheel,) = edition.folder.glob("*.whl")
+    page = (edition.folder / "INSTALL.md").read_text("utf-8")
+    assert page.count(f'pip install "{wheel.name}[lab]"') == 2 and "WHEEL" not in page
+    assert "INSTALL.md" in edition.said
+
+
 def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(UserError, match=r"thesis\.tex, which is of no edition"):
         write_edition(tmp_path)
     assert (tmp_path / "thesis.tex").exists()
+
+
+def test_notebooks_that_show_other_points_than_the_course_gives_are_refused(tmp_path, monkeypatch):
+    changed = replace(shipped(), points={"reinforce_loss": 7})
+    monkeypatch.setattr(building, "current", lambda: changed)
+    with pytest.raises(UserError, match=r"02_policy_gradient\.ipynb is not what .*build 02`"):
+        write_edition(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_model_answers_are_cut_out_of_every_lesson():

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 import rlcourse
 from rlcourse import exercises, published
+from rlcourse.authoring.builder import stale_notebooks
 from rlcourse.authoring.hosted import is_setup
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.recorded import SUFFIX, record
@@ -29,6 +30,7 @@ from rlcourse.grading.gradescope.archive import copy_sources, wheel_of
 DRAWINGS = 3  # of each exercise's cases; a check takes one of them
 LARGEST_SEED = 2**31
 TIME = "%Y-%m-%d %H:%M UTC"
+FOR_STUDENTS = Path(__file__).with_name("INSTALL.md")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Edition:
     def __str__(self) -> str:
         size = self.wheel.stat().st_size / 2**20
         lines = [
-            f"{self.wheel} ({size:.1f} MiB), and notebooks beside it",
+            f"{self.wheel} ({size:.1f} MiB), and beside it {FOR_STUDENTS.name} and the notebooks",
             f"open: {', '.join(self.open) or 'no lesson'}",
             f"withheld: {', '.join(self.withheld) or 'no lesson'} ({self.exercises} exercises)",
         ]
@@ -68,7 +70,7 @@ def write_edition(
     progress: bool = False,
     gradebook: Path | None = None,
 ) -> Edition:
-    """Write the wheel and the notebooks to `out`, a directory that is made or emptied.
+    """Write the wheel, how to install it, and the notebooks to `out`, which is made or emptied.
 
     Lessons that are due by `now` for everybody, and those in `opened`, keep their answers. What
     students have more time for is read in `gradebook` (default: the ``course`` directory).
@@ -85,7 +87,13 @@ def write_edition(
     opens, waiting = _opened(course, opened, moment, known(gradebook or course.directory))
     closed = [lesson for lesson in course.lessons if lesson.name not in opens]
     names = {lesson.name for lesson in closed}
-    hidden = [e for e in exercises.all(course, contests=True) if e.lesson in names]
+    registry = list(exercises.all(course, contests=True))
+    if stale := next(stale_notebooks(course, registry), None):
+        raise UserError(
+            f"{stale} is not what its lesson and course.toml give now: run "
+            f"`rlcourse build {stale.stem[:2]}`, then make the edition again"
+        )
+    hidden = [e for e in registry if e.lesson in names]
     with tempfile.TemporaryDirectory(prefix="rlcourse-edition-") as scratch:
         if progress:
             print("recording cases and building the wheel: about two minutes", file=sys.stderr)
@@ -100,6 +108,8 @@ def write_edition(
         name, wheel = wheel_of(tree)
         _empty(out)
         replace_bytes(out / name, wheel)
+        page = FOR_STUDENTS.read_text("utf-8").replace("WHEEL", name)
+        replace_bytes(out / FOR_STUDENTS.name, page.encode())
         shutil.copytree(tree / "notebooks", out / "notebooks")
     for lesson in opens:
         if (solution := course.solutions / f"{lesson}.ipynb").is_file():
@@ -220,7 +230,7 @@ def _refuse_foreign(out: Path) -> None:
     """A directory that holds something else than an earlier edition is left alone."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a directory")
-    known = ("notebooks", "solutions")
+    known = ("notebooks", "solutions", FOR_STUDENTS.name)
     strange = [p.name for p in out.glob("*") if p.name not in known and p.suffix != ".whl"]
     if strange:
         raise UserError(

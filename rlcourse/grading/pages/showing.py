@@ -205,7 +205,13 @@ class IsolatedFeedback(GenerateFeedback):
         """Make the pages. They show penalties, which points by hand and extensions have changed
         since, so these are brought up to date first."""
         with suppress(UserError):  # nothing was graded, which nbgrader says itself
-            read_grades(Path(self.coursedir.root), [self.coursedir.assignment_id])
+            lesson = self.coursedir.assignment_id
+            grades = read_grades(Path(self.coursedir.root), [lesson])
+            if waiting := [s for s in grades.students if grades.of(s, lesson).asks]:
+                names = ", ".join(waiting)
+                self.log.warning(
+                    "Written answers still wait for points, and pages show 0 for them: %s", names
+                )
         try:
             super().start()
         finally:
