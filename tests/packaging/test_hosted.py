@@ -17,7 +17,7 @@ from rlcourse import published
 from rlcourse.authoring import hosted
 from rlcourse.lab.lessons import course_lessons
 
-OURS = ("PYTHON", "RLCOURSE", "VIRTUAL_ENV")  # what an environment that is active sets
+OURS = ("PYTHON", "RLCOURSE", "VIRTUAL_ENV")  # variables that the other Python must not see
 FORK = "https://github.com/someone/rl"
 
 
