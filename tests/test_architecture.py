@@ -23,6 +23,7 @@ BELOW = {
     "files": {"errors"},
     "installed": {"errors", "published"},
     "machine": set(),
+    "moments": set(),
     "seeds": set(),
     "signals": {"errors"},
     "pictures": set(),
@@ -45,7 +46,7 @@ BELOW = {
         *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
     },
     "checks": {"errors", "policy", "plots"},
-    "courses": {"edition", "errors", "files", "installed", "published", "checks"},
+    "courses": {"edition", "errors", "files", "installed", "moments", "published", "checks"},
     "exercises": {"errors", "checks", "courses"},
     "student": {"edition", "errors", "files", "checks", "courses", "exercises"},
     "lab": {"errors", "files", "installed", "courses"},
@@ -55,7 +56,7 @@ BELOW = {
     },
     "grading": {
         *("errors", "files", "installed", "algorithms", "tasks", "policy", "checks", "courses"),
-        *("edition", "exercises", "authoring", "published", "evaluation", "reports"),
+        *("edition", "exercises", "authoring", "moments", "published", "evaluation", "reports"),
     },
     "teaching": {
         *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),

@@ -8,7 +8,7 @@
     [minutes]
     reinforce_loss = 20
     [due]
-    02_policy_gradient = 2027-02-01T23:59:00+01:00
+    02_policy_gradient = "2027-02-01 23:59 Europe/Berlin"  # or 2027-02-01T23:59:00+01:00
 
 ``rlcourse:`` takes a lesson from the course of that name; the others are in ``lessons/`` next to
 the file. ``notebooks`` and ``solutions`` may name other folders than those there, and ``pages``
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from rlcourse.errors import UserError
+from rlcourse.moments import moment
 
 FILE = "course.toml"
 LESSON_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*")
@@ -300,15 +301,17 @@ def is_amount(value: object) -> bool:
 
 
 def _dates(told: dict, path: Path) -> dict[str, datetime.datetime]:
-    """Due dates with their time zone; without one, this machine's."""
+    """Due dates, each with its time zone: a clone on another machine must read the same moment."""
     found = {}
     for lesson, when in _table(told, "due", path).items():
-        if not isinstance(when, datetime.datetime):
+        try:
+            # TOML's own dates are written without quotes
+            found[lesson] = moment(str(when), default=None)
+        except (ValueError, OverflowError, LookupError):
             raise UserError(
-                f"{path}: due date of {lesson} is a date and time without quotes, such as "
-                f"2027-02-01T23:59:00+01:00, not {when!r}."
-            )
-        found[lesson] = when if when.tzinfo else when.astimezone()
+                f"{path}: the due date of {lesson} is a date and time with its time zone, such as "
+                f'"2027-02-01 23:59 Europe/Berlin", not {str(when)!r}.'
+            ) from None
     return found
 
 

@@ -1,6 +1,7 @@
 """An author's mistake gets one sentence that names the file, and the line of a page."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -61,9 +62,11 @@ COURSE = {
     "minutes in words": ('title = "Our course"', 'minutes.reinforce_loss = "5"', "not '5'"),
     "points that are no table": ('title = "Our course"', "points = 5", "points is a table"),
     "minutes of a question": ('title = "Our course"', "minutes.applause = 5", "'applause', no ex"),
-    "due in words": ('title = "Our course"', 'due.01_critics = "May"', "a date and time without"),
+    "due in words": ('title = "Our course"', 'due.01_critics = "May"', "a date and time with"),
     "due without a time": ('title = "Our course"', "due.01_critics = 2027-02-01", "a date and t"),
-    "due for no lesson": ('title = "Our course"', "due.06_grpo = 2027-02-01T12:00:00", "'06_grpo'"),
+    "due without a zone": ('title = "Our course"', "due.01_critics = 2027-02-01T12:00:00", "zone"),
+    "due in no zone": ('title = "Our course"', 'due.01_critics = "2027-02-01 12:00 Utopia"', "Ut"),
+    "due for no lesson": ('title = "Our course"', "due.06_grpo = 2027-02-01T12:00:00Z", "06_grpo"),
 }  # fmt: skip
 
 
@@ -73,6 +76,13 @@ def test_course_toml(what, own):
     change(own / "course.toml", old, new)
     said = refusal(own, current)
     assert said.startswith(f"{own / 'course.toml'}") and sentence in said
+
+
+@pytest.mark.parametrize("told", ['"2027-07-01 23:59 Europe/Berlin"', "2027-07-01T23:59:00+02:00"])
+def test_a_due_date_is_the_same_moment_on_every_machine(told, own, monkeypatch):
+    change(own / "course.toml", "# [due]", f"[due]\n01_critics = {told}\n#")
+    monkeypatch.setenv("TZ", "America/New_York")
+    assert current(own).due["01_critics"] == datetime(2027, 7, 1, 21, 59, tzinfo=UTC)
 
 
 def test_a_course_cannot_take_lessons_from_itself(own):

@@ -7,9 +7,8 @@ everything else is a reason why nothing is graded, or a remark for a person. Not
 import os
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from rlcourse.grading.handing_in.files import (
     REFUSED,
@@ -21,18 +20,13 @@ from rlcourse.grading.handing_in.files import (
 from rlcourse.grading.handing_in.names import shown, why_no_id
 from rlcourse.grading.handing_in.submission import digest
 from rlcourse.grading.running.steps import Incident
+from rlcourse.moments import moment
 
 # Statuses: the notebook was graded, and a person should look
 UNTIMED, DOUBTFUL = "unreadable time", "doubtful time"
 TIMESTAMP, SECRET, ARRIVAL = "timestamp.txt", "submission_secret.txt", "arrived.txt"
 SOON = timedelta(minutes=10)  # within which what is handed in has been copied
 LONGEST_NOTE = 1000  # bytes
-# As nbgrader writes it: a time, and a zone by its offset or name
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)"
-    r"(?: ?(Z|[+-]\d\d:?\d\d)| ([A-Za-z][A-Za-z_]{0,20}(?:/[A-Za-z][A-Za-z_-]{0,20}){0,2}))?",
-    re.ASCII,
-)
 _TOKEN = re.compile(r"[\w-]{1,200}", re.ASCII)
 _YEARS = range(2000, 2200)
 
@@ -166,14 +160,3 @@ def utc(text: str) -> str:
     if found.year not in _YEARS:
         raise ValueError("no time of a submission")
     return f"{found:%Y-%m-%d %H:%M:%S.%f} UTC"
-
-
-def moment(text: str) -> datetime:
-    """The same time in the zone in which it is written; raises the same."""
-    parts = _TIME.fullmatch(text)
-    if not parts:
-        raise ValueError("no time")
-    found = datetime.fromisoformat(parts[1] + (parts[2] or ""))
-    if not parts[2]:
-        found = found.replace(tzinfo=ZoneInfo(parts[3]) if parts[3] else UTC)
-    return found
