@@ -6,6 +6,7 @@ The bare name ``rlcourse`` is never advised: on a package index it may be a stra
 
 import importlib.metadata
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -71,7 +72,7 @@ def _source(extra: str) -> str:
     if not address.startswith("file:"):
         return f'"{NAME}[{extra}] @ {address}"' if address else ""
     path = Path(url2pathname(urlsplit(address).path))
-    if not path.exists():
+    if not os.path.exists(path):  # in a folder of somebody else's, which Path would raise for
         return ""
     editable = origin.get("dir_info", {}).get("editable")
     return f'{"-e " if editable else ""}"{path}[{extra}]"'

@@ -22,6 +22,18 @@ def made_once(tmp_path_factory, name: str, make: Callable[[Path], object]) -> Pa
     return place
 
 
+def lock(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Pretend that this user may not look into a folder, which root always may."""
+    stat = os.stat
+
+    def refused(path, *args, **kwargs):
+        if isinstance(path, str | Path) and folder in Path(path).parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *args, **kwargs)
+
+    patch.setattr(os, "stat", refused)
+
+
 def one_in(share: int, items: Iterable) -> list:
     """Parameters for a test that costs many seconds an item, exercises or names of lessons: one in
     `share` is tried with each change, the others weekly."""

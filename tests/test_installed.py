@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from shared import lock
 
 from rlcourse import installed, published
 from rlcourse.errors import UserError
@@ -74,6 +75,14 @@ def test_of_a_wheel_that_is_gone_the_packages_of_the_extra_are_named(copy, tmp_p
     copy({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}})
     assert install_command("lora") == 'pip install "peft>=0.21"'
     assert install_command("grade") == 'pip install "nbgrader<0.10,>=0.9.6" "cryptography>=44"'
+
+
+def test_a_wheel_in_a_folder_that_others_may_not_enter_counts_as_gone(copy, tmp_path, monkeypatch):
+    """As on a hub, where an administrator installs for everybody from a folder of their own."""
+    wheel = tmp_path / "locked" / "rlcourse-0.1.0-py3-none-any.whl"
+    copy({"url": wheel.as_uri(), "archive_info": {}})
+    lock(wheel.parent, monkeypatch)
+    assert install_command("lora") == 'pip install "peft>=0.21"'
 
 
 def test_a_wheel_from_the_web_keeps_its_address(copy):

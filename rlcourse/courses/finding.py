@@ -69,7 +69,7 @@ def named(name: str) -> Course:
     installed = _installed()
     if name in installed:
         return _opened(installed[name])
-    if (Path(name) / FILE).is_file():
+    if os.path.isfile(Path(name) / FILE):
         return _opened(Path(name).resolve())
     known = ", ".join(sorted({"rlcourse", *installed}))
     raise UserError(f"there is no course {name!r}: it is one of {known}, or a folder with {FILE}")
@@ -95,12 +95,12 @@ def _working_directory() -> Path:
 
 def _around(start: Path) -> Path | None:
     """The nearest directory with a course, from `start` upward; a repository holds it in one of
-    its folders."""
+    its folders. What this user may not look into holds none."""
     for directory in (start, *start.parents):
         for place in (directory, directory / "course"):
-            if (place / FILE).is_file() and not _is_another_copy(place):
+            if os.path.isfile(place / FILE) and not _is_another_copy(place):
                 return place
-        if (directory / "pyproject.toml").is_file():
+        if os.path.isfile(directory / "pyproject.toml"):
             inside = [path.parent for path in directory.glob(f"*/{FILE}")]
             if len(inside) == 1 and not _is_another_copy(inside[0]):
                 return inside[0]

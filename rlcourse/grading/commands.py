@@ -48,9 +48,10 @@ def collect(
     """Put what students handed in on Canvas, Moodle or Gradescope into submitted/."""
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
+        from rlcourse.grading.books.extensions import known as known_extensions
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.matching import participants
-        from rlcourse.grading.books.people import names_of, students_of
+        from rlcourse.grading.books.people import has_roster, names_of, students_of
         from rlcourse.grading.books.table import Table
         from rlcourse.grading.handing_in.collecting import Class, notebooks
         from rlcourse.grading.handing_in.taking import described, take
@@ -67,8 +68,10 @@ def collect(
         times, numbered = read_times(table, zone), participants(table, students)
     submitted = opened.step(opened.directory.submitted_directory)
     known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    found = notebooks(files, name, known, times, Class(students, numbered))
-    rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
+    people = Class(students, numbered, complete=has_roster(opened.directory))
+    found = notebooks(files, name, known, times, people)
+    due, extended = due_date(opened.directory, name), known_extensions(opened.root).get(name, {})
+    rows = list(take(found, name, submitted, due, force, extended))
     if times:
         print(f"times of {worksheet} are read as those of {times.zone_name}")
     print(described(rows, names_of(opened.directory)))

@@ -56,7 +56,8 @@ def _lateness(row: Row) -> str:
     by = [f"{days} d"] * bool(days) + [f"{hours} h"] * bool(hours)
     by += [f"{minutes % 60} min"] if not days else []
     penalty = f", penalty {row.penalty:g}" if row.penalty else ""
-    return f"late by {' '.join(by) if minutes else 'less than a minute'}{penalty}"
+    # Of what Canvas calls late it is not known by how much: it counts as late by a second.
+    return f"late{' by ' + ' '.join(by) if minutes else ''}{penalty}"
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def default_directory() -> Path:
     made here."""
     here, course = Path.cwd(), current()
     root, name = clone_root(), f"{course.name}-lessons"
-    if (here / MANIFEST).is_file() or here.name == name:
+    if os.path.isfile(here / MANIFEST) or here.name == name:
         return here
     if course.directory != shipped_directory():
         return here / name

@@ -3,11 +3,13 @@
 import tomllib
 
 import pytest
+from shared import lock
 
 from rlcourse import published
-from rlcourse.courses import creating
+from rlcourse.courses import creating, current
 from rlcourse.courses.creating import new_course
 from rlcourse.errors import UserError
+from rlcourse.lab.lessons import default_directory
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,16 @@ def test_nobody_is_sent_to_an_index_by_the_bare_name(own, tmp_path, monkeypatch)
     made = new_course(tmp_path / "theirs")
     assert dependencies(made) == ["rlcourse @ git+https://github.com/somebody/rlcourse@main"]
     assert "[rlcourse](https://github.com/somebody/rlcourse)" in (made / "README.md").read_text()
+
+
+def test_no_course_is_in_a_working_directory_that_this_user_may_not_look_into(
+    tmp_path, monkeypatch
+):
+    """As after `sudo -u somebody` in one's own folder."""
+    monkeypatch.delenv("RLCOURSE_COURSE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    lock(tmp_path, monkeypatch)
+    assert current().name == "rlcourse" and default_directory().name
 
 
 @pytest.mark.slow

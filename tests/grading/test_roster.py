@@ -167,6 +167,28 @@ def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
     assert found == {"jdoe@example.org": False, "lukasz": True, "4400": False}
 
 
+def test_who_is_not_on_the_roster_is_not_collected_under_a_second_name(tmp_path):
+    """They joined later: with the next table they get the name by which everybody knows them."""
+    (tmp_path / "course.toml").write_text(f"title = 'T'\nlessons = ['rlcourse:{LESSON}']\n")
+    (tmp_path / "source" / LESSON).mkdir(parents=True)
+    (tmp_path / "source" / LESSON / f"{LESSON}.ipynb").touch()
+    table = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
+    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
+    assert CliRunner().invoke(app, [*table, "--id", "SIS Login ID"]).exit_code == 0
+    with zipfile.ZipFile(tmp_path / "work.zip", "w") as archive:
+        for name in ("muller_4322", "late_5000"):
+            archive.writestr(f"{name}_5001_work.ipynb", "{}")
+    words = ["collect", "02", str(tmp_path / "work.zip"), "--course", str(tmp_path)]
+    said = CliRunner().invoke(app, words).output
+    assert "5000" in said and "not on the roster: run `rlcourse roster`" in said
+    assert [path.name for path in (tmp_path / "submitted").iterdir()] == ["lukasz"]
+    joined = CANVAS + '"Come, Late",5000,S9999,lata,A,,,\n'
+    (tmp_path / "canvas.csv").write_text(joined, encoding="utf-8")
+    assert CliRunner().invoke(app, table).exit_code == 0
+    assert "lata" in CliRunner().invoke(app, words).output
+    assert {path.name for path in (tmp_path / "submitted").iterdir()} == {"lukasz", "lata"}
+
+
 def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_path):
     """Gradescope's student ID may be any of Canvas's; who knows which, before its first export?"""
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")

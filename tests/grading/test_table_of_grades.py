@@ -28,15 +28,15 @@ def test_who_handed_in_nothing_is_said():
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(20, "less than a minute"), (600, "10 min"), (3 * 3600 + 60, "3 h 1 min"),
-     (3600, "1 h 0 min"), (26 * 3600, "1 d 2 h"), (86400, "1 d")],
+    [(1, ""), (600, " by 10 min"), (3 * 3600 + 60, " by 3 h 1 min"),
+     (3600, " by 1 h 0 min"), (26 * 3600, " by 1 d 2 h"), (86400, " by 1 d")],
 )  # fmt: skip
 def test_who_is_late_is_said_with_the_penalty(seconds, said):
     late = row("ada", before=True).with_lateness(seconds, 2.5)
     assert (
         str(Report("02", (late,)))
         .splitlines()[1]
-        .endswith(f"[graded before, late by {said}, penalty 2.5]")
+        .endswith(f"[graded before, late{said}, penalty 2.5]")
     )
 
 

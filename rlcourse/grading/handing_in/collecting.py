@@ -17,10 +17,10 @@ from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
 from rlcourse.grading.books.matching import Whose, students_by_name, whose
-from rlcourse.grading.books.people import Student, students_of
+from rlcourse.grading.books.people import Student, has_roster, students_of
 from rlcourse.grading.handing_in.files import LARGEST_FILE
 from rlcourse.grading.handing_in.members import ARCHIVES, Member, Odd, content_of, members_of
-from rlcourse.grading.handing_in.names import one_line, shown, twins, why_no_id
+from rlcourse.grading.handing_in.names import alike, one_line, shown, twins, why_no_id
 from rlcourse.grading.handing_in.times import NoTime, Times
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
@@ -64,8 +64,10 @@ class Class:
         self,
         students: Sequence[Student] = (),
         participants: Mapping[str, Whose] | None = None,  # None where there is no worksheet
+        complete: bool = False,  # there is a roster, so that whoever is not in it has no name yet
     ):
         self.participants = participants
+        self.complete = complete
         self.known = students_by_name(students)
         self.numbers = {
             student.platform_id: student.id for student in students if student.platform_id
@@ -73,6 +75,12 @@ class Class:
 
     def whose(self, member: Member) -> Whose:
         """Who handed in a member, or why that is not clear."""
+        found = self._whose(member)
+        if self.complete and found.student and alike(found.student) not in self.known:
+            return Whose(reason=NOT_LISTED)
+        return found
+
+    def _whose(self, member: Member) -> Whose:
         number = member.student or ""
         if member.ids is not None:
             return whose(member.ids, self.known)
@@ -83,6 +91,10 @@ class Class:
         return self.participants.get(number, Whose(reason=OTHER_WORKSHEET))
 
 
+NOT_LISTED = (
+    "not on the roster: run `rlcourse roster` with the platform's table of today, and then collect "
+    "again"
+)
 NO_WORKSHEET = (
     "Moodle numbers people anew in each assignment: collect with `rlcourse collect` and this "
     "assignment's grading worksheet, --worksheet"
@@ -228,7 +240,7 @@ class Extractor(ExtractorPlugin):
         submitted = Path(course.format_path(course.submitted_directory, ".", ".")).resolve()
         known = [p.name for p in submitted.iterdir()] if submitted.is_dir() else []
         sources = [path for path in Path(archive_path).rglob("*") if path.is_file()]
-        people = Class(students_of(course))
+        people = Class(students_of(course), complete=has_roster(course))
         rows = collect(sources, course.assignment_id, Path(extracted_path), known, people)
         for row in rows:
             (self.log.warning if row.reason else self.log.info)("%s", row)

@@ -1,6 +1,6 @@
 """``rlcourse collect``: notebooks from a platform's archive into the course's ``submitted``."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,20 +12,31 @@ from rlcourse.grading.handing_in.collecting import Collected, counted
 from rlcourse.grading.handing_in.handed_in import TIMESTAMP
 from rlcourse.grading.handing_in.names import one_line
 
+WITHIN = (
+    "it counts as within the extension, because Canvas says only that it is late: look there when "
+    "it was handed in"
+)
 LONGEST_NAME = 40  # characters of a person's name in the table
 
 
 def take(
-    found: Iterable[Collected], lesson: str, submitted: Path, due: datetime | None, force: bool
+    found: Iterable[Collected],
+    lesson: str,
+    submitted: Path,
+    due: datetime | None,
+    force: bool,
+    extended: Container[str] = (),
 ) -> Iterator[Collected]:
     """Write each notebook to ``submitted/STUDENT/LESSON/``, and next to it when it was handed in.
 
-    A different notebook that is already there stays, unless `force`. Yields a row for each, without
-    data.
+    A different notebook that is already there stays, unless `force`. Students in `extended` have
+    more time. Yields a row for each, without data.
     """
     for row in found:
         if not row.reason:
             row = _take(row, lesson, submitted / row.student / lesson, due, force)
+            if row.late and not row.time and row.student in extended:
+                row = replace(row, doubt=row.doubt or WITHIN)
         yield replace(row, data=b"")
 
 
