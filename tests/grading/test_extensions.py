@@ -2,14 +2,17 @@
 
 import json
 import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
+from rlcourse.courses import shipped
 from rlcourse.errors import UserError
-from rlcourse.grading.books.extensions import FILE, known
+from rlcourse.grading.books.extensions import FILE, known, still_open
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.grades import read_grades
 
@@ -161,6 +164,16 @@ def test_an_extension_is_remembered_until_something_is_handed_in(course):
         book.add_student("bob")
         hand_in(book, "bob", "2026-10-04 12:00:00 UTC")
     assert read_grades(course).of("bob", LESSON).points == 6.0
+
+
+def test_a_lesson_is_open_until_the_due_date_and_the_last_extension_have_passed(course):
+    past, to_come = datetime(2026, 1, 1, tzinfo=UTC), datetime(2126, 1, 1, tzinfo=UTC)
+    assert still_open(replace(shipped(), due={LESSON: past}), course, LESSON) is None
+    assert still_open(replace(shipped(), due={LESSON: to_come}), course, LESSON) == to_come
+    extend(course, "2126-02-01 00:00")
+    later = datetime(2126, 2, 1, tzinfo=UTC)
+    for due in ({}, {LESSON: past}, {LESSON: to_come}):
+        assert still_open(replace(shipped(), due=due), course, LESSON) == later
 
 
 def test_a_due_date_that_moves_takes_no_time_from_who_was_given_it(course):

@@ -126,12 +126,13 @@ def test_who_falls_behind_and_who_never_came():
             well=[0.9, 0.8, None],
             stopped=[0.9, None, None],
             weak=[0.4, 0.3, None],
+            joined=[None, 0.9, None],
             once=[0.9, 0.3, None],
             never=[None, None, None],
         ),
     )
     assert found.lessons == ["01_policies", "02_policy_gradient"]  # nobody has begun the third
-    assert found.ungraded == ["never"]
+    assert found.ungraded == ["never"] and found.absent == ["stopped", "never"]
     assert {b.student: b.why for b in found.behind} == {
         "stopped": "nothing graded for 02_policy_gradient",
         "weak": "4 of 10 points in 01_policies; 3 of 10 points in 02_policy_gradient",

@@ -42,8 +42,10 @@ def found(course) -> tuple[bool, str, float]:
 def test_grades_without_a_time_clear_the_one_of_an_earlier_submission(strict):
     opened, notebook = Course.open(strict), room.released(strict)
     with Grades(opened, LESSON, load_source(opened, LESSON)) as grades:
-        grades.write("ada", notebook, {}, False, LATE)
-        assert found(strict)[:2] == (True, "2026-10-01 21:59:01")
+        grades.write("ada", notebook, {}, False, "2026-10-01 22:30:00 UTC")
+        assert found(strict)[:2] == (True, "2026-10-01 22:30:00")
+        grades.write("ada", notebook, {}, False, LATE)  # a second late: Canvas says no time
+        assert found(strict)[:2] == (True, "")
         grades.write("ada", notebook, {}, False, None)
         assert found(strict)[:2] == (False, "")
 

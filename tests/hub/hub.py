@@ -111,7 +111,7 @@ class Hub:
         (self.root / "passwd").write_text(passwd)
         (self.root / "group").write_text(group)
         self.exchange.mkdir()
-        self.exchange.chmod(0o777)
+        self.exchange.chmod(0o1777)
         shutil.copytree(course.parent, self.course.parent)
         owner = USERS[GRADER]
         for path in (self.course.parent, *self.course.parent.rglob("*")):

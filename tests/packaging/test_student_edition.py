@@ -284,8 +284,10 @@ def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on(
     now = datetime(2026, 10, 1, tzinfo=UTC)
     early, late = now - timedelta(days=1), now + timedelta(days=1)
     course = replace(shipped(), due={LESSONS[0]: early, LESSONS[1]: late})
-    assert building._opened(course, [], now, {}) == ((LESSONS[0],), ())
-    assert building._opened(course, ["01"], now, {}) == (tuple(LESSONS[:2]), ())
+    why = "00 is open: it was due 2026-09-30 00:00 UTC, and no extension entered here still runs"
+    assert building._opened(course, [], now, {}) == ((LESSONS[0],), (why,))
+    assert building._opened(course, ["01"], now, {}) == (tuple(LESSONS[:2]), (why,))
+    assert building._opened(course, ["00", "01"], now, {})[1] == ()
     with pytest.raises(UserError, match="add --open 01, or wait with 02"):
         building._opened(course, ["02"], now, {})
 
@@ -302,13 +304,15 @@ def test_a_lesson_stays_closed_until_its_last_extension_has_passed():
     }
     opened, why = building._opened(course, [], now, given)
     assert opened == tuple(LESSONS[:2])
-    assert why == (
+    assert [line[:10] for line in why[:2]] == ["00 is open", "01 is open"]
+    assert why[2:] == (
         "02 stays closed: an extension runs until 2026-10-11 23:59 UTC",
         "03 stays closed: its answers hold those of 02",
     )
-    assert building._opened(course, ["02"], now, given) == (tuple(LESSONS[:4]), ())
+    assert building._opened(course, ["02"], now, given)[0] == tuple(LESSONS[:4])
     after = datetime(2026, 10, 11, 23, 59, tzinfo=UTC)
-    assert building._opened(course, [], after, given) == (tuple(LESSONS[:4]), ())
+    opened, why = building._opened(course, [], after, given)
+    assert opened == tuple(LESSONS[:4]) and not any("stays closed" in line for line in why)
 
 
 def test_the_command_reads_the_extensions_that_extend_wrote(tmp_path, monkeypatch):
@@ -338,7 +342,7 @@ def test_the_command_reads_the_extensions_that_extend_wrote(tmp_path, monkeypatc
 def test_students_get_a_page_that_names_the_file_to_install(edition):
     (wheel,) = edition.folder.glob("*.whl")
     page = (edition.folder / "INSTALL.md").read_text("utf-8")
-    assert page.count(f'pip install "{wheel.name}[lab]"') == 2 and "WHEEL" not in page
+    assert page.count(f'pip install "{wheel.name}[lab]"') == 3 and "WHEEL" not in page
     assert "INSTALL.md" in edition.said
 
 

@@ -14,6 +14,7 @@ from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
+from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, is_absent, written
@@ -54,6 +55,17 @@ def extend(directory: CourseDirectory, lesson: str, student: str, until: str) ->
     given.setdefault(lesson, {})[student] = written(time)
     write_json(root / FILE, given)
     return moment(until)
+
+
+def still_open(course: Course, root: Path, lesson: str) -> datetime | None:
+    """Until when somebody can hand the lesson in, if that is still to come: the due date in
+    ``course.toml``, or the last extension in the directory `root`."""
+    given = known(root).get(lesson, {}).values()
+    ends = [utils.parse_utc(until).replace(tzinfo=UTC) for until in given]
+    if due := course.due.get(lesson):
+        ends.append(due)
+    last = max(ends, default=None)
+    return last if last and last > datetime.now(UTC) else None
 
 
 def described(time: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
@@ -9,7 +10,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from rlcourse.courses import current
 from rlcourse.courses.course import chosen as lesson_of
 from rlcourse.errors import UserError
-from rlcourse.grading.books.due import enter_due_dates
+from rlcourse.grading.books.due import enter_due_dates, just_late, written
 from rlcourse.grading.books.extensions import enter_extensions
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path, read_receipt
 from rlcourse.grading.books.late import Late
@@ -153,8 +154,16 @@ def _chosen(wanted: str, known: list[str]) -> str:
     raise UserError(f"the gradebook has no lesson {wanted!r}; it has {', '.join(known) or 'none'}")
 
 
+def _handed_in(time: datetime | None, due: datetime | None) -> str:
+    """When, in UTC; "" if nobody knows, as of what Canvas only calls late."""
+    if time is None or (due and written(time) == just_late(due)):
+        return ""
+    return f"{time:%Y-%m-%d %H:%M:%S}"
+
+
 def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> LessonGrade:
-    possible = float(gradebook.find_assignment(lesson).max_score)
+    assignment = gradebook.find_assignment(lesson)
+    possible = float(assignment.max_score)
     try:
         found = gradebook.find_submission(lesson, student)
     except MissingEntry:
@@ -165,7 +174,7 @@ def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> Lesso
         possible,
         earned=float(found.score),
         penalty=late.penalize(gradebook, student, found),
-        handed_in=f"{found.timestamp:%Y-%m-%d %H:%M:%S}" if found.timestamp else "",
+        handed_in=_handed_in(found.timestamp, assignment.duedate),
         late=found.total_seconds_late > 0,
         waiting=any(grade.needs_manual_grade for grade in grades),
         review=any(g.needs_manual_grade and g.auto_score is not None for g in grades),

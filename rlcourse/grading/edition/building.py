@@ -43,7 +43,7 @@ class Edition:
     exercises: int  # that are withheld
     packed: tuple[str, ...]  # functions of these whose text goes along packed
     later: tuple[str, ...]  # exercises that are judged only when handed in
-    waiting: tuple[str, ...] = ()  # sentences: lessons that are due, and why they stay closed
+    why: tuple[str, ...] = ()  # sentences on lessons that are due: open, or closed all the same
 
     def __str__(self) -> str:
         size = self.wheel.stat().st_size / 2**20
@@ -52,7 +52,7 @@ class Edition:
             f"open: {', '.join(self.open) or 'no lesson'}",
             f"withheld: {', '.join(self.withheld) or 'no lesson'} ({self.exercises} exercises)",
         ]
-        lines += self.waiting
+        lines += self.why
         if self.packed:
             lines.append(
                 "The library itself runs on these functions, so they are in the wheel, packed; "
@@ -84,7 +84,7 @@ def write_edition(
     moment = now or datetime.datetime.now(datetime.UTC)
     if gradebook is not None and not gradebook.is_dir():
         raise UserError(f"there is no course directory {gradebook}.")
-    opens, waiting = _opened(course, opened, moment, known(gradebook or course.directory))
+    opens, why = _opened(course, opened, moment, known(gradebook or course.directory))
     closed = [lesson for lesson in course.lessons if lesson.name not in opens]
     names = {lesson.name for lesson in closed}
     registry = list(exercises.all(course, contests=True))
@@ -123,7 +123,7 @@ def write_edition(
         exercises=len(hidden),
         packed=tuple(packed),
         later=later,
-        waiting=waiting,
+        why=why,
     )
 
 
@@ -137,34 +137,48 @@ def _opened(
     now: datetime.datetime,
     extensions: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lessons that are asked for or due for everybody; and why others that are due stay closed.
+    """The lessons that are asked for or due for everybody; and why a lesson that is due is open, or
+    stays closed.
 
     Open lessons come before all others: a later lesson contains the functions of earlier ones.
     """
     asked = {course.lesson(one).name for one in wanted}
     opened: list[str] = []
     closed: list[LessonFolder] = []
-    waiting: list[str] = []
+    why: list[str] = []
     for lesson in course.lessons:
         due = course.due.get(lesson.name)
-        is_due = due is not None and due <= now
         until = max(map(_time, extensions.get(lesson.name, {}).values()), default=now)
-        if lesson.name in asked and closed:
+        before = closed[0] if closed else None
+        if lesson.name in asked and before:
             raise UserError(
-                f"{lesson.name} is open, and its answers hold those of {closed[0].name}, which "
-                f"stays closed: add --open {closed[0].number}, or wait with {lesson.name}"
+                f"{lesson.name} is open, and its answers hold those of {before.name}, which "
+                f"stays closed: add --open {before.number}, or wait with {lesson.name}"
             )
-        if lesson.name in asked or (is_due and until <= now and not closed):
+        is_due = due is not None and due <= now
+        if lesson.name in asked or (is_due and until <= now and not before):
             opened.append(lesson.name)
-            continue
-        if is_due and until > now:
-            waiting.append(f"{lesson.number} stays closed: an extension runs until {until:{TIME}}")
-        elif is_due:
-            waiting.append(
-                f"{lesson.number} stays closed: its answers hold those of {closed[0].number}"
-            )
-        closed.append(lesson)
-    return tuple(opened), tuple(waiting)
+        else:
+            closed.append(lesson)
+        if due and is_due and lesson.name not in asked:
+            why.append(f"{lesson.number} {_reason(due, until, now, before)}")
+    return tuple(opened), tuple(why)
+
+
+def _reason(
+    due: datetime.datetime,
+    until: datetime.datetime,
+    now: datetime.datetime,
+    before: LessonFolder | None,
+) -> str:
+    """Why a lesson that is due is open, or stays closed; `before` is the first closed one, if any
+    comes before it."""
+    if until > now:
+        return f"stays closed: an extension runs until {until:{TIME}}"
+    if before:
+        return f"stays closed: its answers hold those of {before.number}"
+    at = due.astimezone(datetime.UTC)
+    return f"is open: it was due {at:{TIME}}, and no extension entered here still runs"
 
 
 def _time(written: str) -> datetime.datetime:

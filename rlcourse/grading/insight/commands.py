@@ -42,6 +42,7 @@ def insight(
         raise UserError("--out is for the page: --json and --csv print, so use > FILE")
     with needing("grade", "the report of a class"):
         from rlcourse.courses import current
+        from rlcourse.grading.books.extensions import described, still_open
         from rlcourse.grading.insight import drafts, page, tables
         from rlcourse.grading.insight.recorded import read
         from rlcourse.grading.insight.summing import Insight
@@ -58,3 +59,9 @@ def insight(
         path = out or Path(f"insight-{found.recorded.lesson}.html")
         page.write(path, found, taught, names)
         print(path)
+        if last := still_open(taught, course or taught.directory, found.recorded.lesson):
+            print(
+                f"Do not show it yet: somebody can hand in until {described(last)}, and much wrong "
+                "code is one line away from right.",
+                file=sys.stderr,
+            )

@@ -175,11 +175,19 @@ class Insight:
         )
 
     @cached_property
-    def ungraded(self) -> list[str]:
-        """Who is in the gradebook without a single submission.
+    def absent(self) -> list[str]:
+        """Who is in the gradebook without a submission of this lesson.
 
         It does not say why: nothing handed in, a file that was not collected, or excused.
         """
+        grades = self.recorded.grades
+        if grades is None or self.recorded.lesson not in grades.lessons:
+            return []
+        return [s for s in grades.students if grades.of(s, self.recorded.lesson).missing]
+
+    @cached_property
+    def ungraded(self) -> list[str]:
+        """Who is in the gradebook without a single submission."""
         grades = self.recorded.grades
         if grades is None:
             return []
@@ -224,7 +232,9 @@ def _name(kind: str, answer: Answer, i: int) -> str:
 
 
 def _behind(grades: ClassGrades, student: str, lessons: Sequence[str]) -> str:
-    lately = [grades.of(student, lesson) for lesson in lessons[-LATELY:]]
+    all_of_them = [grades.of(student, lesson) for lesson in lessons]
+    first = next((i for i, grade in enumerate(all_of_them) if not grade.missing), 0)
+    lately = all_of_them[first:][-LATELY:]  # who joined later did not miss what came before
     missing = [grade.lesson for grade in lately if grade.missing]
     if missing:
         return f"nothing graded for {', '.join(missing)}"

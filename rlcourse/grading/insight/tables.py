@@ -16,7 +16,8 @@ def as_json(insight: Insight, names: bool = False) -> dict:
         "handed_in": insight.handed_in,
         "could_not_be_graded": len(recorded.unread),
         "nothing_recorded": len(recorded.unknown),
-        "nothing_graded": len(insight.ungraded),
+        "nothing_graded": len(insight.absent),
+        "nothing_graded_in_any_lesson": len(insight.ungraded),
         "falling_behind": len(insight.behind),
         "five_minutes": [_group(group, names) for group in insight.worth_telling],
         "exercises": [_exercise(exercise, names) for exercise in insight.exercises],
@@ -34,7 +35,8 @@ def as_json(insight: Insight, names: bool = False) -> dict:
         found["students"] = {
             "could_not_be_graded": recorded.unread,
             "nothing_recorded": list(recorded.unknown),
-            "nothing_graded": insight.ungraded,
+            "nothing_graded": insight.absent,
+            "nothing_graded_in_any_lesson": insight.ungraded,
             "falling_behind": {behind.student: behind.why for behind in insight.behind},
         }
     return found

@@ -207,10 +207,14 @@ class IsolatedFeedback(GenerateFeedback):
         with suppress(UserError):  # nothing was graded, which nbgrader says itself
             lesson = self.coursedir.assignment_id
             grades = read_grades(Path(self.coursedir.root), [lesson])
-            if waiting := [s for s in grades.students if grades.of(s, lesson).asks]:
-                names = ", ".join(waiting)
+            waiting = [s for s in grades.students if grades.of(s, lesson).waiting]
+            if self.coursedir.student_id != "*":
+                waiting = [s for s in waiting if s == self.coursedir.student_id]
+            if waiting:
                 self.log.warning(
-                    "Written answers still wait for points, and pages show 0 for them: %s", names
+                    "A person still has to give or confirm points of %s, and the pages show those "
+                    "that are there so far, 0 for written answers",
+                    ", ".join(waiting),
                 )
         try:
             super().start()
