@@ -1,21 +1,16 @@
 """A submission's time is what lies next to it now, whatever was there before."""
 
 import json
-import os
 import subprocess
 import sys
-import time
 
 import classroom as room
 import pytest
 from nbgrader.api import Gradebook
-from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.grading import Options, grade
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.handing_in.arriving import Collect, last_change
-from rlcourse.grading.handing_in.handed_in import utc
 
 LESSON = room.LESSON
 EARLY = "2026-10-01 20:00:00 UTC"
@@ -120,44 +115,3 @@ def test_the_submission_on_time_is_got_back_from_the_exchange_and_stays_until_co
     (folder / "timestamp.txt").write_text((folder / "arrived.txt").read_text())
     (row,) = grade("02", course=strict).rows
     assert row.status == "graded" and row.penalty > 0, "a person has decided"
-
-
-def test_no_file_of_a_student_s_stands_for_the_arrival(tmp_path):
-    for inside in ("link", "directory", "file"):
-        source, dest = tmp_path / f"in {inside}", tmp_path / f"out {inside}"
-        source.mkdir()
-        (tmp_path / "mine").write_text("mine")
-        note = source / "arrived.txt"
-        if inside == "link":
-            note.symlink_to(tmp_path / "mine")
-        elif inside == "directory":
-            (note / "deeper").mkdir(parents=True)
-        else:
-            note.write_text("2020-01-01 00:00:00 UTC")
-        Collect(coursedir=CourseDirectory()).do_copy(str(source), str(dest))
-        assert (tmp_path / "mine").read_text() == "mine"
-        assert utc((dest / "arrived.txt").read_text()) > "2026"
-
-
-def test_a_submission_that_cannot_be_copied_ends_no_collection(tmp_path, caplog):
-    """It is not there half, and one that came without write permission can be replaced later."""
-    collect = Collect(coursedir=CourseDirectory(max_dir_size=1))
-    for name, size in (("large", 2**21), ("read only", 10)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "x.ipynb").write_bytes(b" " * size)
-        (tmp_path / name).chmod(0o555)
-        collect.do_copy(str(tmp_path / name), str(tmp_path / f"of {name}"))
-    assert not (tmp_path / "of large").exists() and "could not be collected" in caplog.text
-    assert (tmp_path / "of read only" / "arrived.txt").is_file()
-    assert (tmp_path / "of read only").stat().st_mode & 0o700 == 0o700
-
-
-def test_what_is_changed_after_the_time_it_says_is_seen(tmp_path):
-    """A student who has handed in owns the folder, and can put another notebook there."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x.ipynb").write_text("blank")
-    before = last_change(tmp_path / "a")
-    time.sleep(0.05)
-    (tmp_path / "a" / "x.ipynb").write_text("copied")
-    os.utime(tmp_path / "a" / "x.ipynb", (0, 0))
-    assert last_change(tmp_path / "a") > before

@@ -149,6 +149,11 @@ def test_from_release_to_feedback(hub):
         assert "rlcourse-lessons" in text and path.read_bytes() == before
         copies = list(hub.home(name).rglob(f"{LESSON}.ipynb"))  # but for what nbgrader handed in
         assert [copy for copy in copies if "nbgrader_cache" not in copy.parts] == [path]
+    # bob can neither hand in in ada's name nor put an exchange of his own in the place of this one
+    home, place = hub.home("bob"), hub.exchange / COURSE
+    forged = f"{place}/inbound/ada+{LESSON}+2099-01-01 00:00:00 UTC+x"
+    hub.as_user("bob", f"cp -r rlcourse-lessons/{LESSON} '{forged}'", home)
+    assert hub.as_user("bob", f"mv {place} {place}-mine || echo no", home) == "no\n"
     assert said["ada"] == str({"success": True, "value": {}})  # nothing failed
     assert "the sum" in said["bob"], said["bob"]
 

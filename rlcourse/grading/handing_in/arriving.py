@@ -1,8 +1,8 @@
-"""When a submission really arrived in nbgrader's exchange, besides the time that it states.
+"""Submissions from nbgrader's exchange, where whoever has a terminal writes what they like.
 
-A student's own server writes that time, into ``timestamp.txt`` and into the name of a folder that
-belongs to the student, and anyone with a terminal can write another one. The file system itself
-records when a file or its name was last changed, and only a superuser can set that back.
+A student's own server writes the folder of a submission, its name, and the time that it states.
+What a student cannot choose is whose the folder is, and when it was last changed: the file system
+records both.
 """
 
 import os
@@ -12,38 +12,85 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.utils import ignore_patterns, parse_utc
 
 from rlcourse.files import replace_bytes
 from rlcourse.grading.books.due import written
+from rlcourse.grading.handing_in.files import MOST_FILES, Rejected, read_bytes
 from rlcourse.grading.handing_in.handed_in import ARRIVAL
+from rlcourse.grading.handing_in.names import one_line
+
+NOBODY = ""
 
 
 class Collect(ExchangeCollect):
-    """nbgrader's own, which also notes when each submission arrived, and goes on after one that
-    cannot be copied: unreadable for us, too large, or changed by its owner at that moment."""
+    """nbgrader's own, which notes when each submission arrived, and leaves out, with a line in the
+    log, what is not the student's whose name it has and what cannot be copied."""
+
+    def init_src(self) -> None:
+        super().init_src()
+        self.src_records: list[dict] = [r for r in self.src_records if r["username"] != NOBODY]
+
+    def _path_to_record(self, path: str) -> dict:
+        if reason := self._why_not(Path(path)):
+            self.log.error("%s is not collected: %s", one_line(path), reason)
+            return {"username": NOBODY, "filename": "", "timestamp": datetime.min}
+        return super()._path_to_record(path)
+
+    def _why_not(self, folder: Path) -> str:
+        """Why it is nobody's submission; "" if it is the student's whose name it has."""
+        student, *rest = folder.name.rsplit("+", 3)
+        try:
+            parse_utc(rest[1])
+        except (LookupError, ValueError, OverflowError):
+            return "its name is none that nbgrader gives"
+        if folder.is_symlink() or not folder.is_dir():
+            return "it is not a folder"
+        if self.check_owner and (owner := other_owner(folder)) and owner != student:
+            return f"it has the name of {one_line(student)}, and belongs to {owner}"
+        return ""
 
     def do_copy(self, src: str, dest: str, log: object = None) -> None:
         try:
             time = last_change(Path(src))  # before it is copied, as it may change meanwhile
-            super().do_copy(src, dest, log)
-            _make_ours(Path(dest))
-            self._note(Path(dest) / ARRIVAL, time)
-        except (OSError, RuntimeError) as error:
-            _make_ours(Path(dest))
+            Path(dest).mkdir()
+            for name, data in self._files(Path(src)):
+                replace_bytes(Path(dest, name), data)
+            replace_bytes(Path(dest, ARRIVAL), written(time).encode())
+            if self.coursedir.groupshared:
+                for path in (Path(dest), *Path(dest).iterdir()):
+                    path.chmod(path.stat().st_mode | (0o2770 if path.is_dir() else 0o660))
+        except (OSError, RuntimeError, Rejected) as error:
             shutil.rmtree(dest, ignore_errors=True)
-            self.log.error("%s could not be collected: %s", src, error)
+            self.log.error("%s could not be collected: %s", one_line(src), error)
 
-    @staticmethod
-    def _note(note: Path, time: datetime) -> None:
-        if note.is_dir() and not note.is_symlink():  # the student's, of that name
-            shutil.rmtree(note)
-        replace_bytes(note, written(time).encode())
+    def _files(self, source: Path) -> Iterator[tuple[str, bytes]]:
+        """(name, content) of its files; folders in it are left out. Through a link, the grader
+        would read what the student may not: of a submission that has one, nothing is collected."""
+        names = os.listdir(source)
+        if len(names) > MOST_FILES:
+            raise RuntimeError(f"more than {MOST_FILES} files")
+        of = self.coursedir
+        ignored = ignore_patterns(of.ignore, of.include, of.max_file_size, self.log)
+        left = 1000 * of.max_dir_size
+        for name in sorted({*names} - {*ignored(str(source), names)}):
+            if (source / name).is_dir() and not (source / name).is_symlink():
+                continue
+            data = read_bytes(source.parent, source.name, name, largest=left)
+            left -= len(data)
+            yield name, data
 
 
-def _make_ours(folder: Path) -> None:
-    """Let its owner write in a copied folder: the student's permissions were copied with it."""
-    for place, _, _ in os.walk(folder):
-        os.chmod(place, os.stat(place).st_mode | 0o700)
+def other_owner(path: Path) -> str:
+    """The name of the user whose a file is; "" if it is this process's or the superuser's, who may
+    have put it there for a student, or if that user has no name on this machine."""
+    import pwd  # absent on Windows, which has no exchange
+
+    number = path.lstat().st_uid
+    try:
+        return "" if number in (0, os.geteuid()) else pwd.getpwuid(number).pw_name
+    except KeyError:
+        return ""
 
 
 def last_change(folder: Path) -> datetime:
