@@ -14,7 +14,8 @@ from rlcourse.grading.books.grades import read_grades
 
 LESSON = room.LESSON
 EARLY = "2026-10-01 20:00:00 UTC"
-DUE, LATE = "2026-10-01 21:59:00 UTC", "2026-10-01 21:59:01 UTC"
+DUE, LATE = "2026-10-01 21:59:00 UTC", "2026-10-01 22:30:00 UTC"
+JUST_LATE = "2026-10-01 21:59:01 UTC"  # what Canvas calls late, without a time
 
 
 @pytest.fixture
@@ -37,9 +38,9 @@ def found(course) -> tuple[bool, str, float]:
 def test_grades_without_a_time_clear_the_one_of_an_earlier_submission(strict):
     opened, notebook = Course.open(strict), room.released(strict)
     with Grades(opened, LESSON, load_source(opened, LESSON)) as grades:
-        grades.write("ada", notebook, {}, False, "2026-10-01 22:30:00 UTC")
+        grades.write("ada", notebook, {}, False, LATE)
         assert found(strict)[:2] == (True, "2026-10-01 22:30:00")
-        grades.write("ada", notebook, {}, False, LATE)  # a second late: Canvas says no time
+        grades.write("ada", notebook, {}, False, JUST_LATE)
         assert found(strict)[:2] == (True, "")
         grades.write("ada", notebook, {}, False, None)
         assert found(strict)[:2] == (False, "")
@@ -69,7 +70,7 @@ def test_a_note_that_goes_or_changes_counts_without_force(strict):
     note = path.with_name("timestamp.txt")
     note.write_text(LATE)
     grade("02", course=strict)
-    assert found(strict) == (True, "2026-10-01 21:59:01", 0.0)
+    assert found(strict) == (True, "2026-10-01 22:30:00", 0.0)
     note.unlink()
     assert not grade("02", course=strict).rows[0].before
     assert found(strict) == (False, "", 2.0)
