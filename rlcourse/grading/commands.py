@@ -305,9 +305,14 @@ def grades(
             raise UserError(
                 "--feedback needs --format moodle, one lesson, and --into with its worksheet"
             )
+        lesson = found.lessons[0]
+        waiting = [s for s in found.students if found.of(s, lesson).waiting]
         left_out = write_moodle_feedback(
-            feedback, place / "feedback", found.lessons[0], found.students, exported
+            feedback, place / "feedback", lesson, found.students, exported, waiting
         )
+        if waiting:
+            names = ", ".join(waiting)
+            table.notes.append(f"a person still has to give points, so no feedback: {names}")
         if left_out:
             table.notes.append(f"not in the worksheet, so no feedback: {', '.join(left_out)}")
     table.write(path)

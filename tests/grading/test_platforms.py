@@ -4,7 +4,6 @@ import csv
 import io
 import logging
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from rlcourse.grading.books.platforms import (
     canvas_table,
     moodle_table,
     plain_table,
-    write_moodle_feedback,
 )
 from rlcourse.grading.pages.showing import IsolatedFeedback
 
@@ -349,29 +347,6 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
                 assert not field.startswith(("=", "+", "@", "-2", "＝")), field
                 assert "\x1b" not in field
         assert all(note.isprintable() for note in written.notes)
-
-
-def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
-    jane = Student("jane@example.org", "Doe_x/y", "Jane")
-    eve = Student("jupyter-eve", platform_id="e@example.org")
-    students = {s.id: s for s in (jane, Student("4322"), eve)}
-    for student in students:
-        page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
-        page.parent.mkdir(parents=True)
-        page.write_text(student)
-    out, sheet = tmp_path / "feedback.zip", table(tmp_path, WORKSHEET)
-    left = write_moodle_feedback(out, tmp_path / "feedback", LESSON, students, sheet)
-    assert left == ["4322"], "a participant's number is of one assignment"
-    with zipfile.ZipFile(out) as archive:
-        name, other = archive.namelist()
-        assert other.split("_")[1] == "4324"
-        assert archive.read(name) == b"jane@example.org"
-    # Moodle splits a folder's name at its underscores: name, participant, kind, plugin
-    person, participant, kind, plugin = name.split("/")[0].split("_")
-    assert (person, participant) == ("Jane Doe x y", "4321")
-    assert (kind, plugin, name.count("/")) == ("assignfeedback", "file", 1)
-    with pytest.raises(UserError, match="generate_feedback"):
-        write_moodle_feedback(out, tmp_path / "none", LESSON, students, sheet)
 
 
 def test_the_command_signs_what_the_gradebook_says_and_waits_for_points_by_hand(course, tmp_path):

@@ -1,12 +1,17 @@
-"""Feedback through the exchange, in a class of which some handed in elsewhere."""
+"""Feedback through the exchange, in a class of which some handed in elsewhere; and for Moodle."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import notebook_hash
+from test_platforms import WORKSHEET, table
 
+from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.people import Student
+from rlcourse.grading.books.platforms import write_moodle_feedback
 
 LESSON = "02_policy_gradient"
 SETTINGS = Path(__file__).parents[2] / "course" / "nbgrader_config.py"
@@ -55,3 +60,29 @@ def test_whom_the_instructor_excludes_stays_out(api, tmp_path):
     api.coursedir.student_id_exclude = "ada"
     assert api.release_feedback(LESSON)["success"]
     assert returned(tmp_path) == {"to cyd"}
+
+
+def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
+    jane = Student("jane@example.org", "Doe_x/y", "Jane")
+    eve = Student("jupyter-eve", platform_id="e@example.org")
+    students = {s.id: s for s in (jane, Student("4322"), eve)}
+    for student in students:
+        page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
+        page.parent.mkdir(parents=True)
+        page.write_text(student)
+    out, sheet = tmp_path / "feedback.zip", table(tmp_path, WORKSHEET)
+    left = write_moodle_feedback(out, tmp_path / "feedback", LESSON, students, sheet)
+    assert left == ["4322"], "a participant's number is of one assignment"
+    waits = (tmp_path / "some.zip", tmp_path / "feedback", LESSON, students, sheet, ["jupyter-eve"])
+    assert write_moodle_feedback(*waits) == ["4322"]
+    assert len(zipfile.ZipFile(tmp_path / "some.zip").namelist()) == 1
+    with zipfile.ZipFile(out) as archive:
+        name, other = archive.namelist()
+        assert other.split("_")[1] == "4324"
+        assert archive.read(name) == b"jane@example.org"
+    # Moodle splits a folder's name at its underscores: name, participant, kind, plugin
+    person, participant, kind, plugin = name.split("/")[0].split("_")
+    assert (person, participant) == ("Jane Doe x y", "4321")
+    assert (kind, plugin, name.count("/")) == ("assignfeedback", "file", 1)
+    with pytest.raises(UserError, match="generate_feedback"):
+        write_moodle_feedback(out, tmp_path / "none", LESSON, students, sheet)

@@ -8,7 +8,7 @@ who is still waiting for points by hand, since a grade that goes out too low is 
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from rlcourse.errors import UserError
@@ -250,13 +250,19 @@ def _moodle_import(grades: ClassGrades) -> Table:
 
 
 def write_moodle_feedback(
-    out: Path, feedback: Path, lesson: str, students: Mapping[str, Student], worksheet: Table
+    out: Path,
+    feedback: Path,
+    lesson: str,
+    students: Mapping[str, Student],
+    worksheet: Table,
+    waiting: Collection[str] = (),
 ) -> list[str]:
     """Put the feedback pages of a lesson into the archive that Moodle takes back.
 
     Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person;
-    the numbers of participants are those of the assignment's own `worksheet`. Returns the students
-    who have a page and no row there, and who are therefore left out.
+    the numbers of participants are those of the assignment's own `worksheet`. Pages of those in
+    `waiting` are left out, since they lack points by hand. Returns the others who have a page and
+    no row there, and who are therefore left out, too.
     """
     named = [student for student in students.values() if why_no_id(student.id) is None]
     pages = {s.id: feedback / s.id / lesson / f"{lesson}.html" for s in named}
@@ -266,6 +272,7 @@ def write_moodle_feedback(
             f"there is no feedback on {lesson} in {feedback}: run `nbgrader generate_feedback "
             f"{lesson}` first"
         )
+    with_page = [student for student in with_page if student.id not in waiting]
     rows = rows_of(worksheet, id_columns(worksheet), students)
     with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for student in with_page:
