@@ -58,8 +58,9 @@ class Lesson:
 
     @property
     def title(self) -> str:
-        """Its heading, which begins with its number, and when it is due, in this machine's zone."""
-        due = f" · due {self.due.astimezone():%Y-%m-%d %H:%M %Z}" if self.due else ""
+        """Its heading, which begins with its number, and when it is due, in the course's own zone:
+        a hub's machine is often set to another one than the people who use it."""
+        due = f" · due {self.due:%Y-%m-%d %H:%M %Z}" if self.due else ""
         return f"{self.heading}{due}"
 
 
