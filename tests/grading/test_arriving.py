@@ -8,6 +8,7 @@ import pytest
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from rlcourse.grading.books.gradebook import put_alembic_on_path
 from rlcourse.grading.handing_in import arriving
 from rlcourse.grading.handing_in.arriving import Collect, last_change
 from rlcourse.grading.handing_in.handed_in import utc
@@ -42,6 +43,7 @@ def collect(inbound: Path) -> dict[str, str]:
         assignment_id=LESSON,
         db_url=f"sqlite:///{root}/gradebook.db",
     )
+    put_alembic_on_path()  # for the gradebook, which `collect` opens
     config = Config({"Exchange": {"root": str(inbound.parents[1])}})
     Collect(coursedir=directory, config=config).start()
     return {p.parents[1].name: p.read_text() for p in root.glob(f"submitted/*/*/{NOTEBOOK}")}

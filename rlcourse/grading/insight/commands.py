@@ -14,7 +14,8 @@ from rlcourse.installed import needing
 def insight(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
     out: Annotated[
-        Path | None, typer.Option(help="The page [default: insight-LESSON.html].")
+        Path | None,
+        typer.Option(help="The page [default: insight-LESSON.html, or insight-LESSON-names.html]."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the report for machines instead of a page.")
@@ -56,7 +57,8 @@ def insight(
     elif as_csv:
         print(tables.as_table(found, names).text(), end="")
     else:
-        path = out or Path(f"insight-{found.recorded.lesson}.html")
+        ending = "-names" if names else ""  # beside the page that a class may see
+        path = out or Path(f"insight-{found.recorded.lesson}{ending}.html")
         page.write(path, found, taught, names)
         print(path)
         if last := still_open(taught, course or taught.directory, found.recorded.lesson):

@@ -13,7 +13,8 @@ from rlcourse.installed import needing
 def leaderboard(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
     out: Annotated[
-        Path | None, typer.Option(help="The page [default: leaderboard-LESSON.html].")
+        Path | None,
+        typer.Option(help="The page [default: leaderboard-LESSON.html, or …-LESSON-names.html]."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print it for machines instead of a page.")
@@ -43,7 +44,8 @@ def leaderboard(
     if as_json:
         print(json.dumps(board.as_json(), indent=2))
         return
-    path = out or Path(f"leaderboard-{board.lesson}.html")
+    ending = "-names" if names else ""  # beside the page that a class may see
+    path = out or Path(f"leaderboard-{board.lesson}{ending}.html")
     page.write(path, board, taught)
     print(board)
     print(path)
