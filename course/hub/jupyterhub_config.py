@@ -11,7 +11,7 @@ from pathlib import Path
 c = get_config()  # noqa: F821  (JupyterHub defines it)
 
 COURSE = "rlcourse"
-INSTRUCTORS = os.environ.get("RLCOURSE_INSTRUCTORS", "grace").split()
+INSTRUCTORS = os.environ.get("RLCOURSE_INSTRUCTORS", "").split()  # nobody, if it is not set
 GRADER = os.environ.get("RLCOURSE_GRADER", "grader-rlcourse")  # owns the course's directory
 DIRECTORY = os.environ.get("RLCOURSE_GRADER_COURSE", f"/home/{GRADER}/rlcourse/course")
 PORT = int(os.environ.get("RLCOURSE_GRADER_PORT", "9999"))

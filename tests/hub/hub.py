@@ -139,6 +139,7 @@ class Hub:
         )
         environment = {
             "PATH": f"{self.environment}/bin:{os.environ['PATH']}",
+            "RLCOURSE_INSTRUCTORS": INSTRUCTOR,
             "RLCOURSE_GRADER_COURSE": str(self.course),
             "RLCOURSE_GRADER_PORT": str(ports[3]),
             "RLCOURSE_EXCHANGE": str(self.exchange),

@@ -49,6 +49,14 @@ def test_formgrader_is_added_to_what_the_hub_has(tmp_path, monkeypatch, before):
     assert hub.load_groups == ({"others": {"users": ["zoe"]}} if before else {})
 
 
+def test_where_nobody_is_named_nobody_gets_into_formgrader(tmp_path, monkeypatch):
+    monkeypatch.delenv("RLCOURSE_INSTRUCTORS", raising=False)
+    text = LOAD.format(settings=str(SETTINGS / "jupyterhub_config.py"))
+    (tmp_path / "config.py").write_text(text)
+    hub = JupyterHub(config=PyFileConfigLoader("config.py", path=str(tmp_path)).load_config())
+    assert hub.load_groups == {"formgrade-rlcourse": {"users": []}}
+
+
 def test_the_hub_s_first_question_is_answered_however_long_formgrader_takes(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
