@@ -112,6 +112,8 @@ class Hub:
         (self.root / "group").write_text(group)
         self.exchange.mkdir()
         self.exchange.chmod(0o1777)
+        (self.exchange / COURSE).mkdir()
+        os.chown(self.exchange / COURSE, USERS[GRADER], USERS[GRADER])
         shutil.copytree(course.parent, self.course.parent)
         owner = USERS[GRADER]
         for path in (self.course.parent, *self.course.parent.rglob("*")):

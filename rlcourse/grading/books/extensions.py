@@ -60,12 +60,16 @@ def extend(directory: CourseDirectory, lesson: str, student: str, until: str) ->
 def still_open(course: Course, root: Path, lesson: str) -> datetime | None:
     """Until when somebody can hand the lesson in, if that is still to come: the due date in
     ``course.toml``, or the last extension in the directory `root`."""
-    given = known(root).get(lesson, {}).values()
-    ends = [utils.parse_utc(until).replace(tzinfo=UTC) for until in given]
+    ends = [stored(until) for until in known(root).get(lesson, {}).values()]
     if due := course.due.get(lesson):
         ends.append(due)
     last = max(ends, default=None)
     return last if last and last > datetime.now(UTC) else None
+
+
+def stored(until: str) -> datetime:
+    """A time as ``known`` gives it, in UTC."""
+    return utils.parse_utc(until).replace(tzinfo=UTC)
 
 
 def described(time: datetime) -> str:

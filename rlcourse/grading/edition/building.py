@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-from nbgrader.utils import parse_utc
 from tqdm import tqdm
 
 import rlcourse
@@ -23,7 +22,7 @@ from rlcourse.courses import Course, LessonFolder, current
 from rlcourse.courses.finding import clone_root
 from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
-from rlcourse.grading.books.extensions import known
+from rlcourse.grading.books.extensions import known, stored
 from rlcourse.grading.edition.blanking import blank, reachable, without_answers
 from rlcourse.grading.gradescope.archive import copy_sources, wheel_of
 
@@ -90,8 +89,8 @@ def write_edition(
     registry = list(exercises.all(course, contests=True))
     if stale := next(stale_notebooks(course, registry), None):
         raise UserError(
-            f"{stale} is not what its lesson and course.toml give now: run "
-            f"`rlcourse build {stale.stem[:2]}`, then make the edition again"
+            f"{stale} is out of date: run `rlcourse build {stale.stem[:2]}`, then make the edition "
+            "again"
         )
     hidden = [e for e in registry if e.lesson in names]
     with tempfile.TemporaryDirectory(prefix="rlcourse-edition-") as scratch:
@@ -148,7 +147,7 @@ def _opened(
     why: list[str] = []
     for lesson in course.lessons:
         due = course.due.get(lesson.name)
-        until = max(map(_time, extensions.get(lesson.name, {}).values()), default=now)
+        until = max(map(stored, extensions.get(lesson.name, {}).values()), default=now)
         before = closed[0] if closed else None
         if lesson.name in asked and before:
             raise UserError(
@@ -178,12 +177,7 @@ def _reason(
     if before:
         return f"stays closed: its answers hold those of {before.number}"
     at = due.astimezone(datetime.UTC)
-    return f"is open: it was due {at:{TIME}}, and no extension entered here still runs"
-
-
-def _time(written: str) -> datetime.datetime:
-    """A time as ``extensions.json`` holds it, in UTC."""
-    return parse_utc(written).replace(tzinfo=datetime.UTC)
+    return f"is open: it was due {at:{TIME}}, and no extension entered here is still running"
 
 
 def _record(tree: Path, hidden: list[Exercise], progress: bool) -> None:
