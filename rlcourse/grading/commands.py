@@ -312,7 +312,7 @@ def grades(
         )
         if waiting:
             names = ", ".join(waiting)
-            table.notes.append(f"a person still has to give points, so no feedback: {names}")
+            table.notes.append(f"points by hand are still to come, so no feedback: {names}")
         if left_out:
             table.notes.append(f"not in the worksheet, so no feedback: {', '.join(left_out)}")
     table.write(path)

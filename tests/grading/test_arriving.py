@@ -58,11 +58,11 @@ def test_what_belongs_to_another_user_is_not_collected_in_a_student_s_name(
     owners = {forged.name: "bob"}
     monkeypatch.setattr(arriving, "other_owner", lambda path: owners.get(path.name, "hal"))
     assert collect(exchange) == {"hal": "hal's"}
-    assert "it has the name of hal, and belongs to bob" in caplog.text
+    assert "it is named after hal but belongs to bob" in caplog.text
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
-def test_whose_a_folder_is(tmp_path):
+def test_who_owns_a_folder(tmp_path):
     import pwd
 
     other = next(user for user in pwd.getpwall() if user.pw_uid)
@@ -79,7 +79,7 @@ def test_a_name_that_nbgrader_does_not_give_ends_no_collection(exchange, caplog)
     for name in (f"bob+{LESSON}+some day+x", f"bob+{LESSON}+", f"cyd+{LESSON}+{TIME}+x"):
         (exchange / name).write_text("")
     assert collect(exchange) == {"ada": "{}"}
-    assert caplog.text.count("is none that nbgrader gives") == 2
+    assert caplog.text.count("is not one that nbgrader gives") == 2
     assert caplog.text.count("it is not a folder") == 1
 
 

@@ -140,7 +140,7 @@ def test_pages_of_feedback_show_the_penalty_of_now(course, tmp_path, monkeypatch
     assert seen.pop() == 3.0
     opened.directory.student_id = "4321"  # and the written answer of 4322 waits
     feedback.start()
-    assert caplog.text.count("give or confirm points of 4322, and") == 1
+    assert caplog.text.count("given or confirmed for 4322.") == 1
 
 
 def test_the_plain_table_survives_commas_and_letters_of_any_language(course):

@@ -180,7 +180,7 @@ def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
 def test_late_on_canvas_with_an_extension_is_said_to_be_unclear(tmp_path):
     due, work = datetime(2026, 10, 1, 21, 59), canvas(tmp_path, b"a", "_LATE")
     (row,) = take(notebooks([work], LESSON), LESSON, tmp_path / "submitted", due, False, {"1"})
-    assert "counts as within the extension" in row.said and "look there" in row.said
+    assert "counts as within the extension" in row.said and "check there" in row.said
     assert "extension" not in taken(work, tmp_path / "submitted", due=due)["1"].said
 
 

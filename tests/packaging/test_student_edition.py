@@ -284,7 +284,10 @@ def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on(
     now = datetime(2026, 10, 1, tzinfo=UTC)
     early, late = now - timedelta(days=1), now + timedelta(days=1)
     course = replace(shipped(), due={LESSONS[0]: early, LESSONS[1]: late})
-    why = "00 is open: it was due 2026-09-30 00:00 UTC, and no extension entered here is still running"
+    why = (
+        "00 is open: it was due 2026-09-30 00:00 UTC, and no extension entered here is still "
+        "running"
+    )
     assert building._opened(course, [], now, {}) == ((LESSONS[0],), (why,))
     assert building._opened(course, ["01"], now, {}) == (tuple(LESSONS[:2]), (why,))
     assert building._opened(course, ["00", "01"], now, {})[1] == ()

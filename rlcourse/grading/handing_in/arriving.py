@@ -1,8 +1,8 @@
 """Submissions from nbgrader's exchange, where whoever has a terminal writes what they like.
 
 A student's own server writes the folder of a submission, its name, and the time that it states.
-What a student cannot choose is whose the folder is, and when it was last changed: the file system
-records both.
+A student cannot choose who owns the folder or when it was last changed: the file system records
+both.
 """
 
 import os
@@ -24,8 +24,9 @@ NOBODY = ""
 
 
 class Collect(ExchangeCollect):
-    """nbgrader's own, which notes when each submission arrived, and leaves out, with a line in the
-    log, what is not the student's whose name it has and what cannot be copied."""
+    """nbgrader's own, which also notes when each submission arrived. It leaves out what belongs to
+    somebody other than the student it is named after, and what cannot be copied; the log says so.
+    """
 
     def init_src(self) -> None:
         super().init_src()
@@ -38,16 +39,16 @@ class Collect(ExchangeCollect):
         return super()._path_to_record(path)
 
     def _why_not(self, folder: Path) -> str:
-        """Why it is nobody's submission; "" if it is the student's whose name it has."""
+        """Why this is no submission of the student it is named after; "" if it is one."""
         student, *rest = folder.name.rsplit("+", 3)
         try:
             parse_utc(rest[1])
         except (LookupError, ValueError, OverflowError):
-            return "its name is none that nbgrader gives"
+            return "its name is not one that nbgrader gives"
         if folder.is_symlink() or not folder.is_dir():
             return "it is not a folder"
         if self.check_owner and (owner := other_owner(folder)) and owner != student:
-            return f"it has the name of {one_line(student)}, and belongs to {owner}"
+            return f"it is named after {one_line(student)} but belongs to {owner}"
         return ""
 
     def do_copy(self, src: str, dest: str, log: object = None) -> None:
@@ -66,7 +67,7 @@ class Collect(ExchangeCollect):
 
     def _files(self, source: Path) -> Iterator[tuple[str, bytes]]:
         """(name, content) of its files; folders in it are left out. Through a link, the grader
-        would read what the student may not: of a submission that has one, nothing is collected."""
+        would read files that the student may not read, so a submission with a link is refused."""
         names = os.listdir(source)
         if len(names) > MOST_FILES:
             raise RuntimeError(f"more than {MOST_FILES} files")
@@ -82,8 +83,8 @@ class Collect(ExchangeCollect):
 
 
 def other_owner(path: Path) -> str:
-    """The name of the user whose a file is; "" if it is this process's or the superuser's, who may
-    have put it there for a student, or if that user has no name on this machine."""
+    """The name of the user who owns a file; "" if that is this process's user or the superuser, who
+    may have put it there for a student, or somebody without a name on this machine."""
     import pwd  # absent on Windows, which has no exchange
 
     number = path.lstat().st_uid

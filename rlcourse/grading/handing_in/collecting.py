@@ -91,10 +91,7 @@ class Class:
         return self.participants.get(number, Whose(reason=OTHER_WORKSHEET))
 
 
-NOT_LISTED = (
-    "not on the roster: run `rlcourse roster` with the platform's table of today, and then collect "
-    "again"
-)
+NOT_LISTED = "not on the roster: run `rlcourse roster` with a new table, then collect again"
 NO_WORKSHEET = (
     "Moodle numbers people anew in each assignment: collect with `rlcourse collect` and this "
     "assignment's grading worksheet, --worksheet"

@@ -13,8 +13,8 @@ from rlcourse.grading.handing_in.handed_in import TIMESTAMP
 from rlcourse.grading.handing_in.names import one_line
 
 WITHIN = (
-    "it counts as within the extension, because Canvas says only that it is late: look there when "
-    "it was handed in"
+    "it counts as within the extension, but Canvas says only that it is late: check there when it "
+    "was handed in"
 )
 LONGEST_NAME = 40  # characters of a person's name in the table
 

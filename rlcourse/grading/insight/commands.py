@@ -63,7 +63,7 @@ def insight(
         print(path)
         if last := still_open(taught, course or taught.directory, found.recorded.lesson):
             print(
-                f"Do not show it yet: somebody can hand in until {described(last)}, and much wrong "
-                "code is one line away from right.",
+                f"Do not show it yet: some students can hand in until {described(last)}, and wrong "
+                "code is often only one line from right.",
                 file=sys.stderr,
             )

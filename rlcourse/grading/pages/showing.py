@@ -212,8 +212,8 @@ class IsolatedFeedback(GenerateFeedback):
                 waiting = [s for s in waiting if s == self.coursedir.student_id]
             if waiting:
                 self.log.warning(
-                    "A person still has to give or confirm points of %s, and the pages show those "
-                    "that are there so far, 0 for written answers",
+                    "Points by hand are still to be given or confirmed for %s. Their pages show "
+                    "the points so far, and 0 for written answers.",
                     ", ".join(waiting),
                 )
         try:
