@@ -242,9 +242,8 @@ for words in {words}:
 @slow
 def test_within_a_clone_of_the_whole_course_an_edition_is_still_one(edition, tmp_path):
     """Where a blank answer would agree with the clone's exercises, whose references are blank."""
-    copy, name = tmp_path / "clone", LESSONS[3]
-    made_here = shutil.ignore_patterns("site", "source", "gradebook.db")
-    shutil.copytree(ROOT / "course", copy / "course", ignore=made_here)
+    copy, name, made = tmp_path / "clone", LESSONS[3], ("site", "source", "gradebook.db")
+    shutil.copytree(ROOT / "course", copy / "course", ignore=shutil.ignore_patterns(*made))
     shutil.copy(ROOT / "pyproject.toml", copy)
     (copy / "rlcourse").mkdir()
     source = copy / "course" / "source" / LESSON / f"{LESSON}.ipynb"
@@ -286,8 +285,8 @@ def test_lessons_are_opened_by_due_dates_and_by_name_and_only_from_the_first_on(
     early, late = now - timedelta(days=1), now + timedelta(days=1)
     course = replace(shipped(), due={LESSONS[0]: early, LESSONS[1]: late})
     why = (
-        "00 is open: it was due 2026-09-30 00:00 UTC, and no extension entered here is still "
-        "running"
+        "00 is open: it was due 2026-09-30 00:00 UTC, "
+        "and no extension entered here is still running"
     )
     assert building._opened(course, [], now, {}) == ((LESSONS[0],), (why,))
     assert building._opened(course, ["01"], now, {}) == (tuple(LESSONS[:2]), (why,))
