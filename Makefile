@@ -3,6 +3,7 @@
 # make test   set up .venv and run the quick tests, in a few minutes; with ARGS, exactly what it names
 # make test-all   run every test that a change has to pass
 # make test-weekly   run the others, which take hours: claims of lessons, lessons on a pretended GPU
+# make test-gpu   on a machine with a GPU: the tests of tests/gpu/on_device on it
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
 # make publish-as ADDRESS=https://github.com/OWNER/NAME   fill in the repository's address everywhere
@@ -24,7 +25,7 @@ TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy trainin
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test test-all test-weekly test-perturbed lint build bench attacks site publish-as clean
+.PHONY: lab demo test test-all test-weekly test-gpu test-perturbed lint build bench attacks site publish-as clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -40,6 +41,10 @@ test-all: $(VENV)/.test
 
 test-weekly: $(VENV)/.test
 	@$(PYTEST) -rs --weekly -m weekly $(ARGS)
+
+test-gpu: $(VENV)/.test
+	@RLCOURSE_REAL_GPU=1 PYTHONPATH=tests/gpu:tests:tests/policy $(BIN)/python -m pytest -p no:xdist -rs \
+	    $(or $(ARGS),tests/gpu/on_device)
 
 test-perturbed: $(VENV)/.test
 	@failed=; for seed in $(PERTURBATIONS); do \

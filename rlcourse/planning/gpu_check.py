@@ -19,9 +19,10 @@ import torch
 from torch import Tensor
 
 from rlcourse.machine import hardware, versions
-from rlcourse.planning.memory import memory_of
+from rlcourse.planning.memory import memory_of, total
 from rlcourse.planning.shapes import shape_from_config
-from rlcourse.planning.work import Lengths, work_of
+from rlcourse.planning.timing import duration_of, gpu_named
+from rlcourse.planning.work import Lengths, Work, work_of
 from rlcourse.policy import Policy, Rollouts
 from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, shipped_recipes, train
@@ -209,7 +210,19 @@ def steps(check: Check) -> None:
             if check.device.type == "cuda":
                 peak = torch.cuda.max_memory_allocated(check.device) / 1e9
                 check.note(f"{label}: memory it took", peak, "GB")
+                note_planned_seconds(check, label, work)
             del policy, learner
+
+
+def note_planned_seconds(check: Check, label: str, work: Work) -> None:
+    """What the plan says of a step's seconds, where it knows this GPU's data sheet."""
+    properties = torch.cuda.get_device_properties(check.device)
+    if (gpu := gpu_named(properties.name, properties.total_memory)) is None:
+        check.say(f"  the plan does not know {properties.name}, and gives no seconds for it")
+        return
+    for line in (lines := duration_of(work, gpu, free=1e9 * gpu.memory).step):
+        check.note(f"{label}: {line.name} by the plan", line.amount, "s")
+    check.note(f"{label}: seconds a step by the plan", total(lines), "s")
 
 
 def _prompt_tokens(policy: Policy, recipe, task) -> Iterator[Tensor]:

@@ -6,9 +6,10 @@ launches the same kernels however few the rows are: whichever of the three takes
 shares and times below are assumptions, stated in every plan.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, isclose
 
 from rlcourse.planning.memory import (
     Line,
@@ -69,6 +70,19 @@ KERNELS_OF_QK_NORM = 16  # in addition, where queries and keys are normalized
 KERNELS_OUTSIDE = 34  # embedding, mask, output layer
 FUSED_KERNELS = 19  # of policy/fused.py
 FUSED_KERNELS_OUTSIDE = 24  # the draw included
+
+
+def gpu_named(name: str, size: float) -> GPU | None:
+    """The data sheet of the GPU of that name and of `size` bytes, as its driver gives them.
+
+    None where it is not known. The name is not enough: an RTX 4090 for laptops has less memory.
+    """
+    words = set(re.split(r"[\s-]+", name.upper()))
+    for known, gpu in GPUS.items():
+        has_its_words = words.issuperset(known.upper().split("-"))
+        if has_its_words and isclose(size, 1e9 * gpu.memory, rel_tol=0.1):
+            return gpu
+    return None
 
 
 @dataclass(frozen=True)

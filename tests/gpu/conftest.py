@@ -1,5 +1,6 @@
-"""Tests in on_device/ need a process with the pretended GPU: test_on_a_gpu.py starts it."""
+"""Tests in on_device/ need a process of their own, with a GPU, pretended or real."""
 
 import os
 
-collect_ignore = [] if os.environ.get("RLCOURSE_PRETENDED_GPU") else ["on_device"]
+WITH_A_GPU = {"RLCOURSE_PRETENDED_GPU", "RLCOURSE_REAL_GPU"} & os.environ.keys()
+collect_ignore = [] if WITH_A_GPU else ["on_device"]

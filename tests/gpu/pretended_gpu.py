@@ -27,6 +27,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 ROOT = SOURCE.parents[2]
+SAME_DRAWS = True  # as the CPU
 waits: collections.Counter = collections.Counter()
 gpu: ctypes.CDLL
 

@@ -1,4 +1,6 @@
-"""``rlcourse gpu-check`` in its small form, on the CPU; it has not run on a GPU yet."""
+"""``rlcourse gpu-check`` in its small form, on the CPU."""
+
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,6 +10,12 @@ from rlcourse import cli
 from rlcourse.errors import UserError
 from rlcourse.planning import gpu_check
 from rlcourse.planning.gpu_check import Check
+from rlcourse.planning.plan import plan
+from rlcourse.planning.timing import GPUS, gpu_named
+from rlcourse.planning.work import work_of
+from rlcourse.training import load_recipe
+
+PARTS = {"sampling", "forward", "backward", "optimizer"}  # of a step, in which `plan` counts
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +46,48 @@ def test_the_plan_is_of_this_batch(found):
     model = Check(torch.device("cpu"), tiny=True).policy().model
     least = 16 * sum(p.numel() for p in model.parameters())
     assert 1 < 1e9 * found["all rows at once: memory by the plan"] / least < 10
+
+
+def planned(name, total_memory, monkeypatch):
+    """What is said of a step's seconds on a GPU of that name and memory."""
+    gpu = SimpleNamespace(name=name, total_memory=total_memory)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
+    said = []
+    check = Check(torch.device("cpu"), say=said.append)
+    recipe = load_recipe("grpo", warm_start=None, dtype="bfloat16")
+    gpu_check.note_planned_seconds(check, "a step", work_of(recipe))
+    return check.facts, said
+
+
+@pytest.mark.parametrize(
+    "name, size, sheet",
+    [
+        ("NVIDIA H100 80GB HBM3", 85e9, "H100"),
+        ("NVIDIA A100-SXM4-40GB", 42.3e9, "A100-40GB"),
+        ("NVIDIA A100 80GB PCIe", 84.9e9, "A100-80GB"),
+        ("Tesla T4", 15.6e9, "T4"),
+        ("NVIDIA GeForce RTX 4090", 25.3e9, "RTX-4090"),
+    ],
+)
+def test_a_step_takes_what_the_plan_says_of_this_gpu(name, size, sheet, monkeypatch):
+    assert gpu_named(name, size) is GPUS[sheet]
+    if sheet == "T4":
+        return  # which has no bfloat16
+    facts, _ = planned(name, size, monkeypatch)
+    whole = facts.pop("a step: seconds a step by the plan")
+    assert set(facts) == {f"a step: {part} by the plan" for part in PARTS}
+    assert sum(facts.values()) == pytest.approx(whole)
+    step = plan("grpo", gpu=sheet).fits[0].duration.step
+    assert whole > 0 and {line.name for line in step} == PARTS
+
+
+@pytest.mark.parametrize(
+    "name, size",
+    [("NVIDIA GeForce RTX 4090 Laptop GPU", 17.2e9), ("NVIDIA H100 NVL", 100e9), ("L40S", 48e9)],
+)
+def test_another_card_of_the_name_has_no_plan(name, size, monkeypatch):
+    facts, said = planned(name, size, monkeypatch)
+    assert not facts and name in said[0]
 
 
 def test_what_fails_is_said_and_the_rest_goes_on(monkeypatch):

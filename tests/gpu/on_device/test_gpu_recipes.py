@@ -69,6 +69,9 @@ def test_a_run_is_the_run_of_the_cpu(name):
     there, here = (trained(device, algorithm, **changes) for device in ("cuda", "cpu"))
     assert (device_of(there), device_of(here)) == ("cuda", "cpu")
     assert any(m["grad_norm"] > 0 for m in here.metrics)
+    if not pretended_gpu.SAME_DRAWS and not there.recipe.method.imitates:
+        assert all(isfinite(value) for m in there.metrics for value in m.values())
+        return
     # The same kernels on the same draws: nothing but the order of sums may differ (6e-5 at most).
     for ours, theirs in zip(numbers(there), numbers(here), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-5)
@@ -103,6 +106,7 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(tmp_path):
         assert torch.equal(resumed.policy.state_dict()[key], value)
 
 
+@pytest.mark.pretended
 def test_an_update_that_does_not_fit_is_made_in_pieces(capsys):
     whole = trained("cuda", "grpo", steps=1, eval_problems=0, max_tokens=40)
     with pretended_gpu.counted() as needs:
@@ -113,6 +117,7 @@ def test_an_update_that_does_not_fit_is_made_in_pieces(capsys):
     assert less.metrics[0]["grad_norm"] == pytest.approx(whole.metrics[0]["grad_norm"], rel=1e-3)
 
 
+@pytest.mark.pretended
 def test_what_never_fits_ends_with_a_sentence():
     pretended_gpu.set_capacity(pretended_gpu.allocated() + 20_000)
     with pytest.raises(UserError, match=r"too little memory|does not fit"):
