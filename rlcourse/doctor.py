@@ -59,7 +59,13 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for text in importlib.metadata.requires("rlcourse") or ():
+    try:
+        needed = importlib.metadata.requires("rlcourse") or ()
+    except importlib.metadata.PackageNotFoundError:
+        advice = f"pip install {Path(__file__).parents[1]}, in the environment of {sys.executable}"
+        yield Finding("packages", "rlcourse", "missing", "runs from its folder", advice)
+        return
+    for text in needed:
         requirement = Requirement(text)
         extra = _extra_of(requirement)
         if requirement.marker is not None and extra is None:

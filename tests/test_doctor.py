@@ -54,6 +54,13 @@ def test_only_extras_that_exist_and_bring_the_package_are_advised(monkeypatch):
     assert "rlcourse" not in findings
 
 
+def test_a_course_that_was_not_installed_is_missing(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "requires", nothing_installed)
+    (finding,) = [f for f in doctor.examine() if f.group == "packages"]
+    assert (finding.name, finding.state) == ("rlcourse", "missing")
+    assert finding.advice.startswith(f"pip install {ROOT}, in the environment of {sys.executable}")
+
+
 def test_a_version_outside_of_the_range_is_missing(monkeypatch):
     metadata_of_pyproject(monkeypatch)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0.1")

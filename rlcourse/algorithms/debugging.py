@@ -43,7 +43,8 @@ def probe_shuffled_rewards(rewards: Tensor, generator: torch.Generator) -> Tenso
     (N,) → (N,). What a completion earns then says nothing about it: a run with these
     rewards must not learn. One that does learns from something else.
     """
-    return rewards[torch.randperm(len(rewards), generator=generator)]
+    order = torch.randperm(len(rewards), generator=generator, device=generator.device)
+    return rewards[order.to(rewards.device)]
 
 
 def probe_mask(loss: Callable, tokens: Tensor, eos_id: int) -> tuple[Tensor, Tensor]:

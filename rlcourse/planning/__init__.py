@@ -1,4 +1,4 @@
 """What a recipe needs in memory, hours and dollars, before anybody rents a GPU.
 
-Experimental until a GPU has run them: course/scaling.md says what has.
+An H100 was set beside them: course/scaling.md says how near they came.
 """

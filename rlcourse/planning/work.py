@@ -66,6 +66,12 @@ class Work:
         return fresh / self.minibatches
 
     @property
+    def readings(self) -> int:
+        """Passes through the model that reading a piece takes: of prompts that its rows share, and
+        of completions."""
+        return 2 if self.piece_prompts < self.piece and not self.recipe.packing else 1
+
+    @property
     def rounds(self) -> bool:
         """Whether matrices are multiplied in 16 bits."""
         return self.recipe.dtype != "float32"

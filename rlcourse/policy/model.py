@@ -17,7 +17,11 @@ from rlcourse.errors import UserError
 from rlcourse.policy.decoding import token_positions
 from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.large_vocabulary import score_completions
-from rlcourse.policy.loading import load_model_and_tokenizer, no_progress_bars
+from rlcourse.policy.loading import (
+    attend_to_any_length,
+    load_model_and_tokenizer,
+    no_progress_bars,
+)
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.sampler import sample_completions
 
@@ -42,6 +46,7 @@ class Policy(nn.Module):
 
     def __init__(self, model: nn.Module, tokenizer):
         super().__init__()
+        attend_to_any_length()
         self.model: Any = model  # a Hugging Face model: its methods are no Module's
         self.tokenizer = tokenizer
         self.eos_ids = _eos_ids(model, tokenizer)

@@ -1,6 +1,6 @@
 """The same recipe, trained by TRL: several GPUs, several machines, vLLM.
 
-Experimental until a GPU has run it: course/scaling.md says what has.
+It has run on one GPU and never on several: course/scaling.md says what has.
 
 ``rlcourse train RECIPE --engine trl``, in one process or under ``accelerate launch``. The task, the
 prompts and their order, the rewards, the sampling settings, the loss, the optimizer and its

@@ -7,6 +7,8 @@ Both sides start from the same weights, sample the same number of completions of
 at temperature 1, score them with the same reward and make one update with the same learning rate
 and loss (GRPO without KL). They take turns, several rounds, so that a busy machine hurts both. The
 first step of each turn warms up and is not counted. A step's time is what its own loop measures.
+On a GPU, TRL attends as PyTorch does by default, with cuDNN where that comes first; with
+``--trl-without-cudnn`` both sides leave it out.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import torch
 
 from rlcourse.planning.gpu_check import HALF_BILLION
 from rlcourse.policy import Policy
+from rlcourse.policy.loading import attend_to_any_length
 from rlcourse.tasks import correctness_reward, load_task
 from rlcourse.training import load_recipe, train
 from rlcourse.training.online.loop import training_steps
@@ -68,6 +71,8 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
     from trl import GRPOConfig, GRPOTrainer
 
     measured = []
+    if not options.trl_without_cudnn:
+        torch.backends.cuda.enable_cudnn_sdp(True)
 
     class Clock(TrainerCallback):
         def on_step_begin(self, args, state, control, **unused):
@@ -117,6 +122,7 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
+    attend_to_any_length()
     return list(zip(measured, lengths, strict=True))[1:]
 
 
@@ -131,6 +137,7 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--lr", type=float, default=1e-5, help="small: both keep their lengths")
     parser.add_argument("--steps", type=int, default=8, help="counted steps of each turn")
+    parser.add_argument("--trl-without-cudnn", action="store_true", help="attends as we do")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -12,6 +12,7 @@ once, and cannot be undone: tests that need it run in processes of their own, se
 
 import collections
 import ctypes
+import functools
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ from pathlib import Path
 SOURCE = Path(__file__).with_suffix(".cpp")
 ROOT = SOURCE.parents[2]
 SAME_DRAWS = True  # as the CPU
+ROUNDING = 1e-6  # by which it may differ from the CPU: in the order of sums
 waits: collections.Counter = collections.Counter()
 gpu: ctypes.CDLL
 
@@ -191,6 +193,7 @@ def _answer_as_cuda() -> None:
     torch.cuda.CUDAGraph, torch.cuda.graph = SimulatedGraph, capture
     torch.cuda.device = torch.cuda._DeviceGuard = _NoOtherDevice
     _copy_storages(torch)
+    _refuse_its_generator_on_the_cpu(torch)
 
 
 class _NoOtherDevice:
@@ -218,3 +221,19 @@ def _copy_storages(torch) -> None:
         return data.clone().untyped_storage()
 
     storages.clone = clone
+
+
+def _refuse_its_generator_on_the_cpu(torch) -> None:
+    """The device's generator is one of the CPU's, with which functions of the CPU would draw."""
+
+    def checked(draw, *arguments, generator=None, device=None, **options):
+        wanted = torch.device(device or "cpu").type
+        if generator is not None and generator.device.type != wanted:
+            raise RuntimeError(
+                f"Expected a '{wanted}' device type for generator but found "
+                f"'{generator.device.type}'"
+            )
+        return draw(*arguments, generator=generator, device=device, **options)
+
+    for name in ("rand", "randn", "randint", "randperm"):
+        setattr(torch, name, functools.partial(checked, getattr(torch, name)))

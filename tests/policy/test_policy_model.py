@@ -379,3 +379,9 @@ def test_a_gpu_without_kernels_is_refused(device, monkeypatch):
     require_kernels(torch.device("cuda"))
     built_for.clear()  # of a build that does not say, such as ROCm's
     require_kernels(torch.device("cuda"))
+
+
+def test_cudnn_which_prepares_for_every_length_does_not_attend(policy):
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    Policy(policy.model, policy.tokenizer)
+    assert not torch.backends.cuda.cudnn_sdp_enabled()

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pretended_gpu
 import pytest
 import torch
 from echo import echo_policy, echo_recipe, echo_task
@@ -80,9 +81,11 @@ def assert_same(found, expected):
         for one, other in zip(found, expected, strict=True):
             assert_same(one, other)
     elif isinstance(expected, torch.Tensor):
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6, equal_nan=True)
+        torch.testing.assert_close(
+            found, expected, rtol=1e-5, atol=pretended_gpu.ROUNDING, equal_nan=True
+        )
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6, nan_ok=True)
+        assert found == pytest.approx(expected, rel=1e-5, abs=pretended_gpu.ROUNDING, nan_ok=True)
     elif isinstance(expected, dict):
         assert found.keys() == expected.keys()
         for name in expected:
@@ -98,7 +101,9 @@ def test_the_reference_computes_where_its_arguments_are(name):
         arguments = arguments_on_the_device(case)
         given = devices.device_of(arguments)
         value = exercise.reference(**arguments)
-        assert_same(value, expected.value)
+        drawn = any(isinstance(given, torch.Generator) for given in arguments.values())
+        if pretended_gpu.SAME_DRAWS or not drawn:
+            assert_same(value, expected.value)
         for tensor in devices._tensors(value):
             assert given is None or tensor.device == given
 

@@ -2,8 +2,8 @@
 
 Which device a tensor is on does not depend on how many rows it has: training runs are cut to two
 steps of a few short completions, loops of cells that sample to three rounds, three seeds to two.
-What a cell says of a run's success is then not true, so an AssertionError is no failure here; what
-mixes devices, or is not there on a GPU, raises others.
+What a cell says of a run's success is then not true, so an AssertionError is no failure here, nor
+is an audit that finds no right text; what mixes devices, or is not there on a GPU, raises others.
 """
 
 import json
@@ -63,6 +63,10 @@ def shortened(cell: str) -> str:
     return LOOP.sub(r"\1(min(\2, 3)):", cell) if SAMPLES_FROM_A_MODEL.search(cell) else cell
 
 
+def of_a_short_run(error: BaseException) -> bool:
+    return isinstance(error, AssertionError) or "right texts and wrong ones" in str(error)
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lesson(lesson, short_runs_on_the_device):
     from IPython.core.interactiveshell import InteractiveShell
@@ -75,6 +79,6 @@ def test_lesson(lesson, short_runs_on_the_device):
     for cell in map(shortened, cells):
         done = shell.run_cell(cell, silent=True)
         error = done.error_before_exec or done.error_in_exec
-        if error is not None and not isinstance(error, AssertionError):
+        if error is not None and not of_a_short_run(error):
             wrong.append(f"{type(error).__name__}: {error}\nin the cell\n{cell[:400]}")
     assert not wrong, "\n\n".join(wrong)
