@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from packaging.requirements import Requirement
 
-from rlcourse import edition
+from rlcourse import __version__, edition
 from rlcourse.errors import UserError
 from rlcourse.installed import NAME, install_command
 
@@ -39,7 +39,8 @@ def _course() -> Iterator[Finding]:
     """What a students' edition is; nothing of the whole course."""
     if edition.EDITION:
         opened, withheld = map(_numbers, (edition.OPEN, edition.WITHHELD))
-        found = f"students' edition; open: {opened}; not open yet: {withheld}"
+        version = f"{__version__} is a students' edition"
+        found = f"{version}; open: {opened}; not open yet: {withheld}"
         yield Finding("course", "course", "ok", found)
 
 

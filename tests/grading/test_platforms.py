@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+import re
 import shutil
 from pathlib import Path
 
@@ -371,3 +372,15 @@ def test_the_command_writes_the_table_and_says_who_is_missing(course, tmp_path):
     assert "nothing graded for 4323" in done.stderr
     same = CliRunner().invoke(app, [*words[:-1], str(exported), "--course", str(course)])
     assert isinstance(same.exception, UserError) and exported.read_text("utf-8") == CANVAS
+
+
+def test_the_guide_s_own_rule_takes_a_tenth_a_day(course, tmp_path):
+    guide = (Path(__file__).parents[2] / "course" / "README.md").read_text("utf-8")
+    (rule,) = re.findall(r"```python\n(from math import ceil\n.*?)```", guide, re.DOTALL)
+    copy = shutil.copytree(course, tmp_path / "course")
+    (copy / "nbgrader_config.py").write_text(f"c = get_config()\n{rule}")
+    late = read_grades(copy).of("4321", LESSON)
+    assert (late.earned, late.penalty) == (6.5, pytest.approx(0.65))
+    with Gradebook(Course.open(copy).directory.db_url) as book:
+        book.update_or_create_assignment(LESSON, duedate="2026-09-30 11:00:00 UTC")
+    assert read_grades(copy).of("4321", LESSON).penalty == pytest.approx(3 * 0.65)

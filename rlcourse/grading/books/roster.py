@@ -138,5 +138,7 @@ def _in_moodle(table: Table, naming: Naming | None) -> Iterator[Listed]:
 def _named(table: Table, row: list[str], ids: list[str], naming: Naming | None) -> tuple[str, ...]:
     """All names of whose row it is, first of all by `naming`."""
     if naming and (text := row[naming.index(table)].strip()):
-        ids = [naming.prefix + text, text, *ids]
+        # A hub that puts a prefix before logins writes these in small letters.
+        login = text.lower() if naming.prefix else text
+        ids = [naming.prefix + login, text, *ids]
     return tuple(dict.fromkeys(ids))
