@@ -1,4 +1,4 @@
-"""``rlcourse gpu-check``: twenty minutes that show what a GPU makes of the course.
+"""``rlcourse gpu-check``: a few minutes that show what a GPU makes of the course.
 
 Whether it computes what the CPU computes, how fast it writes tokens and makes GRPO steps, what
 memory that takes against `rlcourse plan`, and whether every recipe runs. The larger model is
@@ -24,6 +24,7 @@ from rlcourse.planning.shapes import shape_from_config
 from rlcourse.planning.timing import duration_of, gpu_named
 from rlcourse.planning.work import Lengths, Work, work_of
 from rlcourse.policy import Policy, Rollouts
+from rlcourse.signals import Interrupted
 from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, shipped_recipes, train
 from rlcourse.training.learners import learner_for
@@ -92,6 +93,8 @@ class Check:
         """Report an exception raised inside, and count it as a failure."""
         try:
             yield
+        except Interrupted:
+            raise
         except Exception as error:
             self.failed.append(name)
             first = (str(error) or type(error).__name__).splitlines()[0]

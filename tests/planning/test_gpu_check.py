@@ -13,6 +13,7 @@ from rlcourse.planning.gpu_check import Check
 from rlcourse.planning.plan import plan
 from rlcourse.planning.timing import GPUS, gpu_named
 from rlcourse.planning.work import work_of
+from rlcourse.signals import Interrupted
 from rlcourse.training import load_recipe
 
 PARTS = {"sampling", "forward", "backward", "optimizer"}  # of a step, in which `plan` counts
@@ -106,6 +107,18 @@ def test_what_fails_is_said_and_the_rest_goes_on(monkeypatch):
     assert not check.run(minutes=20)
     assert "  parity: FAILED: RuntimeError: no kernel image is available" in said
     assert check.failed == ["parity"] and check.facts == {"was run": 1}
+
+
+def test_who_stops_it_is_obeyed(monkeypatch):
+    def parity(check):
+        """Stopped while something trains"""
+        raise Interrupted("grpo stopped after step 1 of 2")
+
+    monkeypatch.setattr(gpu_check, "parity", parity)
+    check = Check(torch.device("cpu"), tiny=True, say=lambda line: None)
+    with pytest.raises(Interrupted):
+        check.run(minutes=20)
+    assert not check.failed and not check.facts
 
 
 def test_no_part_begins_after_its_time():
