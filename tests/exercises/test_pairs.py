@@ -26,6 +26,7 @@ def judged(name, seed=0, hidden=False, *, of):
     return exam.judge(describe(fn), call_all(fn, exam.cases)), exam
 
 
+@pytest.mark.slow
 def test_a_sample_of_pairs_and_triples_is_named_rightly_or_not_at_all():
     found = [
         verdict

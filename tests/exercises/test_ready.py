@@ -71,6 +71,7 @@ def test_what_has_no_version_to_borrow_is_named(said):
     assert "mean_reward" in said.partition("men_reward")[2]  # what was probably meant
 
 
+@pytest.mark.slow
 def test_a_waiting_cell_shows_what_the_course_saw_folded(said):
     lesson = current().lesson("02")
     source = next(

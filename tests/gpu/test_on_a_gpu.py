@@ -17,7 +17,7 @@ from filelock import FileLock
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
 FILES.remove("test_gpu_lessons.py")
-SLOW = ("test_gpu_budgets.py", "test_gpu_recipes.py")
+SLOW = ("test_gpu_budgets.py", "test_gpu_functions.py", "test_gpu_recipes.py")
 LESSONS = sorted(path.stem for path in (HERE.parents[1] / "solutions").glob("[0-9]*.ipynb"))
 THIRDS = [LESSONS[part::3] for part in range(3)]
 

@@ -49,6 +49,7 @@ print(count)
 """
 
 
+@pytest.mark.slow
 def test_threads_are_counted_for_each_submission_alone(library):
     """Each may have its share while another one has taken all that it can get, and is named."""
     limits = Limits(step=60)

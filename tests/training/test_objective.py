@@ -82,6 +82,7 @@ def test_a_method_cannot_take_the_place_of_one_of_the_courses():
         add_method("grpo", METHODS["rloo"])
 
 
+@pytest.mark.slow
 def test_the_page_on_a_loss_of_your_own_runs(monkeypatch, capsys, tmp_path):
     """Its code, from top to bottom, with fewer steps."""
     monkeypatch.chdir(tmp_path)
