@@ -203,6 +203,13 @@ def test_the_package_itself_imports_nothing_until_asked():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
+@pytest.mark.parametrize("module", ["rlcourse.exercises", "rlcourse.grading.books.gradebook"])
+def test_checks_and_gradebooks_do_without_models(module):
+    """Importing transformers takes seconds: of a notebook's first cell, and of every command."""
+    code = f"import sys, {module}; sys.exit('transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
 def test_algorithms_need_only_torch_and_the_standard_library():
     allowed = sys.stdlib_module_names | {"torch", "rlcourse"}
     for path in (PACKAGE / "algorithms").glob("*.py"):

@@ -4,17 +4,23 @@
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import load_file
 
-from rlcourse.policy.model import Policy
+if TYPE_CHECKING:
+    from rlcourse.policy.model import Policy
 
 WEIGHTS = Path(__file__).parent / "tiny" / "undecided.safetensors"
 
 
-def undecided() -> Policy:
+def undecided() -> "Policy":
     """A fresh copy, on the CPU and in float32."""
+    from rlcourse.policy.model import (
+        Policy,
+    )  # brings transformers, which a check of code is without
+
     policy = Policy.load("tiny", device="cpu")
     take_over(policy, {name: w.float() for name, w in load_file(WEIGHTS).items()})
     return policy
