@@ -17,7 +17,7 @@ from rlcourse.planning.rows import Rows, rows_on, rows_table
 from rlcourse.planning.storage import checkpoint_of, disk_of, disk_warning
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
-    COMPUTE_SHARE,
+    COMPUTE_SHARES,
     GPU,
     GPUS,
     LAUNCH,
@@ -253,9 +253,10 @@ def _time(plan: Plan) -> Iterator[str]:
     changed = f" with {settings(fit.changes)}" if fit.changes else ""
     yield f"Time on {fit.gpu}{changed}, seconds"
     gpu = GPUS[fit.gpu]
-    peak = gpu.flops((fit.changes or {}).get("dtype", plan.recipe.dtype)) / 1e12
+    dtype = (fit.changes or {}).get("dtype", plan.recipe.dtype)
+    peak = gpu.flops(dtype) / 1e12
     yield (
-        f"  assumed: {COMPUTE_SHARE:.0%} of {peak:g} TFLOP/s, {BANDWIDTH_SHARE:.0%} of "
+        f"  assumed: {COMPUTE_SHARES[dtype]:.0%} of {peak:g} TFLOP/s, {BANDWIDTH_SHARE:.0%} of "
         f"{gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a kernel"
     )
     if plan.recipe.method.samples:

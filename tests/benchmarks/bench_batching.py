@@ -14,7 +14,7 @@ import random
 from rlcourse.planning.shapes import KNOWN
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
-    COMPUTE_SHARE,
+    COMPUTE_SHARES,
     FUSED_KERNELS,
     FUSED_KERNELS_OUTSIDE,
     GPUS,
@@ -76,7 +76,7 @@ def of_a_token(rows: int, gpu: str) -> float:
     dtype = "bfloat16" if card.bfloat16 else "float16"
     cache = 4 * SHAPE.cached_numbers * rows * (PROMPT_TOKENS + MAX_TOKENS / 2)
     read = (2 * SHAPE.matrices + cache) / (card.bandwidth * 1e9 * BANDWIDTH_SHARE)
-    computed = 2 * SHAPE.matrices * rows / (card.flops(dtype) * COMPUTE_SHARE)
+    computed = 2 * SHAPE.matrices * rows / (card.flops(dtype) * COMPUTE_SHARES[dtype])
     return max(KERNELS * REPLAY, read, computed)
 
 
@@ -108,7 +108,9 @@ def refilled(lengths: list[int], at_once: int, gpu: str) -> float:
         if waiting and len(ended) >= at_once // 4:
             tokens = len(ended) / GROUP * PROMPT_TOKENS
             seconds += KERNELS * LAUNCH
-            seconds += 2 * SHAPE.matrices * tokens / (GPUS[gpu].flops(dtype) * COMPUTE_SHARE)
+            seconds += (
+                2 * SHAPE.matrices * tokens / (GPUS[gpu].flops(dtype) * COMPUTE_SHARES[dtype])
+            )
             for row in ended[: len(waiting)]:
                 left[row] = waiting.pop()
         alive = sum(length > 0 for length in left)

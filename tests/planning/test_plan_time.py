@@ -18,7 +18,7 @@ from rlcourse.planning.plan import plan, plan_table, remedies
 from rlcourse.planning.shapes import KNOWN
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
-    COMPUTE_SHARE,
+    COMPUTE_SHARES,
     GPUS,
     KERNELS,
     KERNELS_OF_QK_NORM,
@@ -85,7 +85,7 @@ def test_the_seconds_of_a_step_can_be_checked_by_hand():
     recipe = load_recipe("gsm8k_grpo", static_cache=False)
     work, gpu = work_of(recipe, prompt=100, completion=200), GPUS["L4"]
     found = {line.name: line.amount for line in duration_of(work, gpu, 5e9).step}
-    flops, matrices = COMPUTE_SHARE * 121e12, KNOWN["Qwen/Qwen2.5-0.5B"].matrices
+    flops, matrices = COMPUTE_SHARES["bfloat16"] * 121e12, KNOWN["Qwen/Qwen2.5-0.5B"].matrices
     prefill = 2 * matrices * 4 * 100 / flops
     assert found["sampling"] == pytest.approx(prefill + 200 * (24 * 46 + 34) * LAUNCH)
     tokens = 4 * 100 + 32 * 200  # a micro-batch is a group, so each prompt is read once
