@@ -32,6 +32,9 @@ def pytest_addoption(parser):
         "--hub", action="store_true", help="start a JupyterHub with users of its own, as root"
     )
     parser.addoption(
+        "--images", action="store_true", help="build images where docker or podman answers"
+    )
+    parser.addoption(
         "--seeds", type=int, default=1, metavar="N", help="prove every exercise on N seeds"
     )
 

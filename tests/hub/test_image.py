@@ -1,58 +1,34 @@
-"""The image for Kubernetes, built and run where a container engine is: ``pytest tests/hub --hub``.
+"""The image for Kubernetes, built and run where a container engine is: ``pytest --images``.
 
 What its steps install is also tried without one, by test_jupyterhub.py.
 """
 
 import re
 import shutil
-import subprocess
-import uuid
 from pathlib import Path
 
 import pytest
 import yaml
+from containers import Image
 
 from rlcourse.grading.gradescope.archive import course_wheel
 
 ROOT = Path(__file__).parents[2]
 HUB = ROOT / "course" / "hub"
-ENGINES = ("docker", "podman")
-
-
-def engine() -> str | None:
-    """A container engine that answers, or None."""
-    for name in filter(shutil.which, ENGINES):
-        if subprocess.run([name, "info"], capture_output=True).returncode == 0:
-            return name
-    return None
 
 
 @pytest.fixture(scope="module")
 def run(request, tmp_path_factory):
     """Runs a command in a container of the image, as its user; gives what was printed."""
-    if not request.config.getoption("--hub"):
-        pytest.skip("an image takes minutes and the network: --hub builds it")
-    if (name := engine()) is None:
-        pytest.skip(f"no container engine answers here ({' or '.join(ENGINES)})")
     context = tmp_path_factory.mktemp("context")
     shutil.copytree(HUB, context / "course" / "hub")
     shutil.copy(ROOT / "requirements.lock", context)
     wheel, content = course_wheel()
     (context / "wheels").mkdir()
     (context / "wheels" / wheel).write_bytes(content)
-    tag = f"rlcourse-hub-test:{uuid.uuid4().hex[:8]}"
-    build = ["build", "-f", "course/hub/Dockerfile", "--build-arg", "WHEELS=wheels", "-t", tag, "."]
-    done = subprocess.run([name, *build], cwd=context, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-
-    def run(*words: str) -> str:
-        command = [name, "run", "--rm", "--network=none", tag, *words]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        return done.stdout + done.stderr
-
-    yield run
-    subprocess.run([name, "image", "rm", "--force", tag], capture_output=True)
+    return Image(
+        request, context, "-f", "course/hub/Dockerfile", "--build-arg", "WHEELS=wheels"
+    ).run
 
 
 def test_a_student_s_server_starts_as_nobody_special(run):
