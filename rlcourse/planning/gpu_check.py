@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ from rlcourse.signals import Interrupted
 from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, shipped_recipes, train
 from rlcourse.training.learners import learner_for
-from rlcourse.training.networks.optimizer import autocast
+from rlcourse.training.networks.optimizer import autocast, computes_bfloat16
 
 HALF_BILLION: dict[str, Any] = {
     "vocab_size": 151_936,
@@ -65,6 +66,19 @@ class Check:
         if self.tiny:
             return {"prompts_per_step": 2, "group_size": 4, "max_tokens": 24}
         return {"prompts_per_step": 8, "group_size": 8, "max_tokens": 300}
+
+    @property
+    def precisions(self) -> tuple[str, ...]:
+        """Those that training may have here; a GPU without bfloat16 is not asked for it."""
+        if self.device.type != "cuda":
+            return ("float32", "bfloat16")
+        halves = ("bfloat16", "float16") if computes_bfloat16(self.device) else ("float16",)
+        return ("float32", *halves)
+
+    @property
+    def precision(self) -> str:
+        """That of what is timed."""
+        return self.precisions[1] if self.device.type == "cuda" else "float32"
 
     def note(self, name: str, value: float, unit: str = "") -> None:
         """One fact."""
@@ -137,7 +151,7 @@ def parity(check: Check) -> None:
     rollouts = here.sample(prompts_of(here, 8), group_size=4, generator=generator)
     exact, slope = _scored(here, rollouts, torch.device("cpu"), "float32")
     there = Policy.load("tiny", device=check.device)
-    for dtype in ("float32", "bfloat16"):
+    for dtype in check.precisions:
         found, other = _scored(there, rollouts.to(check.device), check.device, dtype)
         worst = (found - exact).abs().max().item()
         turned = ((other - slope).norm() / slope.norm()).item()
@@ -161,7 +175,7 @@ def decoding(check: Check) -> None:
     """The larger model: tokens a second, with few kernels, a cache of fixed size, one that grows"""
     policy, size = check.policy(), check.size
     policy.eos_ids = ()  # every completion is as long as it may be
-    dtype = "bfloat16" if check.device.type == "cuda" else "float32"
+    dtype = check.precision
     prompts = prompts_of(policy, size["prompts_per_step"])
     options = {"group_size": size["group_size"], "max_tokens": size["max_tokens"]}
     greedy = {}
@@ -188,33 +202,37 @@ def decoding(check: Check) -> None:
 
 def steps(check: Check) -> None:
     """The larger model: GRPO steps, and their memory against the plan's"""
-    dtype = "bfloat16" if check.device.type == "cuda" else "float32"
     cases: dict[str, dict] = {"all rows at once": {}, "micro_batch=8": {"micro_batch": 8}}
+    if "float16" in check.precisions and check.precision != "float16":
+        cases["dtype=float16"] = {"dtype": "float16"}
+    if find_spec("bitsandbytes"):
+        cases["optimizer=adamw_8bit"] = {"optimizer": "adamw_8bit"}
     for label, changes in cases.items():
         with check.told(label):
-            recipe = load_recipe(
-                "grpo", warm_start=None, steps=4, dtype=dtype, lr=1e-6, **check.size, **changes
-            )
-            policy = check.policy()
-            shape = shape_from_config(policy.model.config, "random weights")
-            task, method = load_task("word_problems"), recipe.method
-            if check.device.type == "cuda":
-                torch.cuda.reset_peak_memory_stats(check.device)
-            learner = learner_for(policy, recipe, task, method, spread)
-            found = list(learner.steps(0))[1:]
-            for name in ("seconds", "seconds/sampling"):
-                median = statistics.median(m[name] for m in found)
-                check.note(f"{label}: {name} a step", median, "s")
-            longest = max(p.shape[0] for p in _prompt_tokens(policy, recipe, task))
-            tokens = recipe.max_tokens
-            work = replace(work_of(recipe), shape=shape)
-            work = replace(work, lengths=Lengths(longest, longest, tokens, tokens))
-            check.note(f"{label}: memory by the plan", memory_of(work).peak / 1e9, "GB")
-            if check.device.type == "cuda":
-                peak = torch.cuda.max_memory_allocated(check.device) / 1e9
-                check.note(f"{label}: memory it took", peak, "GB")
-                note_planned_seconds(check, label, work)
-            del policy, learner
+            _some_steps(check, label, {"dtype": check.precision} | changes)
+
+
+def _some_steps(check: Check, label: str, changes: dict) -> None:
+    """Four steps with these settings: seconds and memory, beside the plan's."""
+    recipe = load_recipe("grpo", warm_start=None, steps=4, lr=1e-6, **check.size, **changes)
+    policy = check.policy()
+    shape = shape_from_config(policy.model.config, "random weights")
+    task, method = load_task("word_problems"), recipe.method
+    if check.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(check.device)
+    learner = learner_for(policy, recipe, task, method, spread)
+    found = list(learner.steps(0))[1:]
+    for name in ("seconds", "seconds/sampling"):
+        check.note(f"{label}: {name} a step", statistics.median(m[name] for m in found), "s")
+    longest = max(p.shape[0] for p in _prompt_tokens(policy, recipe, task))
+    tokens = recipe.max_tokens
+    work = replace(work_of(recipe), shape=shape)
+    work = replace(work, lengths=Lengths(longest, longest, tokens, tokens))
+    check.note(f"{label}: memory by the plan", memory_of(work).peak / 1e9, "GB")
+    if check.device.type == "cuda":
+        peak = torch.cuda.max_memory_allocated(check.device) / 1e9
+        check.note(f"{label}: memory it took", peak, "GB")
+        note_planned_seconds(check, label, work)
 
 
 def note_planned_seconds(check: Check, label: str, work: Work) -> None:
@@ -249,7 +267,7 @@ def recipes(check: Check) -> None:
     names = [name for name in shipped_recipes() if load_recipe(name).task == "word_problems"]
     for name in ("grpo", "dpo") if check.tiny else names:
         run = partial(train, policy=start, reward=spread, progress=False)
-        for dtype in ("float32", "bfloat16"):
+        for dtype in check.precisions:
             with check.told(f"{name} in {dtype}"):
                 recipe = load_recipe(name)
                 own = {k: v for k, v in small.items() if k in recipe.settings()}

@@ -34,7 +34,7 @@ from rlcourse.pretraining.sizes import (
 from rlcourse.signals import continued_by
 from rlcourse.tasks import Problem, Task, gsm8k, stories, word_problems
 from rlcourse.training import Recipe, load_recipe, train
-from rlcourse.training.networks.optimizer import autocast
+from rlcourse.training.networks.optimizer import autocast, computes_bfloat16
 
 SAMPLE = 2000  # documents from which the tokenizer is made, and a document's mean length known
 TRIAL = 6  # steps that are timed, of which the first warms up
@@ -176,7 +176,7 @@ def begin(out: Path, asked: Asked, size: Size, data: Task | None, settings: dict
     policy = random_policy(size, texts_of(known), asked.seed)
     policy.save(out / "start")
     device = choose_device(settings.get("device"))
-    dtype = "bfloat16" if device.type == "cuda" else "float32"
+    dtype = "bfloat16" if computes_bfloat16(device) else "float32"
     values = {"dtype": dtype, "seed": asked.seed} | settings
     start = str((out / "start").absolute())
     if asked.minutes is None:

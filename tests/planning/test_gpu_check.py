@@ -46,7 +46,9 @@ def test_the_plan_is_of_this_batch(found):
     # Ten megabytes of weights, gradients and averages: 146 thousand weights, 16 bytes each.
     model = Check(torch.device("cpu"), tiny=True).policy().model
     least = 16 * sum(p.numel() for p in model.parameters())
-    assert 1 < 1e9 * found["all rows at once: memory by the plan"] / least < 10
+    planned = found["all rows at once: memory by the plan"]
+    assert 1 < 1e9 * planned / least < 10
+    assert found["optimizer=adamw_8bit: memory by the plan"] < planned
 
 
 def planned(name, total_memory, monkeypatch):
@@ -80,6 +82,17 @@ def test_a_step_takes_what_the_plan_says_of_this_gpu(name, size, sheet, monkeypa
     assert sum(facts.values()) == pytest.approx(whole)
     step = plan("grpo", gpu=sheet).fits[0].duration.step
     assert whole > 0 and {line.name for line in step} == PARTS
+
+
+@pytest.mark.parametrize("has_bfloat16, timed", [(True, "bfloat16"), (False, "float16")])
+def test_a_gpu_is_timed_in_16_bits_that_it_has(has_bfloat16, timed, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **how: has_bfloat16)
+    check, tried = Check(torch.device("cuda"), tiny=True, say=lambda line: None), []
+    monkeypatch.setattr(gpu_check, "_some_steps", lambda check, label, how: tried.append(how))
+    gpu_check.steps(check)
+    assert check.precision == timed
+    assert ("bfloat16" in check.precisions) == has_bfloat16
+    assert {how["dtype"] for how in tried} == {timed, "float16"}
 
 
 @pytest.mark.parametrize(

@@ -151,11 +151,14 @@ def require_finite(
             )
 
 
+def computes_bfloat16(device: torch.device) -> bool:
+    """Whether this is a GPU that has bfloat16 in hardware, and does not only emulate it."""
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def warn_of_slow_precision(device: torch.device, dtype: str) -> None:
     """Warn if a GPU only emulates this precision, as a T4 does bfloat16."""
-    if device.type != "cuda" or dtype != "bfloat16":
-        return
-    if not torch.cuda.is_bf16_supported(including_emulation=False):
+    if device.type == "cuda" and dtype == "bfloat16" and not computes_bfloat16(device):
         print(
             f"rlcourse: {torch.cuda.get_device_name(device)} emulates bfloat16, which is slower "
             "than float32: set dtype=float16",
