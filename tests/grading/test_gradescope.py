@@ -6,13 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import classroom as room
+import memory
 import pytest
 
 from rlcourse.grading import grade
@@ -138,40 +137,16 @@ def test_two_notebooks_are_a_sentence_and_no_points_and_nothing_runs(container, 
 @linux
 def test_a_right_submission_is_graded_within_a_default_container_s_memory(container, template):
     """All processes together, each page that is shared counted once; 539 MiB where written."""
-    peak = 0
+    peak = None
 
     def measure(process):
         nonlocal peak
-        while process.poll() is None:
-            peak = max(peak, sum(map(own_memory, family(process.pid))))
-            time.sleep(0.05)
+        with memory.watched(process.pid) as peak:
+            process.wait()
 
     found = container.grade({"any.ipynb": json.dumps(room.solved(template))}, measure=measure)
     assert sum(test.get("score", 0) for test in found["tests"]) == sum(room.POINTS.values())
-    assert 100 * MEBIBYTE < peak < 700 * MEBIBYTE
-
-
-def family(pid: int) -> list[int]:
-    """A process and all that descend from it."""
-    children, found = defaultdict(list), [pid]
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(place.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it has ended
-            continue
-        children[parent].append(int(place.parent.name))
-    for one in found:
-        found += children[one]
-    return found
-
-
-def own_memory(pid: int) -> int:
-    """A process's share of the memory (PSS), in bytes."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    assert 100 * MEBIBYTE < peak.bytes < 700 * MEBIBYTE
 
 
 @pytest.mark.slow
