@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -89,8 +90,10 @@ def lock(path: Path, busy: str, seconds: float = 0.0) -> FileLock:
     return taken
 
 
-def replace_bytes(path: Path, content: bytes) -> None:
+def replace_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Make `content` the whole of file `path`, byte for byte: the one atomic write of the course.
+
+    `mode` is that of the file, less what the umask takes.
 
     A reader, a kill or a power cut sees the old file or the new one, never half of it. Of several
     processes that write at once, one wins. What was written before a kill stays next to `path`,
@@ -101,7 +104,7 @@ def replace_bytes(path: Path, content: bytes) -> None:
     """
     temporary = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("xb") as file:
+        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

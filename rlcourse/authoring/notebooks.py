@@ -5,8 +5,6 @@ what nbgrader's own ``generate_assignment`` makes of it. The solved one is the s
 solutions written in, so it is also a perfect submission.
 """
 
-import hashlib
-import itertools
 import logging
 import re
 import tempfile
@@ -26,6 +24,7 @@ from rlcourse.courses import LessonFolder
 from rlcourse.errors import UserError
 
 from . import hosted, rubrics, stubs
+from .cell_ids import cell_id
 from .lesson import Cell, Lesson, defined_names
 
 CHECK = """\
@@ -141,12 +140,10 @@ def _graded(make, grade_id: str, source: str, points=None, solution: bool = True
 
 
 def _cell_id(cell: NotebookNode, taken: dict[str, int]) -> str:
-    """The grade id, else one made from the text alone, so that it survives edits elsewhere."""
+    """The grade id, else one made from the text."""
     if "nbgrader" in cell.metadata:
         return cell.metadata.nbgrader.grade_id
-    digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
-    repeats = (f"{digest}-{n}" for n in itertools.count(2))
-    return next(name for name in itertools.chain([digest], repeats) if name not in taken)
+    return cell_id(cell.cell_type, cell.source, taken)
 
 
 def _verify_imports(lesson: Lesson, cell: Cell, defined: set[str]) -> None:

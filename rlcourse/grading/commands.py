@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rlcourse.courses import current
+from rlcourse.courses import current, shipped
 from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
@@ -54,6 +54,7 @@ def collect(
         from rlcourse.grading.books.people import has_roster, names_of, students_of
         from rlcourse.grading.books.table import Table
         from rlcourse.grading.handing_in.collecting import Class, notebooks
+        from rlcourse.grading.handing_in.lessons import owners
         from rlcourse.grading.handing_in.taking import described, take
         from rlcourse.grading.handing_in.times import read_times
     if missing := [str(path) for path in files if not path.is_file()]:
@@ -68,7 +69,8 @@ def collect(
         times, numbered = read_times(table, zone), participants(table, students)
     submitted = opened.step(opened.directory.submitted_directory)
     known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    people = Class(students, numbered, complete=has_roster(opened.directory))
+    lessons = owners(current(opened.root), shipped())
+    people = Class(students, numbered, has_roster(opened.directory), lessons)
     found = notebooks(files, name, known, times, people)
     due, extended = due_date(opened.directory, name), known_extensions(opened.root).get(name, {})
     rows = list(take(found, name, submitted, due, force, extended))
@@ -215,6 +217,8 @@ def grade(
     with needing("grade", "grading"):
         from rlcourse.grading import Options
         from rlcourse.grading import grade as grade_lesson
+        from rlcourse.grading.books.gradebook import Course
+        from rlcourse.grading.books.people import names_of
 
     options = {"unit": "submission", "disable": as_json, "leave": False, "smoothing": 0}
     options["delay"] = 1e-3  # not drawn before the first row, since an error may come first
@@ -239,7 +243,10 @@ def grade(
             on_row=None if as_json else advance,
             on_warning=lambda text: print(f"rlcourse: WARNING: {text}", file=sys.stderr),
         )
-    print(json.dumps(report.as_json(), indent=2) if as_json else report)
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        print(report.described(names_of(Course.of(course).directory)))
 
 
 def grades(
@@ -355,7 +362,6 @@ def verify(
 
 def _read(course: Path | None, lessons: list[str] | None):
     with needing("grade", "the gradebook"):
-        from rlcourse.courses import current
         from rlcourse.grading.books.grades import read_grades
 
         place = course or current().directory

@@ -3,6 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+
+from rlcourse.grading.handing_in.names import LONGEST_NAME, one_line
+from rlcourse.grading.judging.finding import BLANK
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,16 @@ class Row:
         return cls(**{**data, "incidents": tuple(data["incidents"])})
 
 
+def _notes(row: Row) -> list[str]:
+    """What the table adds in brackets."""
+    notes = ["graded before"] if row.before else []
+    marks = row.exercises.values()
+    notes += ["left blank"] if marks and all(m.get("state") == BLANK for m in marks) else []
+    notes += [_lateness(row)] if row.seconds_late > 0 else []
+    notes += ["a written answer waits"] if row.waits else []
+    return notes + ([f"to review: {row.review}"] if row.review else [])
+
+
 def _lateness(row: Row) -> str:
     minutes = round(row.seconds_late / 60)
     days, hours = minutes // 1440, minutes // 60 % 24
@@ -73,21 +87,27 @@ class Report:
         return {"lesson": self.lesson, "submissions": rows, "absent": list(self.absent)}
 
     def __str__(self) -> str:
-        names = [row.student for row in self.rows]
-        width = max(map(len, ["student", *names]))
-        lines = [f"{'student':{width}}  {'by program':>12}  status"]
+        return self.described()
+
+    def described(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
+        """A table for people; `names` are those of students, in a column where there are any."""
+        called = {
+            row.student: one_line(names.get(row.student, ""), LONGEST_NAME) for row in self.rows
+        }
+        width = max(map(len, ["student", *called]))
+        space = max(map(len, ["name", *called.values()])) if any(called.values()) else 0
+        beside = (lambda text: f"  {text:{space}}") if space else (lambda text: "")
+        lines = [f"{'student':{width}}{beside('name')}  {'by program':>12}  status"]
         for row in self.rows:
             points = f"{row.score:.2f} / {row.possible:g}"
             told = [incident for incident in row.incidents] or [row.status]
-            notes = ["graded before"] if row.before else []
-            notes += [_lateness(row)] if row.seconds_late > 0 else []
-            notes += ["a written answer waits"] if row.waits else []
-            notes += [f"to review: {row.review}"] if row.review else []
-            note = f"   [{', '.join(notes)}]" if notes else ""
-            lines.append(f"{row.student:{width}}  {points:>12}  {'; '.join(told)}{note}")
+            note = f"   [{', '.join(notes)}]" if (notes := _notes(row)) else ""
+            who = f"{row.student:{width}}{beside(called[row.student])}"
+            lines.append(f"{who}  {points:>12}  {'; '.join(told)}{note}")
         counts = Counter(row.status for row in self.rows)
         summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
         lines.append(f"{len(self.rows)} submissions of {self.lesson}: {summary}")
         if self.absent:
-            lines.append(f"nothing from {len(self.absent)}: {', '.join(self.absent)}")
+            absent = (f"{s} ({names[s]})" if names.get(s) else s for s in self.absent)
+            lines.append(f"nothing from {len(self.absent)}: {', '.join(absent)}")
         return "\n".join(lines)

@@ -106,7 +106,7 @@ def _entry(kind: str, text: str, sources: Sources) -> tuple[str, str]:
     """(HTML of one entry, the paragraph for the notes)."""
     if kind == ">":
         sentence, paragraph = sources.sentence(text)
-        return html(sentence), paragraph
+        return html(_begun(sentence)), paragraph
     if kind == "figure":
         drawn = sources.pictures(text)
         return f'<div class="figure">{drawn}</div>' if drawn else "", sources.after(text)
@@ -118,6 +118,11 @@ def _entry(kind: str, text: str, sources: Sources) -> tuple[str, str]:
     if kind == "mistake":
         return _box(text, sources.course), ""
     return f'<p class="ask">{inline(text)}</p>', ""
+
+
+def _begun(sentence: str) -> str:
+    """What is quoted, with a capital letter: in the lesson it may follow a colon."""
+    return re.sub(r"^[*_]*[a-z]", lambda found: found[0].upper(), sentence)
 
 
 def _output(printed: str) -> str:

@@ -213,6 +213,43 @@ def test_gradescope_s_export_says_who_handed_in_and_when(tmp_path):
     assert "no ID, login or e-mail" in found["submission_13"].reason
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_time_in_quotation_marks_is_read_and_one_that_is_none_is_said(tmp_path, quote):
+    time = "2026-10-01 21:59:00.123456789 Z"
+    quoted = METADATA.replace(time, f"{quote}{time}{quote}").replace("2026-10-02 10:00", "soon")
+    made = archive(tmp_path / "x.zip", gradescope_s(quoted))
+    found = {row.student: row for row in notebooks([made], LESSON)}
+    assert f"{found['1001'].time:%F %T}" == "2026-10-01 21:59:00" and not found["1001"].doubt
+    assert found["1003"].time is None and "no time of it that can be read" in found["1003"].doubt
+
+
+def test_a_notebook_that_is_not_named_after_a_lesson_is_the_one_whose_cells_it_has(tmp_path):
+    lessons = {"score_function": LESSON, "group_mean_baseline": "03_baselines"}
+
+    def with_cell(name: str) -> bytes:
+        nbgrader = {"nbgrader": {"grade_id": name}}
+        cell = {"cell_type": "code", "metadata": nbgrader, "source": "", "outputs": []}
+        return json.dumps({"cells": [cell]}).encode()
+
+    mine, other = with_cell("score_function"), with_cell("group_mean_baseline")
+    files = [
+        ("a_61_777_Copy of 03_baselines.ipynb", other),
+        ("b_62_777_homework.ipynb", mine),
+        ("c_63_777_Copy of 03_baselines.ipynb", other),
+        ("c_63_777_homework.ipynb", mine),
+        ("d_64_777_homework.ipynb", b"not a notebook"),
+    ]
+    made = archive(tmp_path / "x.zip", files)
+    found = {row.student: row for row in notebooks([made], LESSON, people=Class(lessons=lessons))}
+    said = f"no notebook of {LESSON}: the cells of Copy of 03_baselines.ipynb are those of 03_base"
+    assert found["61"].reason.startswith(said)
+    assert {who: row.data for who, row in found.items() if not row.reason} == {
+        "62": mine,
+        "63": mine,
+        "64": b"not a notebook",
+    }
+
+
 @pytest.mark.parametrize(
     "name",
     ["submission_metadata.yml", "../submission_metadata.yml", f"ada_1001_5001_{LESSON}.ipynb",

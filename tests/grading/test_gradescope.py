@@ -172,6 +172,11 @@ for place in {places}:
 
 
 @pytest.mark.slow
+def test_nobody_else_on_the_machine_can_read_the_archive(container):
+    assert (container.root / "autograder.zip").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.slow
 def test_the_wheel_in_the_archive_is_the_course_s_and_has_no_solutions():
     name, content = course_wheel()
     assert name.startswith("rlcourse-") and name.endswith("-py3-none-any.whl")

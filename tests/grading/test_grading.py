@@ -154,7 +154,7 @@ def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
     assert "the objective, not the loss: the sign is missing" in page
     assert "hidden=True" not in page and "HIDDEN" not in page
     unread = (course / "feedback" / "dan" / room.LESSON / f"{room.LESSON}.html").read_text()
-    assert "the file is not UTF-8" in unread
+    assert "the file is not a notebook: it is not text" in unread
 
 
 def test_export_has_everyones_points(graded):

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from rlcourse.authoring.cell_ids import cell_id
 from rlcourse.courses import shipped
 from rlcourse.grading.handing_in import submission
 from rlcourse.grading.handing_in.files import Rejected, find_notebook, read_bytes
@@ -63,6 +64,17 @@ def test_an_import_added_to_the_lessons_own_cell_stands(release):
     cell = next(c for c in changed.cells if c.cell_type == "code")
     cell.source += "\nimport math"
     assert any("import math" in source for source in sources(rebuild(release, found(changed))))
+
+
+def test_cells_of_an_earlier_version_are_no_cells_of_the_student_s(release):
+    """A lesson whose points were raised says so in its first cell; a demonstration was mended."""
+    text, code = "# The policy gradient\n\n**12** points", "train(steps=10**9)"
+    changed = copy.deepcopy(release)
+    changed.cells[0] = new_markdown_cell(text, id=cell_id("markdown", text))
+    changed.cells.insert(1, new_code_cell(code, id=cell_id("code", code, {cell_id("code", code)})))
+    assert sources(rebuild(release, found(changed))) == sources(release)
+    changed.cells[0].source += "\nMine."
+    assert sources(rebuild(release, found(changed))) != sources(release)
 
 
 def test_added_cells_stay_behind_the_cell_they_followed(release):

@@ -58,7 +58,7 @@ def write_archive(wanted: str, course: Path | None, out: Path) -> dict:
         RELEASE: nbformat.writes(release).encode(),
         SECRET: secret,
     }
-    replace_bytes(out, _zipped(files, executable=("setup.sh", "run_autograder")))
+    replace_bytes(out, _zipped(files, executable=("setup.sh", "run_autograder")), mode=0o600)
     return settings
 
 

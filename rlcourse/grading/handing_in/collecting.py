@@ -12,15 +12,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
+from rlcourse.courses import current, shipped
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
 from rlcourse.grading.books.matching import Whose, students_by_name, whose
 from rlcourse.grading.books.people import Student, has_roster, students_of
-from rlcourse.grading.handing_in.files import LARGEST_FILE
+from rlcourse.grading.handing_in.files import LARGEST_FILE, Rejected
+from rlcourse.grading.handing_in.lessons import named_by_cells, owners
 from rlcourse.grading.handing_in.members import ARCHIVES, Member, Odd, content_of, members_of
 from rlcourse.grading.handing_in.names import alike, one_line, shown, twins, why_no_id
+from rlcourse.grading.handing_in.submission import parse
 from rlcourse.grading.handing_in.times import NoTime, Times
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
@@ -65,7 +69,9 @@ class Class:
         students: Sequence[Student] = (),
         participants: Mapping[str, Whose] | None = None,  # None where there is no worksheet
         complete: bool = False,  # there is a roster, so that whoever is not in it has no name yet
+        lessons: Mapping[str, str] = MappingProxyType({}),  # by their cells: lessons.owners
     ):
+        self.lessons = lessons
         self.participants = participants
         self.complete = complete
         self.known = students_by_name(students)
@@ -91,6 +97,9 @@ class Class:
         return self.participants.get(number, Whose(reason=OTHER_WORKSHEET))
 
 
+NO_TIME_OF_GRADESCOPE = (
+    "it counts as on time, because Gradescope's table says no time of it that can be read"
+)
 NOT_LISTED = "not on the roster: run `rlcourse roster` with a new table, then collect again"
 NO_WORKSHEET = (
     "Moodle numbers people anew in each assignment: collect with `rlcourse collect` and this "
@@ -139,7 +148,7 @@ def _notebooks(sources, lesson, known, times, people: Class, archives) -> Iterat
                 raise Odd(reason)
             if student in confused:
                 raise Odd(f"easily confused with {', '.join(map(shown, confused[student]))}")
-            member, data = _the_one(members, lesson, left)
+            member, data = _the_one(members, lesson, left, people.lessons)
             left -= len(data)
             found = Collected(student, late=member.late, in_time=member.in_time, data=data)
             yield _with_time(found, times, member)
@@ -161,7 +170,7 @@ def _why_test(number: str) -> str:
 
 def _with_time(found: Collected, times: Times | None, member: Member) -> Collected:
     if member.ids is not None:
-        doubt = "" if member.time else "it counts as on time, because Gradescope does not say when"
+        doubt = "" if member.time else NO_TIME_OF_GRADESCOPE
         return replace(found, time=member.time, doubt=doubt)
     if times is None:
         return found
@@ -192,7 +201,9 @@ def collect(
     return rows
 
 
-def _the_one(members: list[Member], lesson: str, most: int) -> tuple[Member, bytes]:
+def _the_one(
+    members: list[Member], lesson: str, most: int, lessons: Mapping[str, str]
+) -> tuple[Member, bytes]:
     """The one that counts of all the notebooks that a student handed in, and its content."""
     notebooks = [m for m in members if m.file.lower().endswith(".ipynb")]
     if not notebooks:
@@ -207,10 +218,23 @@ def _the_one(members: list[Member], lesson: str, most: int) -> tuple[Member, byt
     newest = max(member.version() for member in chosen)
     last = [member for member in chosen if member.version() == newest]
     found = {hashlib.sha256(data).digest(): (m, data) for m, data in _contents(last, most)}
+    if not of_lesson:  # its name does not say which lesson's it is, so its cells do
+        of = {key: _lesson_of(data, lessons) or lesson for key, (_, data) in found.items()}
+        if lesson not in of.values():
+            raise Odd(f"no notebook of {lesson}: the cells of {shown(last[0].file)} are "
+                      f"those of {next(iter(of.values()))}")  # fmt: skip
+        found = {key: one for key, one in found.items() if of[key] == lesson}
     if len(found) > 1:
         names = ", ".join(shown(member.file) for member in last[:3])
         raise Odd(f"{len(last)} different notebooks, {names}: keep one of them")
     return next(iter(found.values()))
+
+
+def _lesson_of(data: bytes, lessons: Mapping[str, str]) -> str | None:
+    try:
+        return named_by_cells(parse(data), lessons)
+    except Rejected:  # which is said where it is graded
+        return None
 
 
 def _contents(members: list[Member], most: int) -> Iterator[tuple[Member, bytes]]:
@@ -237,7 +261,8 @@ class Extractor(ExtractorPlugin):
         submitted = Path(course.format_path(course.submitted_directory, ".", ".")).resolve()
         known = [p.name for p in submitted.iterdir()] if submitted.is_dir() else []
         sources = [path for path in Path(archive_path).rglob("*") if path.is_file()]
-        people = Class(students_of(course), complete=has_roster(course))
+        lessons = owners(current(Path(course.root)), shipped())
+        people = Class(students_of(course), complete=has_roster(course), lessons=lessons)
         rows = collect(sources, course.assignment_id, Path(extracted_path), known, people)
         for row in rows:
             (self.log.warning if row.reason else self.log.info)("%s", row)

@@ -7,11 +7,14 @@ Gradescope's: students write only what is inside of their folders.
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 import yaml
+
+from rlcourse.moments import moment
 
 METADATA = "submission_metadata.yml"
 FOLDER = re.compile(r"submission_[0-9]+")
@@ -72,6 +75,9 @@ def _submitters(entry: dict) -> Iterator[tuple[str, ...]]:
 
 
 def _in_utc(time: object) -> datetime | None:
+    if isinstance(time, str):
+        with suppress(ValueError, OverflowError, LookupError):
+            time = moment(re.sub(r"(\.[0-9]{6})[0-9]+ ?", r"\1", time.strip()))
     if not isinstance(time, datetime):
         return None
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -31,12 +31,20 @@ def other_lesson(release: NotebookNode, found: Cells, owners: Mapping[str, str])
     What its metadata say counts only where no cell says anything: people copy notebooks.
     """
     own = {cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in release.cells} - {""}
-    claimed = {claim for cell in found for claim in (cell.grade_id, cell.cell_id)}
-    if claimed & own:
+    if _claimed(found) & own:
         return None
-    return _most(owners[claim] for claim in claimed & owners.keys()) or _most(
+    return named_by_cells(found, owners) or _most(
         name for name in [owners.get(found.lesson, "")] if name != _lesson(release)
     )
+
+
+def named_by_cells(found: Cells, owners: Mapping[str, str]) -> str | None:
+    """The lesson that most of a notebook's graded cells are of; None if it has none."""
+    return _most(owners[claim] for claim in _claimed(found) & owners.keys())
+
+
+def _claimed(found: Cells) -> set[str]:
+    return {claim for cell in found for claim in (cell.grade_id, cell.cell_id)}
 
 
 def _most(names: Iterable[str]) -> str | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 LONGEST_ID = 100  # characters
 LONGEST_LINE = 500
+LONGEST_NAME = 40  # of a person, in a table
 RULE = "a name has only letters, digits and _ . @ + - ', a letter or digit first, single spaces"
 _ALSO = frozenset("_.@+-' ")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

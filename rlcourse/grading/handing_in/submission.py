@@ -17,6 +17,7 @@ from functools import lru_cache
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from rlcourse.authoring.cell_ids import is_text_of_a_lesson
 from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
 from rlcourse.grading.pages.markdown import harmless
 from rlcourse.grading.running.protocol import clean
@@ -60,7 +61,7 @@ def parse(data: bytes) -> Cells:
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise Rejected(UNREADABLE, "the file is not UTF-8") from None
+        raise Rejected(UNREADABLE, "the file is not a notebook: it is not text") from None
     except (ValueError, RecursionError):
         raise Rejected(UNREADABLE, "the file is not complete JSON") from None
     cells = _cells_of(notebook)
@@ -294,7 +295,10 @@ def without_magics(source: str) -> str:
 
 
 def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
-    """Added cells follow the release cell that they followed in the submission."""
+    """Added cells follow the release cell that they followed in the submission.
+
+    Cells of the lesson's earlier versions are left out: the release has what stands in their place.
+    """
     of_submission = {j: i for i, j in matches.items()}
     checks = {_grade_id(cell): cell.source.strip() for cell in cells if _is_check(cell)}
     after: dict[int, list[NotebookNode]] = {}
@@ -310,7 +314,7 @@ def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> lis
             ):
                 after.setdefault(at - 1, []).append(_added(cell, f"added-{j}"))  # a helper, say
             anchor = at
-        elif own_words:
+        elif own_words and not is_text_of_a_lesson(cell.cell_id, cell.kind, cell.source):
             after.setdefault(anchor, []).append(_added(cell, f"added-{j}"))
     rebuilt = list(after.get(-1, []))
     for i, cell in enumerate(cells):

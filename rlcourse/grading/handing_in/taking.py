@@ -10,13 +10,12 @@ from rlcourse.files import replace_bytes, write_errors_explained
 from rlcourse.grading.books.due import NO_DUE_DATE, just_late, written
 from rlcourse.grading.handing_in.collecting import Collected, counted
 from rlcourse.grading.handing_in.handed_in import TIMESTAMP
-from rlcourse.grading.handing_in.names import one_line
+from rlcourse.grading.handing_in.names import LONGEST_NAME, one_line
 
 WITHIN = (
     "it counts as within the extension, but Canvas says only that it is late: check there when it "
     "was handed in"
 )
-LONGEST_NAME = 40  # characters of a person's name in the table
 
 
 def take(

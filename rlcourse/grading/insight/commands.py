@@ -44,6 +44,8 @@ def insight(
     with needing("grade", "the report of a class"):
         from rlcourse.courses import current
         from rlcourse.grading.books.extensions import described, still_open
+        from rlcourse.grading.books.gradebook import Course
+        from rlcourse.grading.books.people import names_of
         from rlcourse.grading.insight import drafts, page, tables
         from rlcourse.grading.insight.recorded import read
         from rlcourse.grading.insight.summing import Insight
@@ -59,7 +61,8 @@ def insight(
     else:
         ending = "-names" if names else ""  # beside the page that a class may see
         path = out or Path(f"insight-{found.recorded.lesson}{ending}.html")
-        page.write(path, found, taught, names)
+        called = names_of(Course.of(course).directory) if names else {}
+        page.write(path, found, taught, names, called)
         print(path)
         if last := still_open(taught, course or taught.directory, found.recorded.lesson):
             print(

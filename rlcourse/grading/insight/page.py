@@ -1,8 +1,10 @@
 """The report of a class as a page, in the look of the other reports. All of it is escaped."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 from markupsafe import Markup
@@ -21,16 +23,27 @@ MOST_CODES = 4  # of a group that are shown side by side
 MOST_SAME = 12
 
 
-def write(path: Path, insight: Insight, course: Course, names: bool = False) -> None:
-    """Write the page.
+def write(
+    path: Path,
+    insight: Insight,
+    course: Course,
+    names: bool = False,
+    called: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write the page. With `names`, students are on it, with what they are `called`.
 
     Raises:
         UserError: `path` is no .html, or a file that no report of ours is.
     """
-    write_page(path, render(insight, course, names))
+    write_page(path, render(insight, course, names, called))
 
 
-def render(insight: Insight, course: Course, names: bool = False) -> str:
+def render(
+    insight: Insight,
+    course: Course,
+    names: bool = False,
+    called: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The page, as text."""
     lesson = insight.recorded.lesson
     known = next((x for x in course.lessons if x.name == lesson), None)
@@ -42,6 +55,7 @@ def render(insight: Insight, course: Course, names: bool = False) -> str:
             insight=insight,
             recorded=insight.recorded,
             names=names,
+            who=lambda student: f"{called[student]} ({student})" if student in called else student,
             kinds=KINDS,
             told=[(group, _paragraph(group, course)) for group in insight.worth_telling],
             most_codes=MOST_CODES,

@@ -1,4 +1,7 @@
-"""The paragraph of a lesson that answers a mistake: the one that shares most of its rare words."""
+"""The paragraph of a lesson to read out for a mistake.
+
+Of the section that explains the exercise, it is the one that shares most of the mistake's rare words.
+"""
 
 import math
 import re
@@ -18,7 +21,6 @@ WORD = re.compile(r"[^\W\d_]{3,}")
 HEADING = re.compile(r"^#{1,6} +(?:[\d.]+ +)?(.+?)\s*$")
 SHORTEST, LONGEST = 80, 900  # characters of a paragraph worth reading out
 ASKS = "**To think about"  # from here to the next heading a lesson asks, without points
-NEAR = 1.5  # how much more a word counts in the section that the exercise belongs to
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ def paragraphs(text: str) -> list[tuple[str, str]]:
             found[-1] = heading, f"{found[-1][1]}\n\n{block}"
             continue
         is_prose = block and not (inside or fences) and block[0] not in "|>-*#$<0123456789"
+        is_prose = is_prose and not block[0].islower()  # which goes on from a formula or a figure
         fits = SHORTEST <= len(block) <= LONGEST and not PLACE.search(block)
         above = bool(is_prose and fits and not asking)
         if above:
@@ -69,7 +72,10 @@ def _blocks(text: str) -> Iterator[str | None]:
 
 
 def answering(course: Course, exercise: str, words: str) -> Paragraph | None:
-    """The paragraph of the exercise's lesson for a mistake that `words` describe, if any is."""
+    """The paragraph for a mistake that `words` describe, if any shares a word.
+
+    It is of the exercise's section; of the whole lesson where that has no prose.
+    """
     try:
         section = get_exercise(exercise, course).section
     except UserError:
@@ -81,10 +87,10 @@ def answering(course: Course, exercise: str, words: str) -> Paragraph | None:
     wanted = _stems(words)
 
     def worth(i: int) -> float:
-        shared = sum(math.log(1 + len(prose) / frequency[stem]) for stem in wanted & sets[i])
-        return shared * (NEAR if prose[i][0] == section else 1.0)
+        return sum(math.log(1 + len(prose) / frequency[stem]) for stem in wanted & sets[i])
 
-    best = max(range(len(prose)), key=worth, default=None)
+    near = [i for i, (heading, _) in enumerate(prose) if heading == section]
+    best = max(near or range(len(prose)), key=worth, default=None)
     if best is None or not wanted & sets[best]:
         return None
     return Paragraph(folder.name, *prose[best])

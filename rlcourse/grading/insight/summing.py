@@ -19,11 +19,11 @@ SHARE = 0.5  # of their points: who has less falls behind
 FEWEST_LINES = 4  # of code that two students do not write alike by chance so easily
 KINDS = {  # what is counted, in the order in which it is shown
     "right": "right",
-    "named": "named mistake",
+    "named": "with a named mistake",
     "unnamed": "wrong, without a name",
-    "raises": "exception",
-    "syntax": "syntax error",
-    "follows": "uses a wrong function",
+    "raises": "raising an exception",
+    "syntax": "with a syntax error",
+    "follows": "using a wrong function",
     "blank": "blank",
     "other": "not judged",
 }

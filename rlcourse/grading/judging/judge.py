@@ -296,12 +296,12 @@ class LessonExam:
         points = float(hidden.points)
         if not (math.isfinite(points) and 0 <= points <= possible):
             raise ValueError(f"{exercise.name} earned {points} of {possible} points")
-        message = telling.message
-        if not (visible.passed or visible.borrowed or grade_id in self._trials):
-            counted = (
-                f"{hidden.agreeing} of {hidden.cases} larger cases agree, which earn the points"
-            )
-            message += f"\n  {counted}."
+        # What to do about a blank cell is for who sits in front of it.
+        message = telling.headline if telling.unwritten else telling.message
+        judged_so = visible.passed or visible.borrowed or telling.unwritten
+        if not (judged_so or grade_id in self._trials):
+            agree = f"{hidden.agreeing} of {hidden.cases} agree"
+            message += f"\n  Points are for larger cases, of which {agree}."
         for incident in ended:
             message += f"\n  It {_in_words(incident)}; what it answered before that counts."
         passed, mistake = hidden.passed, hidden.mistake

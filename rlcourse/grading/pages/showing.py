@@ -23,6 +23,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from rlcourse.authoring.hosted import is_setup
 from rlcourse.errors import UserError
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable, Lost
@@ -58,6 +59,7 @@ class Page:
         for preprocessor in self.preprocessors:
             exporter.register_preprocessor(preprocessor)
         exporter.register_preprocessor(without_markup)
+        exporter.register_preprocessor(without_setup)
         if FORMGRADERS in resources:
             answers = self._model_answers(Path(path).stem)
             exporter.register_preprocessor(partial(show_beside, answers))
@@ -116,6 +118,12 @@ def without_markup(notebook: NotebookNode, resources: dict) -> tuple:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("comment"):
             marks["comment"] = harmless(str(marks["comment"]))
+    return notebook, resources
+
+
+def without_setup(notebook: NotebookNode, resources: dict) -> tuple:
+    """The notebook without the cell that installs the course, which is folded only in JupyterLab."""
+    notebook.cells = [cell for cell in notebook.cells if not is_setup(cell)]
     return notebook, resources
 
 
