@@ -18,6 +18,8 @@ from rlcourse import __version__, edition
 from rlcourse.errors import UserError
 from rlcourse.installed import NAME, install_command
 
+OF_INSTRUCTORS = ("grade", "site")  # extras that do nothing in a students' edition
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -32,7 +34,8 @@ class Finding:
 
 def examine() -> list[Finding]:
     """All findings, required things first. Nothing is changed."""
-    return [*_course(), *_python(), *_packages(), *_machine(), *_isolation()]
+    isolation = () if edition.EDITION else _isolation()  # which grades nothing
+    return [*_course(), *_python(), *_packages(), *_machine(), *isolation]
 
 
 def _course() -> Iterator[Finding]:
@@ -73,6 +76,8 @@ def _packages() -> Iterator[Finding]:
             continue  # for tests, or for another machine
         if requirement.name == NAME:
             continue  # an extra that includes another
+        if edition.EDITION and extra in OF_INSTRUCTORS:
+            continue
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:

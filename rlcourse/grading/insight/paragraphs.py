@@ -1,6 +1,6 @@
 """The paragraph of a lesson to read out for a mistake.
 
-Of the section that explains the exercise, it is the one that shares most of the mistake's rare words.
+Of the section that explains the exercise, it is the one that shares most of the rare words.
 """
 
 import math

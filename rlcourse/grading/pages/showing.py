@@ -122,7 +122,7 @@ def without_markup(notebook: NotebookNode, resources: dict) -> tuple:
 
 
 def without_setup(notebook: NotebookNode, resources: dict) -> tuple:
-    """The notebook without the cell that installs the course, which is folded only in JupyterLab."""
+    """The notebook without the cell that installs the course, which only JupyterLab folds."""
     notebook.cells = [cell for cell in notebook.cells if not is_setup(cell)]
     return notebook, resources
 
