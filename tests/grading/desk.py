@@ -42,7 +42,8 @@ class Desk:
     """A home directory with a course, an exchange, and an inbox of what the platforms export."""
 
     def __init__(self, template: Path, root: Path):
-        shutil.copytree(template.parent, root / "repository")
+        self.clean = template.parent  # what a new clone has
+        shutil.copytree(self.clean, root / "repository")
         self.root, self.course = root, root / "repository" / "course"
         self.exchange, self.inbox = root / "exchange", root / "inbox"
         self.exchange.mkdir()

@@ -161,7 +161,7 @@ def graded(tmp_path_factory):
     course = write_course(root / "course", {LESSON: TEXT})
     module = course / "lessons" / LESSON / "train_policy.py"
     text = module.read_text().replace("6_144", str(BUDGET)).replace("seconds=90", "seconds=25")
-    module.write_text(text.replace("(0.60, 0.7), (0.70, 1.0)", "(0.51, 0.7), (0.53, 1.0)"))
+    module.write_text(text.replace("(0.60, 0.7), (0.65, 1.0)", "(0.51, 0.7), (0.53, 1.0)"))
     build(root=root, progress=False)
     blank = root / "notebooks" / LESSON / f"{LESSON}.ipynb"
     for student, answer in {"honest": solution("train_policy"), **SUBMISSIONS}.items():

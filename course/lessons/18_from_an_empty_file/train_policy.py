@@ -35,7 +35,7 @@ contest = Contest(
     start="undecided",
     completions=6_144,
     seconds=90,
-    levels=((0.60, 0.7), (0.70, 1.0)),
+    levels=((0.60, 0.7), (0.65, 1.0)),
 )
 cases, alternatives = contest.cases, ()
 
