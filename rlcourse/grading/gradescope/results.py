@@ -88,4 +88,4 @@ def summary(result: dict) -> str:
     """For the instructor, who alone sees what a run prints."""
     scored = [test for test in result["tests"] if "score" in test]
     points = sum(test["score"] for test in scored)
-    return f"{points:g} of {sum(test['max_score'] for test in scored):g} points\n{result['output']}"
+    return f"{round(points, 2):g} of {sum(test['max_score'] for test in scored):g} points\n{result['output']}"
