@@ -87,5 +87,5 @@ def _source(cell: dict) -> str:
 def summary(result: dict) -> str:
     """For the instructor, who alone sees what a run prints."""
     scored = [test for test in result["tests"] if "score" in test]
-    points = sum(test["score"] for test in scored)
-    return f"{round(points, 2):g} of {sum(test['max_score'] for test in scored):g} points\n{result['output']}"
+    points = round(sum(test["score"] for test in scored), 2)
+    return f"{points:g} of {sum(test['max_score'] for test in scored):g} points\n{result['output']}"
