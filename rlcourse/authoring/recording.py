@@ -14,6 +14,7 @@ import re
 from nbformat import NotebookNode
 from PIL import Image
 
+from rlcourse.authoring.cell_ids import cell_id
 from rlcourse.courses.recorded import Recorded, key
 
 TAG, MARK, NAME = "opening", "<!-- opening -->", "opening.png"
@@ -105,4 +106,5 @@ def with_opening(notebook: NotebookNode, recorded: Recorded) -> NotebookNode:
             picture = f"![{alt}](attachment:{NAME})"
             cell["attachments"] = {NAME: {"image/png": recorded.opening["png"]}}
         cell.source = cell.source.replace(MARK, picture)
+        cell["id"] = cell_id(cell.cell_type, cell.source)  # a cell is known by its text
     return notebook

@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 
 from rlcourse.authoring import build
+from rlcourse.authoring.cell_ids import is_text_of_a_lesson
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.recording import recording, with_opening
 from rlcourse.courses.recorded import Recorded, key
@@ -68,7 +69,9 @@ def test_the_picture_is_made_again_only_if_its_cell_shows_something_else():
 
 def test_without_a_picture_the_mark_is_taken_out():
     notebook = new_notebook(cells=[new_markdown_cell("a <!-- opening --> b")])
-    assert with_opening(notebook, Recorded()).cells[0].source == "a  b"
+    cell = with_opening(notebook, Recorded()).cells[0]
+    assert cell.source == "a  b"
+    assert is_text_of_a_lesson(cell.id, "markdown", cell.source), "its id is made of its last text"
 
 
 @pytest.mark.parametrize(
