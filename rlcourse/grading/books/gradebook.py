@@ -171,18 +171,33 @@ class Grades:
         """By student the cells that wait for a person, and whether that is for points."""
         found: dict[str, dict[str, bool]] = {}
         with self._alone():
-            rows = (
-                self.gradebook.db.query(SubmittedAssignment.student_id, BaseCell.name, Grade)
-                .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-                .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-                .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
-                .join(BaseCell, BaseCell.id == Grade.cell_id)
-                .filter(Assignment.name == self.lesson, Grade.needs_manual_grade)
-            )
-            for student, name, grade in rows:
+            for student, name, grade in self._grades(Grade.needs_manual_grade):
                 found.setdefault(student, {})[name] = grade.auto_score is None
             self._forget()
         return found
+
+    def points_by_hand(self) -> dict[str, dict[str, float]]:
+        """By student the checks whose points a person has replaced: {exercise: points}."""
+        found: dict[str, dict[str, float]] = {}
+        with self._alone():
+            for student, name, grade in self._grades(Grade.manual_score.is_not(None)):
+                if grade.auto_score is not None and grade.manual_score != grade.auto_score:
+                    exercise = name.removeprefix("check_")
+                    found.setdefault(student, {})[exercise] = grade.manual_score
+            self._forget()
+        return found
+
+    def _grades(self, condition) -> list[tuple[str, str, Grade]]:
+        """(student, cell, grade) of the lesson's grades for which a condition holds."""
+        return (
+            self.gradebook.db.query(SubmittedAssignment.student_id, BaseCell.name, Grade)
+            .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+            .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+            .join(BaseCell, BaseCell.id == Grade.cell_id)
+            .filter(Assignment.name == self.lesson, condition)
+            .all()
+        )
 
     def lateness(self) -> dict[str, tuple[float, float]]:
         """{each student who was late: (by how many seconds, the penalty)}, extensions counted."""
