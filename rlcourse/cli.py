@@ -46,7 +46,7 @@ GROUPS = {
         *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
         *(leaderboard, teaching_notes, slides, teaching_pack, student_edition),
     ),
-    "To train and measure models": (
+    "For training and measuring models": (
         *(
             recipes,
             plan,

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "rlcourse"
 # What each part may import of ours, besides itself. Arrows run one way; the command line may use
 # everything, and nothing may use it.
 COMMAND_LINE = {"cli", "commands", "demo", "doctor", "__main__"}
-UTILITIES = {"bars", "errors", "files", "installed", "machine", "seeds", "signals"}
+UTILITIES = {"bars", "errors", "files", "installed", "machine", "seeds", "signals", "words"}
 BELOW = {
     "bars": set(),
     "errors": set(),
@@ -28,6 +28,7 @@ BELOW = {
     "signals": {"errors"},
     "pictures": set(),
     "published": set(),
+    "words": set(),
     "plots": {"pictures"},
     "algorithms": set(),
     "hub": {"errors"},
@@ -45,21 +46,31 @@ BELOW = {
         *UTILITIES,
         *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
     },
-    "checks": {"errors", "policy", "plots"},
+    "checks": {"errors", "policy", "plots", "words"},
     "courses": {"edition", "errors", "files", "installed", "moments", "published", "checks"},
     "exercises": {"errors", "checks", "courses"},
-    "student": {"edition", "errors", "files", "checks", "courses", "exercises"},
-    "lab": {"errors", "files", "installed", "courses"},
+    "student": {"edition", "errors", "files", "checks", "courses", "exercises", "words"},
+    "lab": {"errors", "files", "installed", "courses", "words"},
     "authoring": {
         *("errors", "algorithms", "tasks", "policy", "checks", "courses", "exercises", "lab"),
-        *("bars", "files", "installed", "published"),
+        *("bars", "files", "installed", "published", "words"),
     },
     "grading": {
         *("errors", "files", "installed", "algorithms", "tasks", "policy", "checks", "courses"),
-        *("edition", "exercises", "authoring", "moments", "published", "evaluation", "reports"),
+        *(
+            "edition",
+            "exercises",
+            "authoring",
+            "moments",
+            "published",
+            "evaluation",
+            "reports",
+            "words",
+        ),
     },
     "teaching": {
         *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),
+        "words",
     },
 }
 # Run once by hand to make what is shipped; it trains, so it may look up. Nothing may import it.

@@ -24,6 +24,7 @@ from rlcourse.courses.finding import VARIABLE, named
 from rlcourse.errors import UserError
 from rlcourse.files import write_text
 from rlcourse.lab.answers import answered_cells
+from rlcourse.words import counted
 
 from .filling import filled_pages
 from .hosted import is_setup
@@ -48,7 +49,9 @@ class Built:
 
     def __str__(self) -> str:
         advice = "" if self.solution in ("executed", "current") else ", --execute writes it"
-        files = f"{len(self.written)} files written" if self.written else "nothing to write"
+        files = (
+            counted(len(self.written), "file") + " written" if self.written else "nothing to write"
+        )
         return f"{self.lesson}: {files}, solution {self.solution}{advice} ({self.seconds:.1f} s)"
 
 

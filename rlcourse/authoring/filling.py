@@ -24,9 +24,9 @@ import jupytext
 
 from rlcourse import published
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.result import counted
 from rlcourse.courses import Course, LessonFolder
 from rlcourse.errors import UserError
+from rlcourse.words import counted
 
 PLACE = re.compile(r"\{\{ (?P<name>\w+)(?:: (?P<only>[\w ]+?))? \}\}")
 REGION = re.compile(r"(<!-- (?P<name>\w+) -->)(?P<text>.*?)(<!-- /(?P=name) -->)", re.DOTALL)

@@ -22,6 +22,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from rlcourse.checks.names import free_names
 from rlcourse.courses import LessonFolder
 from rlcourse.errors import UserError
+from rlcourse.words import counted
 
 from . import hosted, rubrics, stubs
 from .cell_ids import cell_id
@@ -121,7 +122,7 @@ def _notebook_cells(lesson: Lesson, cell: Cell) -> list[NotebookNode]:
 def _heading(exercise) -> str:
     """What a student wants to know before starting: points, difficulty from 1 to 5, minutes."""
     difficulty = "●" * exercise.difficulty + "○" * (5 - exercise.difficulty)
-    points = f"{exercise.points:g} point" + ("" if exercise.points == 1 else "s")
+    points = counted(exercise.points, "point")
     return f"`{exercise.name}` · {points} · {difficulty} · about {exercise.minutes} minutes"
 
 

@@ -12,7 +12,7 @@ points, each part is scaled. Graders see it below the model answer; it is in no 
 import re
 from dataclasses import dataclass
 
-from rlcourse.checks.result import counted
+from rlcourse.words import counted
 
 PART = re.compile(r"- \((\d+(?:\.\d+)?)\) (.+)")
 

@@ -11,6 +11,7 @@ from rlcourse.checks.cutting import flat
 from rlcourse.checks.parting import Parting
 from rlcourse.checks.places import Place
 from rlcourse.checks.show import LONGEST, shortened, show, show_pair
+from rlcourse.words import counted
 
 # Differences that have two sides to print.
 SHOWN = ("value", "shape", "gradient", "leak", "after", "structure")
@@ -22,11 +23,6 @@ def right_once(names: Sequence[str]) -> str:
     """ "right, once `reinforce_loss` is"."""
     quoted = [f"`{name}`" for name in names]
     return f"right, once {' and '.join(quoted)} {'are' if len(quoted) > 1 else 'is'}"
-
-
-def counted(number: float, noun: str) -> str:
-    """ "1 point", "2 points"."""
-    return f"{number:g} {noun}" + ("" if number == 1 else "s")
 
 
 @dataclass(frozen=True)

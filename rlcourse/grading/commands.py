@@ -12,6 +12,7 @@ from rlcourse.courses import current, shipped
 from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
+from rlcourse.words import counted
 
 COURSE = typer.Option("--course", help="Directory of the gradebook [default: the course's].")
 
@@ -180,7 +181,8 @@ def roster(
         print(f"rlcourse: {note}", file=sys.stderr)
     new = [f"{s.id} ({s.name})" for s in entered if s.id not in before]
     joined = f", {len(new)} of them new: {', '.join(new)}" if before and new else ""
-    print(f"{len(entered)} students are in the gradebook by name{joined}")
+    verb = "is" if len(entered) == 1 else "are"
+    print(f"{counted(len(entered), 'student')} {verb} in the gradebook by name{joined}")
 
 
 def grade(

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from rlcourse.grading.handing_in.names import LONGEST_NAME, one_line
 from rlcourse.grading.judging.finding import BLANK
+from rlcourse.words import counted
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Report:
             lines.append(f"{who}  {points:>12}  {'; '.join(told)}{note}")
         counts = Counter(row.status for row in self.rows)
         summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-        lines.append(f"{len(self.rows)} submissions of {self.lesson}: {summary}")
+        lines.append(f"{counted(len(self.rows), 'submission')} of {self.lesson}: {summary}")
         if self.absent:
             absent = (f"{s} ({names[s]})" if names.get(s) else s for s in self.absent)
             lines.append(f"nothing from {len(self.absent)}: {', '.join(absent)}")

@@ -19,6 +19,7 @@ from rlcourse.courses.finding import clone_root, shipped_directory
 from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
 from rlcourse.lab.answers import answered_cells
+from rlcourse.words import counted
 
 MANIFEST = ".rlcourse-lessons.json"
 IN_A_CLONE = "my-lessons"
@@ -55,7 +56,7 @@ class Copied:
 
 
 def _count(names: tuple[str, ...]) -> str:
-    return f"{len(names)} lesson" + ("" if len(names) == 1 else "s")
+    return counted(len(names), "lesson")
 
 
 def _listing(names: tuple[str, ...]) -> str:

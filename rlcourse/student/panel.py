@@ -6,11 +6,12 @@ from html import escape
 from pathlib import Path
 
 from rlcourse import exercises
-from rlcourse.checks.result import counted, right_once
+from rlcourse.checks.result import right_once
 from rlcourse.courses import current
 from rlcourse.student.borrowing import borrowed
 from rlcourse.student.record import load, not_kept
 from rlcourse.student.showing import Shown
+from rlcourse.words import counted
 
 BLOCKS = 10  # of a bar in a terminal
 EMPTY = "rgba(128, 128, 128, .3)"  # what is left of a bar

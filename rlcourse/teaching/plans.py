@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rlcourse import exercises
 from rlcourse.authoring.lesson import Lesson, read_lesson
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.result import counted
 from rlcourse.courses import Course
+from rlcourse.words import counted
 
 LAB = 90  # minutes a week; exercises that do not fit are homework
 READING = 180  # words a minute

@@ -30,6 +30,7 @@ from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes, write_errors_explained, write_json
 from rlcourse.grading.books.grades import ClassGrades
 from rlcourse.grading.handing_in.names import one_line, shown, why_no_id
+from rlcourse.words import counted
 
 PRIVATE, PUBLIC = ".completion-key", "completion-key.pub"
 FORM = "rlcourse completion 1"
@@ -179,9 +180,8 @@ def described(claim: dict) -> str:
     ]
     passed = sum(row["passed"] for row in rows)
     who = claim["name"] if claim["name"] == claim["student"] else _with_id(claim)
-    head = (
-        f"{who}: {passed} of {len(rows)} lessons passed, at {claim['passes_at']:.0%} of the points"
-    )
+    lessons = counted(len(rows), "lesson")
+    head = f"{who}: {passed} of {lessons} passed, at {claim['passes_at']:.0%} of the points"
     head = one_line(head)  # a student may have invented the name
     signature = f"signed {claim['issued']} for {claim['course']} by the key {claim['key']}"
     return "\n".join([head, *lines, signature])

@@ -13,6 +13,7 @@ from rlcourse.reports.tokens import TokenPage
 from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.recipes.recipe import load_recipe
 from rlcourse.training.recipes.settings import Recipe
+from rlcourse.words import counted
 
 
 @dataclass
@@ -57,7 +58,9 @@ class Run:
 
     def summary(self) -> str:
         """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
-        lines = [f"{self.recipe.algorithm} · {len(self.metrics)} steps · {self.seconds:.1f} s"]
+        lines = [
+            f"{self.recipe.algorithm} · {counted(len(self.metrics), 'step')} · {self.seconds:.1f} s"
+        ]
         lines[0] += f" · {self.tokens:,} tokens"
         if self.before and self.after:
             before, after = self.before, self.after
