@@ -13,7 +13,8 @@ if [ ! -x "$home/environment/bin/python" ]; then
     python=
     apt-get update
     for version in 3.13 3.12 3.11; do
-        if apt-get install -y "python$version" "python$version-venv"; then
+        if apt-cache show "python$version-venv" >/dev/null 2>&1; then
+            apt-get install -y "python$version" "python$version-venv"
             python=python$version
             break
         fi
