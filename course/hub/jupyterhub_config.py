@@ -16,10 +16,14 @@ GRADER = os.environ.get("RLCOURSE_GRADER", "grader-rlcourse")  # owns the course
 DIRECTORY = os.environ.get("RLCOURSE_GRADER_COURSE", f"/home/{GRADER}/rlcourse/course")
 PORT = int(os.environ.get("RLCOURSE_GRADER_PORT", "9999"))
 EXCHANGE = os.environ.get("RLCOURSE_EXCHANGE", "/srv/nbgrader/exchange")
-# Where the users' programs are; beside the hub's own, unless another environment is named
-BIN = Path(os.environ.get("RLCOURSE_USERS_BIN", Path(sys.executable).parent))
+# Where the users' programs are: The Littlest JupyterHub has an environment for them, and says where
+# its environments are; on another hub they are beside the hub's own, unless named.
+TLJH = os.environ.get("TLJH_INSTALL_PREFIX")
+USERS = Path(TLJH, "user", "bin") if TLJH else Path(sys.executable).parent
+BIN = Path(os.environ.get("RLCOURSE_USERS_BIN", USERS))
 # Where the grader's are, who needs the whole course where students have an edition
-GRADER_BIN = Path(os.environ.get("RLCOURSE_GRADER_BIN", BIN))
+GRADERS = Path(f"/home/{GRADER}/environment/bin")
+GRADER_BIN = Path(os.environ.get("RLCOURSE_GRADER_BIN", GRADERS if os.path.isdir(GRADERS) else BIN))
 # One thread for a student: torch would take all processors of the machine for every kernel.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "RLCOURSE_EXCHANGE": EXCHANGE}
 

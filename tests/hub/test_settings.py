@@ -57,6 +57,21 @@ def test_where_nobody_is_named_nobody_gets_into_formgrader(tmp_path, monkeypatch
     assert hub.load_groups == {"formgrade-rlcourse": {"users": []}}
 
 
+@pytest.mark.parametrize("named", ["", "/elsewhere/bin"])
+def test_users_programs_are_those_of_the_littlest_jupyterhub_or_where_they_are_said_to_be(
+    monkeypatch, named
+):
+    monkeypatch.setenv("TLJH_INSTALL_PREFIX", "/opt/hub")
+    monkeypatch.setenv("RLCOURSE_GRADER", "nobody-with-a-home")
+    monkeypatch.delenv("RLCOURSE_USERS_BIN", raising=False)
+    if named:
+        monkeypatch.setenv("RLCOURSE_USERS_BIN", named)
+    config = PyFileConfigLoader("jupyterhub_config.py", path=str(SETTINGS)).load_config()
+    program = f"{named or '/opt/hub/user/bin'}/jupyterhub-singleuser"
+    (service,) = JupyterHub(config=config).services
+    assert config.Spawner.cmd[-1] == program and program in service["command"]
+
+
 def test_the_hub_s_first_question_is_answered_however_long_formgrader_takes(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
