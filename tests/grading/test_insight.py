@@ -204,7 +204,9 @@ def test_the_lesson_s_own_paragraph_answers_a_mistake():
     )
     assert found.lesson == room.LESSON and found.heading == "From one action to a sentence"
     assert "minus our estimate" in found.markdown and found.markdown.endswith("$$")
-    assert answering(current(), "reinforce_loss", "") is None
+    about_padding = answering(current(), "reinforce_loss", "a mean over padding, and positions")
+    assert about_padding.heading == found.heading and not about_padding.markdown
+    assert not answering(current(), "reinforce_loss", "").markdown
     assert answering(current(), "no_such_function", "the sign") is None
 
 

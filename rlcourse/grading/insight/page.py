@@ -1,6 +1,7 @@
 """The report of a class as a page, in the look of the other reports. All of it is escaped."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,8 @@ from markupsafe import Markup
 
 from rlcourse import published
 from rlcourse.courses import Course
+from rlcourse.errors import UserError
+from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.insight.paragraphs import Paragraph, answering
 from rlcourse.grading.insight.summing import KINDS, Group, Insight
 from rlcourse.grading.judging.finding import NAMED
@@ -67,16 +70,25 @@ def render(
 
 
 def _paragraph(group: Group, course: Course) -> tuple[Paragraph, Markup, str] | None:
-    """(the paragraph, the same as HTML, the address of its lesson or ""); none for a mistake of
-    which nothing is known in words."""
+    """(the paragraph, the same as HTML or "" if there is none, the address of its lesson or "");
+    None for a mistake of which nothing is known in words."""
     if group.kind != NAMED:
         return None
-    found = answering(course, group.exercise, f"{group.name} {' '.join(group.example.sentences)}")
+    found = answering(course, group.exercise, f"{group.name} {_said(group, course)}")
     if found is None:
         return None
-    html = FormulaExporter().drawn(harmless(found.markdown))
+    html = FormulaExporter().drawn(harmless(found.markdown)) if found.markdown else ""
     site = published.site()
     return found, Markup(html), f"{site}lessons/{found.lesson}.html" if site else ""
+
+
+def _said(group: Group, course: Course) -> str:
+    """What is declared of a mistake, or what the student was told, where it is a mixture."""
+    with suppress(UserError):
+        for mistake in get_exercise(group.exercise, course).mistakes:
+            if mistake.name == group.name:
+                return mistake.diagnosis
+    return " ".join(group.example.sentences)
 
 
 @cache

@@ -1,6 +1,7 @@
 """The paragraph of a lesson to read out for a mistake.
 
-Of the section that explains the exercise, it is the one that shares most of the rare words.
+Of the section that explains the exercise, it is the one that shares most of the rare words, if
+these are enough to say that it is about the mistake.
 """
 
 import math
@@ -20,6 +21,10 @@ from rlcourse.exercises import get as get_exercise
 WORD = re.compile(r"[^\W\d_]{3,}")
 HEADING = re.compile(r"^#{1,6} +(?:[\d.]+ +)?(.+?)\s*$")
 SHORTEST, LONGEST = 80, 900  # characters of a paragraph worth reading out
+# Of the words of a mistake, weighed by how rare they are, what a paragraph about it shares. Below
+# that the paragraphs of our lessons had a few common words with the mistake, and another subject.
+LEAST_SHARED = 0.25
+FEWEST = 3  # words; and two words may be shared by chance
 ASKS = "**To think about"  # from here to the next heading a lesson asks, without points
 
 
@@ -27,7 +32,7 @@ ASKS = "**To think about"  # from here to the next heading a lesson asks, withou
 class Paragraph:
     lesson: str  # its name
     heading: str
-    markdown: str
+    markdown: str  # "" where no paragraph of the section is about the mistake
 
 
 def paragraphs(text: str) -> list[tuple[str, str]]:
@@ -72,7 +77,8 @@ def _blocks(text: str) -> Iterator[str | None]:
 
 
 def answering(course: Course, exercise: str, words: str) -> Paragraph | None:
-    """The paragraph for a mistake that `words` describe, if any shares a word.
+    """The paragraph for a mistake that `words` describe, or the section that explains the exercise
+    where none is about that. None if there is no such exercise, or no prose.
 
     It is of the exercise's section; of the whole lesson where that has no prose.
     """
@@ -86,14 +92,18 @@ def answering(course: Course, exercise: str, words: str) -> Paragraph | None:
     frequency = Counter(stem for stems in sets for stem in stems)
     wanted = _stems(words)
 
-    def worth(i: int) -> float:
-        return sum(math.log(1 + len(prose) / frequency[stem]) for stem in wanted & sets[i])
+    def worth(stems: set[str]) -> float:
+        return sum(math.log(1 + len(prose) / max(frequency[stem], 1)) for stem in stems)
 
     near = [i for i, (heading, _) in enumerate(prose) if heading == section]
-    best = max(near or range(len(prose)), key=worth, default=None)
-    if best is None or not wanted & sets[best]:
+    best = max(near or range(len(prose)), key=lambda i: worth(wanted & sets[i]), default=None)
+    if best is None:
         return None
-    return Paragraph(folder.name, *prose[best])
+    heading, markdown = prose[best]
+    shared = wanted & sets[best]
+    if len(shared) < FEWEST or worth(shared) < LEAST_SHARED * worth(wanted):
+        return Paragraph(folder.name, section, "") if near else None
+    return Paragraph(folder.name, heading, markdown)
 
 
 def _stems(text: str) -> set[str]:
