@@ -79,7 +79,8 @@ def collect(
         print(f"times of {worksheet} are read as those of {times.zone_name}")
     print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
-        raise UserError(f"nothing was collected: no file is a student's notebook of {name}")
+        why = "the table says why" if rows else f"no file is a student's notebook of {name}"
+        raise UserError(f"nothing was collected: {why}")
 
 
 def extend(

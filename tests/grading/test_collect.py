@@ -96,6 +96,14 @@ def test_in_an_archive_of_canvas_s_one_odd_member_is_one_row(tmp_path, members, 
     assert all(tmp_path / "out" in path.parents for path in inside)
 
 
+def test_what_else_a_student_handed_in_is_named(tmp_path):
+    files = ("my notes.pdf", "old.ipynb", f"{LESSON}.ipynb", f"{LESSON}-1.ipynb")
+    members = {f"ada_1001_{n}_{file}": GOOD for n, file in enumerate(files, 5000)}
+    made = archive(tmp_path / "x.zip", members)
+    (row,) = notebooks([made], LESSON)
+    assert not row.reason and row.said.endswith("; left out: my notes.pdf, old.ipynb")
+
+
 @pytest.mark.parametrize(
     "name", ["=1+1", "<img src=x>", "-rf", "x" * 120, "\x1b[2J", 'a"b', "\u202ea", "a\nb", "ADA"]
 )

@@ -55,6 +55,25 @@ def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path)
     }
 
 
+@pytest.mark.parametrize(
+    "written, first, last",
+    [
+        ("Doe, Jr., Dan", "Dan", "Doe, Jr."),
+        ("Doe, Dan, III", "Dan", "Doe, III"),
+        ("van der Berg, Gus", "Gus", "van der Berg"),
+        ("Dan Doe, Jr.", "Dan", "Doe, Jr."),
+        ("Gus van der Berg", "Gus", "van der Berg"),
+        ("Jane Mary Doe", "Jane Mary", "Doe"),
+        ("Cher", "", "Cher"),
+    ],
+)
+def test_a_name_is_parted_where_people_part_it(tmp_path, written, first, last):
+    book = Book()
+    row = WORKSHEET.replace('"Doe, Jane"', f'"{written}"')
+    enter_roster(book, tmp_path, table(tmp_path, row))
+    assert names(book)["jane@example.org"] == (first, last)
+
+
 def test_moodle_s_students_have_an_address_as_well(tmp_path):
     book = Book()
     enter_roster(book, tmp_path, table(tmp_path, WORKSHEET.replace('"Doe, Jane"', "Jane Mary Doe")))

@@ -7,6 +7,7 @@ by ``jupyter-`` and their login. Every id in the table is kept, so that what a p
 any of them is theirs.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from rlcourse.grading.books.people import Roster, Student, students_in
 from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
 from rlcourse.grading.books.table import PARTICIPANTS, Table
 from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
+
+SUFFIX = re.compile(r"[js]r\.?|i{2,3}|iv|ph\.?d\.?", re.IGNORECASE)  # of a name, after a comma
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:
 def _in_canvas(table: Table, naming: Naming | None) -> Iterator[Listed]:
     for row in table.rows:
         if name := name_in_canvas(table, row):
-            last, _, first = (part.strip() for part in name.partition(","))
+            last, first = _parted(name)
             ids = [text for column in CANVAS[1:4] if (text := table.field(row, column))]
             named = _named(table, row, ids, naming)
             yield Listed(named, table.field(row, CANVAS[1]), last, first)
@@ -130,9 +133,30 @@ def _in_moodle(table: Table, naming: Naming | None) -> Iterator[Listed]:
         if not ids:
             table.say(f"left out, because the table has only the name: {name}")
             continue
-        first, _, last = name.rpartition(" ")
+        last, first = _parted_in_moodle(name)
         named = _named(table, row, ids, naming)
         yield Listed(named, ids[0], last, first, table.field(row, "Email address"))
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """(last name, first names) of "Doe, Dan" or "Doe, Jr., Dan"; all is the former if neither fits,
+    because nobody can tell which name is which."""
+    parts = [part.strip() for part in name.split(",")]
+    suffixes = [part for part in parts[1:] if SUFFIX.fullmatch(part)]
+    last, *first = [part for part in parts if part not in suffixes]
+    return ", ".join([last, *suffixes]), " ".join(first)
+
+
+def _parted_in_moodle(name: str) -> tuple[str, str]:
+    """The same where first names stand first: "Dan Doe", "Gus van der Berg"."""
+    last, first = _parted(name)
+    if not first:
+        called, comma, suffix = last.partition(",")
+        words = called.split()
+        small = (i for i, word in enumerate(words) if i and word[0].islower())
+        at = next(small, len(words) - 1)  # a last name begins with its particle
+        last, first = " ".join(words[at:]) + comma + suffix, " ".join(words[:at])
+    return last, first
 
 
 def _named(table: Table, row: list[str], ids: list[str], naming: Naming | None) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from rlcourse.grading.handing_in.submission import parse
 from rlcourse.grading.handing_in.times import NoTime, Times
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
+MOST_NAMED = 3  # files that a row names
 
 AHEAD = timedelta(minutes=10)  # by which two clocks may differ
 
@@ -45,6 +46,7 @@ class Collected:
     doubt: str = ""  # why it counts as on time, which it may not be
     path: Path | None = None
     change: str = ""  # "new", "replaced" or "unchanged"
+    beside: tuple[str, ...] = ()  # what else the student handed in, which nobody grades
 
     def __str__(self) -> str:
         return f"{self.student}: {self.said}"
@@ -58,7 +60,9 @@ class Collected:
             when += ", which is in the future: is --zone right?"
         change = f" ({self.change})" if self.change else ""
         doubt = f"; {self.doubt}" if self.doubt else ""
-        return f"collected{'' if doubt else when}{change}{doubt}"
+        more = ", …" if len(self.beside) > MOST_NAMED else ""
+        beside = f"; left out: {', '.join(self.beside[:MOST_NAMED])}{more}" if self.beside else ""
+        return f"collected{'' if doubt else when}{change}{doubt}{beside}"
 
 
 class Class:
@@ -148,9 +152,13 @@ def _notebooks(sources, lesson, known, times, people: Class, archives) -> Iterat
                 raise Odd(reason)
             if student in confused:
                 raise Odd(f"easily confused with {', '.join(map(shown, confused[student]))}")
-            member, data = _the_one(members, lesson, left, people.lessons)
+            chosen = _of_the_lesson(members, lesson)
+            member, data = _the_one(chosen, lesson, left, people.lessons)
             left -= len(data)
-            found = Collected(student, late=member.late, in_time=member.in_time, data=data)
+            found = Collected(
+                student, late=member.late, in_time=member.in_time, data=data,
+                beside=tuple(shown(m.file) for m in members if m not in chosen),
+            )  # fmt: skip
             yield _with_time(found, times, member)
         except Odd as reason:
             yield Collected(shown(student), one_line(str(reason)))
@@ -201,10 +209,9 @@ def collect(
     return rows
 
 
-def _the_one(
-    members: list[Member], lesson: str, most: int, lessons: Mapping[str, str]
-) -> tuple[Member, bytes]:
-    """The one that counts of all the notebooks that a student handed in, and its content."""
+def _of_the_lesson(members: list[Member], lesson: str) -> list[Member]:
+    """Those that may be the lesson's notebook, by their names: the ones called after the lesson or,
+    without any, the ones that are called after no lesson."""
     notebooks = [m for m in members if m.file.lower().endswith(".ipynb")]
     if not notebooks:
         packed = any(m.file.lower().endswith(ARCHIVES) for m in members)
@@ -215,10 +222,17 @@ def _the_one(
     chosen = of_lesson or [m for m in notebooks if not re.match(r"[0-9]{2}_", m.file)]
     if not chosen:
         raise Odd(f"no notebook of {lesson}, only {shown(others[0].file)}")
+    return chosen
+
+
+def _the_one(
+    chosen: list[Member], lesson: str, most: int, lessons: Mapping[str, str]
+) -> tuple[Member, bytes]:
+    """The one that counts of a student's notebooks `_of_the_lesson`, and its content."""
     newest = max(member.version() for member in chosen)
     last = [member for member in chosen if member.version() == newest]
     found = {hashlib.sha256(data).digest(): (m, data) for m, data in _contents(last, most)}
-    if not of_lesson:  # its name does not say which lesson's it is, so its cells do
+    if not chosen[0].file.lower().startswith(lesson.lower()):  # then its cells say whose it is
         of = {key: _lesson_of(data, lessons) or lesson for key, (_, data) in found.items()}
         if lesson not in of.values():
             raise Odd(f"no notebook of {lesson}: the cells of {shown(last[0].file)} are "
