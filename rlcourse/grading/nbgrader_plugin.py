@@ -12,10 +12,12 @@ import json
 import subprocess
 import sys
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
@@ -71,10 +73,12 @@ class IsolatedAutograde(Autograde):
 
 
 class CarefulGenerateAssignment(GenerateAssignment):
-    """nbgrader's own; but what it would refuse, it refuses before it deletes the old release."""
+    """nbgrader's own; but what it would refuse, it refuses before it deletes the old release, and
+    it enters the due dates, which Formgrader shows."""
 
     def start(self) -> None:
         """Write the release. Raises ``NbGraderException`` if submissions have other cells."""
+        from rlcourse.grading.books.due import enter_due_dates
         from rlcourse.grading.books.released import verify_release
 
         try:
@@ -84,6 +88,9 @@ class CarefulGenerateAssignment(GenerateAssignment):
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
         super().start()
+        if not self.no_database:
+            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+                enter_due_dates(gradebook, Path(self.coursedir.root))
 
 
 class Refuse(NbGraderPreprocessor):

@@ -77,7 +77,7 @@ def _lateness(row: Row) -> str:
     days, hours = minutes // 1440, minutes // 60 % 24
     by = [f"{days} d"] * bool(days) + [f"{hours} h"] * bool(hours)
     by += [f"{minutes % 60} min"] if not days else []
-    penalty = f", penalty {row.penalty:g}" if row.penalty else ""
+    penalty = f", penalty {round(row.penalty, 2):g}" if row.penalty else ""
     # Of what Canvas calls late it is not known by how much: it counts as late by a second.
     return f"late{' by ' + ' '.join(by) if minutes else ''}{penalty}"
 

@@ -98,7 +98,8 @@ def _slide(place: str, title: str, body: str, sources: Sources) -> Slide:
             slide.parts.append(f'<div class="fragment">{shown}</div>' if later else shown)
         if note and html(note) not in slide.notes:
             slide.notes.append(html(note))
-        slide.kind = "asks" if kind == "ask" else slide.kind
+        if kind == "ask" and not slide.title.endswith("?"):
+            slide.kind = "asks"  # which the title shows by a question mark
     return slide
 
 

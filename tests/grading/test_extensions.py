@@ -60,6 +60,18 @@ def extend(course, until: str, student: str = "ada", lesson: str = "02"):
     return CliRunner().invoke(app, words)
 
 
+def test_a_comment_by_hand_is_told_with_the_grade_and_is_no_html(course):
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        book.add_solution_cell("why", LESSON, LESSON)
+        book.remove_submission(LESSON, "ada")
+        hand_in(book, "ada", "2026-10-01 12:00:00 UTC")
+        comment = book.find_comment("why", LESSON, LESSON, "ada")
+        comment.manual_comment = "Good,\nbut <b>which</b> of them?"
+        book.db.commit()
+    told = read_grades(course).of("ada", LESSON).sentence().splitlines()
+    assert told[1:] == ["why: Good, but ‹b›which‹/b› of them?"]
+
+
 def test_points_given_by_hand_are_late_as_well(course):
     """They come after grading, which has seen the other points only."""
     assert read_grades(course).of("ada", LESSON).penalty == 4.0

@@ -196,9 +196,11 @@ def test_a_late_submission_gets_the_penalty_of_nbgraders_plugin(course):
         path.with_name("timestamp.txt").write_text(f"2026-10-0{day} 12:00:00 UTC")
     room.submit(course, "strange", notebook).with_name("timestamp.txt").write_text("\xff soon")
     (course / "submitted" / "linked" / room.LESSON).mkdir(parents=True)
+    settings = (course / "course.toml").read_text()
+    due = "\n[due]\n02_policy_gradient = 2026-10-02T00:00:00Z\n"
+    (course / "course.toml").write_text(settings + due)
     command(course, "nbgrader", "generate_assignment", room.LESSON)
-    command(course, "nbgrader", "db", "assignment", "add", room.LESSON,
-            "--duedate=2026-10-02 00:00:00 UTC")  # fmt: skip
+    assert room.query(course, "select duedate from assignment") == [("2026-10-02 00:00:00.000000",)]
     report = grade("02", course=course)
     assert [row.score for row in report.rows] == [2.0, 2.0, 0.0, 2.0]
     sql = """select student.id, submitted_notebook.late_submission_penalty from submitted_notebook
@@ -207,6 +209,11 @@ def test_a_late_submission_gets_the_penalty_of_nbgraders_plugin(course):
     assert room.query(course, sql) == [
         ("early", None), ("late", 2.0), ("linked", None), ("strange", None)
     ]  # fmt: skip
+    # With another due date, nothing is graded again, and the penalties are those of that date.
+    for day, late in ((10, set()), (1, {"early", "late"})):
+        (course / "course.toml").write_text(settings + due.replace("-02T", f"-{day:02}T"))
+        again = grade("02", course=course).rows
+        assert {row.student for row in again if row.penalty == 2.0 and row.before} == late
 
 
 def test_what_the_instructor_can_mend_is_one_sentence(course):

@@ -4,12 +4,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import notebook_hash
 from test_platforms import WORKSHEET, table
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.books.platforms import write_moodle_feedback
 
@@ -49,6 +50,29 @@ def test_who_handed_in_elsewhere_is_named_and_everybody_else_gets_their_page(api
     assert api.coursedir.student_id_exclude == "", "a server keeps it for the next lesson"
 
 
+def test_whose_answers_wait_for_points_gets_the_page_later_or_by_name(api, tmp_path):
+    source = tmp_path / "source" / LESSON / f"{LESSON}.ipynb"
+    source.parent.mkdir(parents=True)
+    source.write_text("{}")
+    put_alembic_on_path()
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        book.add_assignment(LESSON)
+        book.add_notebook(LESSON, LESSON)
+        book.add_grade_cell("why", LESSON, LESSON, max_score=3, cell_type="markdown")
+        for student in ("ada", "cyd"):
+            book.add_student(student)
+            book.add_submission(LESSON, student)
+            grade = book.find_grade("why", LESSON, LESSON, student)
+            grade.needs_manual_grade = student == "cyd"
+            grade.manual_score = None if student == "cyd" else 3.0
+        book.db.commit()
+    done = api.release_feedback(LESSON)
+    assert done["success"] and "are not released: cyd; with --student" in done["log"], done
+    assert returned(tmp_path) == {"to ada"}
+    assert api.release_feedback(LESSON, "cyd")["success"]
+    assert returned(tmp_path) == {"to ada", "to cyd"}
+
+
 def test_one_student_is_served_or_refused_in_a_sentence(api, tmp_path):
     assert api.release_feedback(LESSON, "cyd")["success"]
     assert returned(tmp_path) == {"to cyd"}
@@ -70,12 +94,15 @@ def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
         page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
         page.parent.mkdir(parents=True)
         page.write_text(student)
-    out, sheet = tmp_path / "feedback.zip", table(tmp_path, WORKSHEET)
+    out, fixed = tmp_path / "feedback.zip", table(tmp_path, WORKSHEET)  # eve's grade on Moodle is
+    sheet = table(tmp_path, WORKSHEET.replace(",No,", ",Yes,"))
     left = write_moodle_feedback(out, tmp_path / "feedback", LESSON, students, sheet)
     assert left == ["4322"], "a participant's number is of one assignment"
     waits = (tmp_path / "some.zip", tmp_path / "feedback", LESSON, students, sheet, ["jupyter-eve"])
     assert write_moodle_feedback(*waits) == ["4322"]
     assert len(zipfile.ZipFile(tmp_path / "some.zip").namelist()) == 1
+    write_moodle_feedback(tmp_path / "x.zip", tmp_path / "feedback", LESSON, students, fixed)
+    assert len(zipfile.ZipFile(tmp_path / "x.zip").namelist()) == 1
     with zipfile.ZipFile(out) as archive:
         name, other = archive.namelist()
         assert other.split("_")[1] == "4324"

@@ -185,6 +185,6 @@ def test_the_list_of_scores_names_exercises_and_questions(graded):
         assert f'<a href="#check_{name}">{name}</a> (Score: ' in head
     assert '<a href="#applause">applause</a> (Score: ' in head
     assert body and "Test cell" not in head and "Written response" not in head
-    assert f"{showing.NO_WIDER}</head>" in head
+    assert f"{showing.PICTURES}</head>" in head
     assert showing.with_names(f"{body}{forged}") == f"{body}{forged}"
     assert showing.with_names(forged) == forged

@@ -27,6 +27,7 @@ def test_every_lesson_has_slides_with_pictures_notes_and_a_question(folder):
     shown = "".join(part for slide in made.slides for part in slide.parts)
     assert len(made.slides) >= 5 and not made.missing
     assert any(slide.notes for slide in made.slides)
+    assert not [s.title for s in made.slides if s.kind == "asks" and s.title.endswith("?")]
     if (folder.home / "teaching" / "slides" / f"{folder.name}.md").is_file():
         _, box = shown.split('<div class="check">')  # exactly one
         assert "✗" in box and "✓" not in box and 'class="ask"' in shown

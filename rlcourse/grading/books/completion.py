@@ -30,7 +30,7 @@ from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes, write_errors_explained, write_json
 from rlcourse.grading.books.grades import ClassGrades
 from rlcourse.grading.handing_in.names import one_line, shown, why_no_id
-from rlcourse.words import counted
+from rlcourse.words import counted, points_of
 
 PRIVATE, PUBLIC = ".completion-key", "completion-key.pub"
 FORM = "rlcourse completion 1"
@@ -175,7 +175,7 @@ def described(claim: dict) -> str:
     width = max((len(row["lesson"]) for row in rows), default=0)
     lines = [
         f"{'✓' if row['passed'] else '·'} {row['lesson']:{width}}  "
-        f"{row['points']:g} of {row['possible']:g} points"
+        f"{points_of(row['points'], row['possible'])}"
         for row in rows
     ]
     passed = sum(row["passed"] for row in rows)

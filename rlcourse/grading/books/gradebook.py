@@ -200,17 +200,19 @@ class Grades:
         )
 
     def lateness(self) -> dict[str, tuple[float, float]]:
-        """{each student who was late: (by how many seconds, the penalty)}, extensions counted."""
+        """{each student who was late: (by how many seconds, the penalty)}, extensions counted.
+
+        The due date, an extension or points by hand may have changed since a submission was graded,
+        so penalties are computed anew.
+        """
         with self._alone():
-            of_the_lesson = self.gradebook.assignment_submissions(self.lesson)
-            found = {
-                s.student_id: (
-                    s.total_seconds_late,
-                    sum(n.late_submission_penalty or 0.0 for n in s.notebooks),
-                )
-                for s in of_the_lesson
-                if s.total_seconds_late > 0
-            }
+            found = {}
+            for submission in self.gradebook.assignment_submissions(self.lesson):
+                student = submission.student_id
+                penalty = self.late.penalize(self.gradebook, student, submission)
+                if submission.total_seconds_late > 0:
+                    found[student] = submission.total_seconds_late, penalty
+            self.gradebook.db.commit()
             self._forget()
         return found
 

@@ -1,11 +1,11 @@
 """The grades of a course as its gradebook holds them, points given by hand included."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 
 from rlcourse.courses import current
 from rlcourse.courses.course import chosen as lesson_of
@@ -18,7 +18,9 @@ from rlcourse.grading.books.people import Student, students_in
 from rlcourse.grading.handing_in.names import one_line, shown
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
 from rlcourse.grading.judging.judge import course_secret
+from rlcourse.words import points_of
 
+LONGEST_REMARK = 2000  # characters
 # What a student is told on a platform's page of an answer without a named mistake: none of their
 # own words, which such a page may take for HTML. The feedback page says more.
 IN_WORDS = {
@@ -44,6 +46,7 @@ class LessonGrade:
     missing: bool = False  # no submission in the gradebook: whether one was handed in is not known
     parts: tuple[tuple[str, float, float], ...] = ()  # (exercise or question, earned, possible)
     said: Mapping[str, str] = field(default_factory=dict)  # of exercises that are not right
+    remarks: tuple[tuple[str, str], ...] = ()  # (exercise or question, a person's comment)
 
     @property
     def points(self) -> float:
@@ -52,11 +55,14 @@ class LessonGrade:
 
     def sentence(self) -> str:
         """The grade in words, for a student to read."""
-        found = [f"{self.points:g} of {self.possible:g} points"]
+        found = [points_of(self.points, self.possible)]
         if self.penalty:
-            found.append(f"late, {self.penalty:g} taken off")
-        found += [f"{name} {earned:g}/{possible:g}" for name, earned, possible in self.parts]
-        return "\n".join(["; ".join(found), *(f"{n}: {why}" for n, why in self.said.items())])
+            found.append(f"late, {round(self.penalty, 2):g} taken off")
+        found += [
+            f"{name} {round(earned, 2):g}/{possible:g}" for name, earned, possible in self.parts
+        ]
+        told = (*self.said.items(), *self.remarks)
+        return "\n".join(["; ".join(found), *(f"{name}: {words}" for name, words in told)])
 
 
 @dataclass(frozen=True)
@@ -142,10 +148,22 @@ def _said(opened: Course, secret: bytes, student: str, lesson: str) -> dict[str,
         state = found.get("state")
         if state == NAMED:
             said = " ".join([f"{found['mistake']}.", *found["sentences"][1:2]])
-            told[exercise] = one_line(said.replace("<", "‹").replace(">", "›"))
+            told[exercise] = one_line(_untagged(said))
         elif state in IN_WORDS:
             told[exercise] = f"{IN_WORDS[state]}."
     return told
+
+
+def _untagged(text: str) -> str:
+    """Words for a platform's page, which may take them for HTML."""
+    return text.replace("<", "‹").replace(">", "›")
+
+
+def _remarks(found: SubmittedAssignment) -> Iterator[tuple[str, str]]:
+    """(exercise or question, comment) of what a person wrote in Formgrader."""
+    for comment in (comment for notebook in found.notebooks for comment in notebook.comments):
+        if words := " ".join((comment.manual_comment or "").split()):
+            yield comment.name, one_line(_untagged(words), LONGEST_REMARK)
 
 
 def _chosen(wanted: str, known: list[str]) -> str:
@@ -182,4 +200,5 @@ def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> Lesso
         parts=tuple(
             (g.name.removeprefix("check_"), float(g.score), float(g.max_score)) for g in grades
         ),
+        remarks=tuple(_remarks(found)),
     )

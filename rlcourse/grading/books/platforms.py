@@ -36,8 +36,9 @@ def plain_table(grades: ClassGrades) -> Table:
         for lesson in grades.lessons:
             g = grades.of(student.id, lesson)
             who = [student.id, student.last_name, student.first_name, student.email]
-            what = [g.handed_in, _yes(g.late), f"{g.penalty:g}", _points(g), f"{g.possible:g}"]
-            rows.append([*who, lesson, *what, _yes(g.waiting)])
+            lateness = [_yes(g.late), f"{round(g.penalty, 2):g}"]
+            points = [_points(g), f"{g.possible:g}"]
+            rows.append([*who, lesson, g.handed_in, *lateness, *points, _yes(g.waiting)])
     return Table(header, rows, notes=grades.notes())
 
 
@@ -203,8 +204,7 @@ def moodle_table(grades: ClassGrades, worksheet: Table | None = None) -> Table:
         worksheet.say("there is no column “Feedback comments”, so no feedback was written")
     found = rows_of(worksheet, id_columns(worksheet), grades.students)
     (lesson,) = grades.lessons
-    can = worksheet.column(CHANGEABLE)
-    fixed = {s for s, row in found.items() if can is not None and _is_no(row[can])}
+    fixed = _fixed(worksheet, found)
     for student, row in found.items():
         grade = grades.of(student, lesson)
         if (points := _points(grade)) and student not in fixed:
@@ -214,7 +214,7 @@ def moodle_table(grades: ClassGrades, worksheet: Table | None = None) -> Table:
     if fixed:
         worksheet.say(
             f"{lesson}: Moodle says that these grades cannot be changed, so they are left as they "
-            f"are: {_listed(fixed)}"
+            f"are, and no feedback page is packed: {_listed(fixed)}"
         )
     maximum, possible = worksheet.column("Maximum Grade"), _possible(grades, lesson)
     stands = {n for r in worksheet.rows if maximum is not None and (n := _number(r[maximum]))}
@@ -222,6 +222,12 @@ def moodle_table(grades: ClassGrades, worksheet: Table | None = None) -> Table:
         worksheet.say(_other_maximum(lesson, other, possible))
     _say_who_is_not_in_both(worksheet, found, grades, lambda row: _full_name(worksheet, row))
     return worksheet
+
+
+def _fixed(worksheet: Table, rows: Mapping[str, list[str]]) -> set[str]:
+    """The students of `rows` whose grades Moodle says it will not change."""
+    can = worksheet.column(CHANGEABLE)
+    return {s for s, row in rows.items() if can is not None and _is_no(row[can])}
 
 
 def _possible(grades: ClassGrades, lesson: str) -> float:
@@ -261,8 +267,9 @@ def write_moodle_feedback(
 
     Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the person;
     the numbers of participants are those of the assignment's own `worksheet`. Pages of those in
-    `waiting` are left out, since they lack points by hand. Returns the others who have a page and
-    no row there, and who are therefore left out, too.
+    `waiting` are left out, since they lack points by hand, and so are those whose grade Moodle will
+    not change, since the page shows another. Returns the others who have a page and no row there,
+    and who are therefore left out, too.
     """
     named = [student for student in students.values() if why_no_id(student.id) is None]
     pages = {s.id: feedback / s.id / lesson / f"{lesson}.html" for s in named}
@@ -274,9 +281,10 @@ def write_moodle_feedback(
         )
     with_page = [student for student in with_page if student.id not in waiting]
     rows = rows_of(worksheet, id_columns(worksheet), students)
+    fixed = _fixed(worksheet, rows)
     with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for student in with_page:
-            if student.id in rows:
+            if student.id in rows and student.id not in fixed:
                 name = NAME_IN_ZIP.sub(" ", student.name).strip() or "student"
                 number = participant_in(worksheet, rows[student.id])
                 folder = f"{name}_{number}_assignfeedback_file"

@@ -10,6 +10,7 @@ from typing import Any
 from rlcourse.grading.handing_in.files import Rejected
 from rlcourse.grading.handing_in.names import one_line
 from rlcourse.grading.running.steps import Incident
+from rlcourse.words import points_of
 
 TEXT = {"output_format": "text", "visibility": "visible"}
 BY_HAND = "A person grades this one"
@@ -87,5 +88,5 @@ def _source(cell: dict) -> str:
 def summary(result: dict) -> str:
     """For the instructor, who alone sees what a run prints."""
     scored = [test for test in result["tests"] if "score" in test]
-    points = round(sum(test["score"] for test in scored), 2)
-    return f"{points:g} of {sum(test['max_score'] for test in scored):g} points\n{result['output']}"
+    points, most = (sum(test[key] for test in scored) for key in ("score", "max_score"))
+    return f"{points_of(points, most)}\n{result['output']}"

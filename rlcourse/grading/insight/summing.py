@@ -12,6 +12,7 @@ from functools import cached_property
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade
 from rlcourse.grading.insight.recorded import Answer, Recorded
 from rlcourse.grading.judging.finding import BLANK, IMPORTED, NAMED, RAISES, RIGHT, SYNTAX, UNNAMED
+from rlcourse.words import points_of
 
 WORTH = 3  # mistakes that five minutes of a lecture are enough for
 LATELY = 2  # lessons by which one sees who falls behind
@@ -239,7 +240,7 @@ def _behind(grades: ClassGrades, student: str, lessons: Sequence[str]) -> str:
     if missing:
         return f"nothing graded for {', '.join(missing)}"
     low = [g for g in lately if not g.waiting and _share(g) < SHARE]
-    few = [f"{g.points:g} of {g.possible:g} points in {g.lesson}" for g in low]
+    few = [f"{points_of(g.points, g.possible)} in {g.lesson}" for g in low]
     return "; ".join(few) if len(low) == len(lately) else ""
 
 

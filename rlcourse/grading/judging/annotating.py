@@ -6,6 +6,7 @@ from nbformat.v4 import new_markdown_cell, new_output
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.pages.markdown import plain
 from rlcourse.grading.running.steps import Incident, Transcript
+from rlcourse.words import points_of
 
 
 def annotate(
@@ -31,7 +32,7 @@ def annotate(
 
 
 def _verdict(mark: Mark) -> list[NotebookNode]:
-    earned = f"{mark.points:g} of {mark.possible:g} points"
+    earned = points_of(mark.points, mark.possible)
     return [
         new_output("display_data", data={"text/plain": mark.message}),
         new_output("execute_result", data={"text/plain": earned}, execution_count=1),

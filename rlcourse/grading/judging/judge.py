@@ -302,7 +302,8 @@ class LessonExam:
         if not (judged_so or grade_id in self._trials):
             agree = f"{hidden.agreeing} of {hidden.cases} agree"
             message += f"\n  Points are for larger cases, of which {agree}."
-        for incident in ended:
+        right = visible.passed and hidden.passed  # perhaps in the second run, once another is
+        for incident in () if right else ended:
             message += f"\n  It {_in_words(incident)}; what it answered before that counts."
         passed, mistake = hidden.passed, hidden.mistake
         finding = self._finding(grade_id, found, telling, answer, because, status)

@@ -59,7 +59,7 @@ class Incident:
 
     def __str__(self) -> str:
         detail = f": {self.detail}" if self.detail else ""
-        return f"{self.status} ({self.where}{detail})"
+        return f"{self.status} ({self.where.removeprefix('check_')}{detail})"
 
 
 @dataclass
