@@ -183,7 +183,8 @@ def roster(
     new = [f"{s.id} ({s.name})" for s in entered if s.id not in before]
     joined = f", {len(new)} of them new: {', '.join(new)}" if before and new else ""
     verb = "is" if len(entered) == 1 else "are"
-    print(f"{counted(len(entered), 'student')} {verb} in the gradebook by name{joined}")
+    such_as = f", such as {entered[0].id} ({entered[0].name})" if entered and not joined else ""
+    print(f"{counted(len(entered), 'student')} {verb} in the gradebook by name{joined}{such_as}")
 
 
 def grade(

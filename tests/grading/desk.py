@@ -66,7 +66,7 @@ class Desk:
                 content = json.dumps(room.solved(self.course))
                 archive.writestr(f"{name}/{room.LESSON}.ipynb", content)
         (self.inbox / "canvas-export.csv").write_text(self._canvas())
-        (self.inbox / "worksheet.csv").write_text(self._worksheet())
+        (self.inbox / "worksheet-02.csv").write_text(self._worksheet())
 
     def _files(self):
         """The members of Canvas's archive: what eighteen people uploaded."""

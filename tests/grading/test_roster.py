@@ -159,7 +159,8 @@ def test_the_command_enters_them_in_the_gradebook(tmp_path):
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
     words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0 and done.stdout == "4 students are in the gradebook by name\n"
+    said = "4 students are in the gradebook by name, such as 4321 (Jane Doe)\n"
+    assert done.exit_code == 0 and done.stdout == said
     put_alembic_on_path()
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
         assert book.find_student("4321").last_name == "Doe"
@@ -215,7 +216,7 @@ def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_pat
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
     words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
     assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID", "--prefix", "x-"]).output == (
-        "4 students are in the gradebook by name\n"
+        "4 students are in the gradebook by name, such as x-jdoe@example.org (Jane Doe)\n"
     )
     joined = CANVAS + '"Come, Late",5000,S9999,lata,A,,,\n'
     (tmp_path / "canvas.csv").write_text(joined, encoding="utf-8")
