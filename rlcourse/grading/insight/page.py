@@ -1,5 +1,6 @@
 """The report of a class as a page, in the look of the other reports. All of it is escaped."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -8,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from rlcourse import published
 from rlcourse.courses import Course
@@ -22,6 +23,7 @@ from rlcourse.grading.pages.markdown import harmless
 from rlcourse.reports.pages import environment
 from rlcourse.reports.writing import write_page
 
+CODE = re.compile(r"`([^`]+)`")
 MOST_CODES = 4  # of a group that are shown side by side
 MOST_SAME = 12
 
@@ -91,10 +93,16 @@ def _said(group: Group, course: Course) -> str:
     return " ".join(group.example.sentences)
 
 
+def _with_code(sentence: str) -> Markup:
+    """A sentence as HTML, in which what stands between backticks is code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(sentence))))
+
+
 @cache
 def _environment() -> Environment:
     shared = environment()
     beside = FileSystemLoader(Path(__file__).parent)
     made = shared.overlay(loader=ChoiceLoader([beside, *filter(None, [shared.loader])]))
     made.filters = shared.filters | {"amount": lambda n: f"{round(n, 2):g}"}
+    made.filters["code"] = _with_code
     return made
