@@ -154,6 +154,15 @@ def canvas(tmp_path, content: bytes, late: str = ""):
     return path
 
 
+def test_what_would_be_replaced_by_late_work_is_told_so(tmp_path):
+    into, due = tmp_path / "submitted", datetime(2026, 10, 1, 21, 59)
+    assert not taken(canvas(tmp_path, b"a"), into, due=due)["1"].reason
+    said = "a different notebook is already there{}: --force replaces it"
+    assert taken(canvas(tmp_path, b"b"), into, due=due)["1"].reason == said.format("")
+    late = taken(canvas(tmp_path, b"b", "_LATE"), into, due=due)["1"]
+    assert late.reason == said.format(", and this one is late")
+
+
 def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
     """An instructor may excuse it there, and the notebook stays the same."""
     into, due = tmp_path / "submitted", datetime(2026, 10, 1, 21, 59)

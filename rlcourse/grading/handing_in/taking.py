@@ -45,7 +45,9 @@ def _take(row: Collected, lesson: str, folder: Path, due: datetime | None, force
         return replace(row, reason=f"{folder} is a symlink to another place: remove it")
     same = path.is_file() and path.read_bytes() == row.data
     if path.exists() and not same and not force:
-        return replace(row, reason="a different notebook is already there: --force replaces it")
+        late = row.late or (row.time and due and row.time.replace(tzinfo=None) > due)
+        there = "a different notebook is already there" + ", and this one is late" * bool(late)
+        return replace(row, reason=f"{there}: --force replaces it")
     change = "unchanged" if same else "replaced" if path.exists() else "new"
     if row.late and not row.time and not due:
         row = replace(row, doubt=NO_DUE_DATE)

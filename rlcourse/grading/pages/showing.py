@@ -212,22 +212,23 @@ class IsolatedFeedback(GenerateFeedback):
 
     def start(self) -> None:
         """Make the pages. They show penalties, which points by hand and extensions have changed
-        since, so these are brought up to date first."""
+        since, so these are brought up to date first. Who waits is said last, where it is seen."""
+        waiting: list[str] = []
         with suppress(UserError):  # nothing was graded, which nbgrader says itself
             lesson = self.coursedir.assignment_id
             grades = read_grades(Path(self.coursedir.root), [lesson])
             waiting = [s for s in grades.students if grades.of(s, lesson).waiting]
             if self.coursedir.student_id != "*":
                 waiting = [s for s in waiting if s == self.coursedir.student_id]
+        try:
+            super().start()
+        finally:
             if waiting:
                 self.log.warning(
                     "Points by hand are still to be given or confirmed for %s. Their pages show "
                     "the points so far, and 0 for written answers.",
                     ", ".join(waiting),
                 )
-        try:
-            super().start()
-        finally:
             exporter = self._trait_values.get("exporter")  # nbgrader makes it only then
             if isinstance(exporter, IsolatedExporter):
                 exporter.close()
