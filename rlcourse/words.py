@@ -6,6 +6,11 @@ def counted(number: float, noun: str) -> str:
     return f"{number:g} {noun}" + ("" if number == 1 else "s")
 
 
+def amount(points: float) -> str:
+    """ "0.21", "3": at most two decimals, which is what people read."""
+    return f"{round(points, 2):g}"
+
+
 def points_of(earned: float, possible: float) -> str:
     """ "0.21 of 3 points"."""
-    return f"{round(earned, 2):g} of {counted(possible, 'point')}"
+    return f"{amount(earned)} of {counted(possible, 'point')}"

@@ -57,16 +57,8 @@ BELOW = {
     },
     "grading": {
         *("errors", "files", "installed", "algorithms", "tasks", "policy", "checks", "courses"),
-        *(
-            "edition",
-            "exercises",
-            "authoring",
-            "moments",
-            "published",
-            "evaluation",
-            "reports",
-            "words",
-        ),
+        *("edition", "exercises", "authoring", "moments", "published", "evaluation", "reports"),
+        "words",
     },
     "teaching": {
         *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),

@@ -104,8 +104,9 @@ def test_a_ctrl_c_that_nobody_else_hears_ends_with_a_sentence_and_130():
 
 def test_one_is_singular(tmp_path, monkeypatch):
     from rlcourse import exercises
-    from rlcourse.words import counted
+    from rlcourse.words import counted, points_of
 
+    assert points_of(3 / 14, 3) == "0.21 of 3 points" and points_of(1, 1) == "1 of 1 point"
     assert [counted(n, "point") for n in (0, 0.5, 1, 1.0, 2)] == [
         *("0 points", "0.5 points", "1 point", "1 point", "2 points")
     ]

@@ -317,7 +317,7 @@ def grades(
                 "--feedback needs --format moodle, one lesson, and --into with its worksheet"
             )
         lesson = found.lessons[0]
-        waiting = [s for s in found.students if found.of(s, lesson).waiting]
+        waiting = found.waiting(lesson)
         left_out = write_moodle_feedback(
             feedback, place / "feedback", lesson, found.students, exported, waiting
         )

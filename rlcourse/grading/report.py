@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from rlcourse.grading.handing_in.names import LONGEST_NAME, one_line
 from rlcourse.grading.judging.finding import BLANK
-from rlcourse.words import counted
+from rlcourse.words import amount, counted
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _notes(row: Row) -> list[str]:
     marks = row.exercises.values()
     notes += ["left blank"] if marks and all(m.get("state") == BLANK for m in marks) else []
     notes += [_lateness(row)] if row.seconds_late > 0 else []
-    by_hand = ", ".join(f"{name} {points:g}" for name, points in row.by_hand.items())
+    by_hand = ", ".join(f"{name} {amount(points)}" for name, points in row.by_hand.items())
     notes += [f"points by hand: {by_hand}"] if by_hand else []
     notes += ["a written answer waits"] if row.waits else []
     return notes + ([f"to review: {row.review}"] if row.review else [])
@@ -77,7 +77,7 @@ def _lateness(row: Row) -> str:
     days, hours = minutes // 1440, minutes // 60 % 24
     by = [f"{days} d"] * bool(days) + [f"{hours} h"] * bool(hours)
     by += [f"{minutes % 60} min"] if not days else []
-    penalty = f", penalty {round(row.penalty, 2):g}" if row.penalty else ""
+    penalty = f", penalty {amount(row.penalty)}" if row.penalty else ""
     # Of what Canvas calls late it is not known by how much: it counts as late by a second.
     return f"late{' by ' + ' '.join(by) if minutes else ''}{penalty}"
 

@@ -99,7 +99,7 @@ def _slide(place: str, title: str, body: str, sources: Sources) -> Slide:
         if note and html(note) not in slide.notes:
             slide.notes.append(html(note))
         if kind == "ask" and not slide.title.endswith("?"):
-            slide.kind = "asks"  # which the title shows by a question mark
+            slide.kind = "asks"  # its title then gets a question mark
     return slide
 
 

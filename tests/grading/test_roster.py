@@ -67,7 +67,7 @@ def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path)
         ("Cher", "", "Cher"),
     ],
 )
-def test_a_name_is_parted_where_people_part_it(tmp_path, written, first, last):
+def test_a_name_is_split_as_people_would(tmp_path, written, first, last):
     book = Book()
     row = WORKSHEET.replace('"Doe, Jane"', f'"{written}"')
     enter_roster(book, tmp_path, table(tmp_path, row))

@@ -160,7 +160,7 @@ def test_what_would_be_replaced_by_late_work_is_told_so(tmp_path):
     said = "a different notebook is already there{}: --force replaces it"
     assert taken(canvas(tmp_path, b"b"), into, due=due)["1"].reason == said.format("")
     late = taken(canvas(tmp_path, b"b", "_LATE"), into, due=due)["1"]
-    assert late.reason == said.format(", and this one is late")
+    assert late.reason == said.format(", and the new one is late")
 
 
 def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):

@@ -18,7 +18,7 @@ from rlcourse.grading.books.people import Student, students_in
 from rlcourse.grading.handing_in.names import one_line, shown
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
 from rlcourse.grading.judging.judge import course_secret
-from rlcourse.words import points_of
+from rlcourse.words import amount, points_of
 
 LONGEST_REMARK = 2000  # characters
 # What a student is told on a platform's page of an answer without a named mistake: none of their
@@ -57,10 +57,8 @@ class LessonGrade:
         """The grade in words, for a student to read."""
         found = [points_of(self.points, self.possible)]
         if self.penalty:
-            found.append(f"late, {round(self.penalty, 2):g} taken off")
-        found += [
-            f"{name} {round(earned, 2):g}/{possible:g}" for name, earned, possible in self.parts
-        ]
+            found.append(f"late, {amount(self.penalty)} taken off")
+        found += [f"{name} {amount(earned)}/{possible:g}" for name, earned, possible in self.parts]
         told = (*self.said.items(), *self.remarks)
         return "\n".join(["; ".join(found), *(f"{name}: {words}" for name, words in told)])
 
@@ -81,6 +79,10 @@ class ClassGrades:
     def of_lesson(self, lesson: str) -> list[LessonGrade]:
         """The grades of all students in one lesson."""
         return [self.grades[student, lesson] for student in self.students]
+
+    def waiting(self, lesson: str) -> list[str]:
+        """The students for whom a person still has something to grade or to look at in a lesson."""
+        return [student for student in self.students if self.of(student, lesson).waiting]
 
     def notes(self) -> list[str]:
         """What to know before passing these grades on: who is missing or not fully graded."""

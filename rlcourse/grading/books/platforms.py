@@ -19,6 +19,7 @@ from rlcourse.grading.books.matching import id_columns, rows_of
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.books.table import PARTICIPANTS, Table, participant_in
 from rlcourse.grading.handing_in.names import groups_alike, shown, why_no_id
+from rlcourse.words import amount
 
 EXCUSED = "EX"  # what Canvas writes for who does not have to hand in
 CHANGEABLE = "Grade can be changed"  # Moodle's column: "No" for who was graded in its gradebook
@@ -36,7 +37,7 @@ def plain_table(grades: ClassGrades) -> Table:
         for lesson in grades.lessons:
             g = grades.of(student.id, lesson)
             who = [student.id, student.last_name, student.first_name, student.email]
-            lateness = [_yes(g.late), f"{round(g.penalty, 2):g}"]
+            lateness = [_yes(g.late), amount(g.penalty)]
             points = [_points(g), f"{g.possible:g}"]
             rows.append([*who, lesson, g.handed_in, *lateness, *points, _yes(g.waiting)])
     return Table(header, rows, notes=grades.notes())

@@ -121,7 +121,7 @@ def _listed(table: Table, naming: Naming | None) -> Iterator[Listed]:
 def _in_canvas(table: Table, naming: Naming | None) -> Iterator[Listed]:
     for row in table.rows:
         if name := name_in_canvas(table, row):
-            last, first = _parted(name)
+            last, first = _split(name)
             ids = [text for column in CANVAS[1:4] if (text := table.field(row, column))]
             named = _named(table, row, ids, naming)
             yield Listed(named, table.field(row, CANVAS[1]), last, first)
@@ -133,23 +133,23 @@ def _in_moodle(table: Table, naming: Naming | None) -> Iterator[Listed]:
         if not ids:
             table.say(f"left out, because the table has only the name: {name}")
             continue
-        last, first = _parted_in_moodle(name)
+        last, first = _split_in_moodle(name)
         named = _named(table, row, ids, naming)
         yield Listed(named, ids[0], last, first, table.field(row, "Email address"))
 
 
-def _parted(name: str) -> tuple[str, str]:
-    """(last name, first names) of "Doe, Dan" or "Doe, Jr., Dan"; all is the former if neither fits,
-    because nobody can tell which name is which."""
+def _split(name: str) -> tuple[str, str]:
+    """(last name, first names) of "Doe, Dan" or "Doe, Jr., Dan". Without a comma, all of it counts
+    as the last name, because nobody can tell which name is which."""
     parts = [part.strip() for part in name.split(",")]
     suffixes = [part for part in parts[1:] if SUFFIX.fullmatch(part)]
     last, *first = [part for part in parts if part not in suffixes]
     return ", ".join([last, *suffixes]), " ".join(first)
 
 
-def _parted_in_moodle(name: str) -> tuple[str, str]:
-    """The same where first names stand first: "Dan Doe", "Gus van der Berg"."""
-    last, first = _parted(name)
+def _split_in_moodle(name: str) -> tuple[str, str]:
+    """The same for a full name with the first names first: "Dan Doe", "Gus van der Berg"."""
+    last, first = _split(name)
     if not first:
         called, comma, suffix = last.partition(",")
         words = called.split()

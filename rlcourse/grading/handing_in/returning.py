@@ -40,8 +40,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
     def _waiting(self) -> list[str]:
         lesson = self.coursedir.assignment_id
         with suppress(UserError):  # nothing was graded, which nbgrader says itself
-            grades = read_grades(Path(self.coursedir.root), [lesson])
-            return [student for student in grades.students if grades.of(student, lesson).waiting]
+            return read_grades(Path(self.coursedir.root), [lesson]).waiting(lesson)
         return []
 
     def _elsewhere(self) -> Iterator[str]:

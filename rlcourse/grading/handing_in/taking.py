@@ -46,7 +46,7 @@ def _take(row: Collected, lesson: str, folder: Path, due: datetime | None, force
     same = path.is_file() and path.read_bytes() == row.data
     if path.exists() and not same and not force:
         late = row.late or (row.time and due and row.time.replace(tzinfo=None) > due)
-        there = "a different notebook is already there" + ", and this one is late" * bool(late)
+        there = "a different notebook is already there" + ", and the new one is late" * bool(late)
         return replace(row, reason=f"{there}: --force replaces it")
     change = "unchanged" if same else "replaced" if path.exists() else "new"
     if row.late and not row.time and not due:

@@ -22,6 +22,7 @@ from rlcourse.grading.pages.formulas import FormulaExporter
 from rlcourse.grading.pages.markdown import harmless
 from rlcourse.reports.pages import environment
 from rlcourse.reports.writing import write_page
+from rlcourse.words import amount
 
 CODE = re.compile(r"`([^`]+)`")
 MOST_CODES = 4  # of a group that are shown side by side
@@ -103,6 +104,6 @@ def _environment() -> Environment:
     shared = environment()
     beside = FileSystemLoader(Path(__file__).parent)
     made = shared.overlay(loader=ChoiceLoader([beside, *filter(None, [shared.loader])]))
-    made.filters = shared.filters | {"amount": lambda n: f"{round(n, 2):g}"}
+    made.filters = shared.filters | {"amount": amount}
     made.filters["code"] = _with_code
     return made

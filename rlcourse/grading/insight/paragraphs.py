@@ -21,10 +21,10 @@ from rlcourse.exercises import get as get_exercise
 WORD = re.compile(r"[^\W\d_]{3,}")
 HEADING = re.compile(r"^#{1,6} +(?:[\d.]+ +)?(.+?)\s*$")
 SHORTEST, LONGEST = 80, 900  # characters of a paragraph worth reading out
-# Of the words of a mistake, weighed by how rare they are, what a paragraph about it shares. Below
-# that the paragraphs of our lessons had a few common words with the mistake, and another subject.
+# A paragraph is quoted if it shares this much of a mistake's words, weighed by how rare they are,
+# and this many of them. With less, the paragraphs that we looked at were often about something else.
 LEAST_SHARED = 0.25
-FEWEST = 3  # words; and two words may be shared by chance
+FEWEST = 3
 ASKS = "**To think about"  # from here to the next heading a lesson asks, without points
 
 

@@ -212,12 +212,12 @@ class IsolatedFeedback(GenerateFeedback):
 
     def start(self) -> None:
         """Make the pages. They show penalties, which points by hand and extensions have changed
-        since, so these are brought up to date first. Who waits is said last, where it is seen."""
+        since, so these are brought up to date first. Who still lacks points is said at the end of
+        the log, where people look."""
         waiting: list[str] = []
         with suppress(UserError):  # nothing was graded, which nbgrader says itself
             lesson = self.coursedir.assignment_id
-            grades = read_grades(Path(self.coursedir.root), [lesson])
-            waiting = [s for s in grades.students if grades.of(s, lesson).waiting]
+            waiting = read_grades(Path(self.coursedir.root), [lesson]).waiting(lesson)
             if self.coursedir.student_id != "*":
                 waiting = [s for s in waiting if s == self.coursedir.student_id]
         try:
