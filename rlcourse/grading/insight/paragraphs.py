@@ -22,7 +22,7 @@ WORD = re.compile(r"[^\W\d_]{3,}")
 HEADING = re.compile(r"^#{1,6} +(?:[\d.]+ +)?(.+?)\s*$")
 SHORTEST, LONGEST = 80, 900  # characters of a paragraph worth reading out
 # A paragraph is quoted if it shares this much of a mistake's words, weighed by how rare they are,
-# and this many of them. With less, the paragraphs that we looked at were often about something else.
+# and this many of them. With less, those that we looked at were often about something else.
 LEAST_SHARED = 0.25
 FEWEST = 3
 ASKS = "**To think about"  # from here to the next heading a lesson asks, without points
