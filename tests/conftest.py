@@ -12,8 +12,6 @@ import pytest
 
 pytest_plugins = ["tiers"]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is first imported
-# Optional to jsonschema, which nbformat imports: it builds a grammar, a second of every process.
-sys.modules.setdefault("rfc3987_syntax", None)
 # A shell starts what runs in the background deaf to Ctrl-C, which tests press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

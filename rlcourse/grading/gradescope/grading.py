@@ -48,8 +48,6 @@ class LateReader:
 
 
 def _reader(release: str, secret: bytes, references: bytes):
-    # jsonschema imports it for nbformat, to check addresses, and that takes a second
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import nbformat
     import torch
 
