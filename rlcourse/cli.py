@@ -18,17 +18,7 @@ from rlcourse.demo import demo
 from rlcourse.doctor import doctor
 from rlcourse.errors import UserError
 from rlcourse.evaluation.commands import compare, evaluate
-from rlcourse.grading.commands import (
-    amend,
-    collect,
-    complete,
-    extend,
-    grade,
-    grades,
-    roster,
-    verify,
-)
-from rlcourse.grading.edition.commands import student_edition
+from rlcourse.grading.commands import amend, collect, extend, grade, grades, roster
 from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.grading.ranking.commands import leaderboard
@@ -43,8 +33,8 @@ from rlcourse.trl_engine.commands import train
 GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
-        *(roster, collect, extend, amend, grade, insight, grades, gradescope, complete, verify),
-        *(leaderboard, teaching_notes, slides, teaching_pack, student_edition),
+        *(roster, collect, extend, amend, grade, insight, grades, gradescope),
+        *(leaderboard, teaching_notes, slides, teaching_pack),
     ),
     "For training and measuring models": (
         *(

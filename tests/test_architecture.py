@@ -57,7 +57,7 @@ BELOW = {
     },
     "grading": {
         *("errors", "files", "installed", "algorithms", "tasks", "policy", "checks", "courses"),
-        *("edition", "exercises", "authoring", "moments", "published", "evaluation", "reports"),
+        *("exercises", "authoring", "moments", "published", "evaluation", "reports"),
         "words",
     },
     "teaching": {

@@ -128,7 +128,7 @@ def test_without_jupyterlab_a_sentence_says_how_to_get_it(monkeypatch):
 
 WITHOUT = """
 import sys
-for name in ("nbgrader", "jupyterlab", "jupytext", "markdown_it", "cryptography", "ipywidgets"):
+for name in ("nbgrader", "jupyterlab", "jupytext", "markdown_it", "ipywidgets"):
     sys.modules[name] = None  # an import of it fails
 from rlcourse.authoring import check_notebook, write_sample_submission
 from rlcourse import check, progress, ready

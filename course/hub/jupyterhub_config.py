@@ -21,7 +21,7 @@ EXCHANGE = os.environ.get("RLCOURSE_EXCHANGE", "/srv/nbgrader/exchange")
 TLJH = os.environ.get("TLJH_INSTALL_PREFIX")
 USERS = Path(TLJH, "user", "bin") if TLJH else Path(sys.executable).parent
 BIN = Path(os.environ.get("RLCOURSE_USERS_BIN", USERS))
-# Where the grader's are, who needs the whole course where students have an edition
+# Where the grader's are, who has an environment of their own
 GRADERS = Path(f"/home/{GRADER}/environment/bin")
 GRADER_BIN = Path(os.environ.get("RLCOURSE_GRADER_BIN", GRADERS if os.path.isdir(GRADERS) else BIN))
 # One thread for a student: torch would take all processors of the machine for every kernel.

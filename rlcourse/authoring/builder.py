@@ -8,7 +8,7 @@ sources give the same bytes, so that CI can say when a committed notebook has dr
 
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -235,15 +235,6 @@ def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     for kept, cell in zip(before, after, strict=True):
         cell.outputs, cell.execution_count = kept.outputs, kept.execution_count
     return True
-
-
-def stale_notebooks(course: Course, registry: Iterable) -> Iterator[Path]:
-    """The students' notebooks that differ from what ``build`` would write now."""
-    for folder in course.lessons:
-        lesson = read_lesson(folder.text, registry, course)
-        student = with_opening(_make(course, lesson)[1], recorded.read(folder))
-        if not _holds(course.notebook(lesson.name), student):
-            yield course.notebook(lesson.name)
 
 
 def _holds(path: Path, notebook: NotebookNode) -> bool:

@@ -7,7 +7,7 @@ gives the stub (signature, docstring, ``raise NotImplementedError``) and the sol
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from rlcourse.errors import UserError
 
@@ -37,13 +37,8 @@ def solution(function: Callable, marks: bool = True) -> str:
     return f"{header}\n{indent}{BEGIN}\n{body}\n{indent}{END}"
 
 
-def blank_functions(
-    module_source: str,
-    names: Iterable[str],
-    body: Callable[[str], Sequence[str]] = lambda name: [STUB],
-) -> str:
-    """A module's text with the bodies of the named top-level functions replaced: by the stub, or by
-    the lines that `body` gives for a name."""
+def blank_functions(module_source: str, names: Iterable[str]) -> str:
+    """A module's text with the bodies of the named top-level functions replaced by the stub."""
     names, lines = set(names), module_source.splitlines()
     tree = ast.parse(module_source)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in names]
@@ -52,8 +47,7 @@ def blank_functions(
         raise UserError(f"no function {', '.join(sorted(missing))} in this module.")
     for node in reversed(functions):
         first = _docstring(node)
-        indent = " " * first.col_offset
-        lines[first.end_lineno : node.end_lineno] = [f"{indent}{line}" for line in body(node.name)]
+        lines[first.end_lineno : node.end_lineno] = [" " * first.col_offset + STUB]
     return "\n".join(lines) + "\n"
 
 

@@ -99,7 +99,6 @@ def extend(
 ) -> None:
     """Give a student more time for a lesson, or take it back."""
     with needing("grade", "the gradebook"):
-        from rlcourse.grading.books.due import is_over
         from rlcourse.grading.books.extensions import described, student_of, take_back
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
@@ -118,11 +117,6 @@ def extend(
         print(f"taken back: {student} has no more time than the others for {name}")
     else:
         print(f"{student} has until {described(time)} for {name}")
-        if is_over(opened.directory, name):
-            print(
-                f"The due date of {name} has passed: a students' edition made since then may "
-                "contain its answers."
-            )
 
 
 def amend(
@@ -330,38 +324,6 @@ def grades(
     for note in table.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
     print(path)
-
-
-def complete(
-    student: Annotated[str, typer.Argument(help="Their name in the gradebook.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The file [default: STUDENT.completion.json].")
-    ] = None,
-    share: Annotated[
-        float,
-        typer.Option("--passes-at", min=0.01, max=1, help="Share of the points needed to pass."),
-    ] = 0.5,
-    course: Annotated[Path | None, COURSE] = None,
-) -> None:
-    """Sign what a student has passed according to the gradebook; the instructor has the key."""
-    with needing("grade", "signing"):
-        from rlcourse.grading.books.completion import completion, private_key, write_completion
-    place, found = _read(course, None)
-    path = out or Path(f"{student}.completion.json")
-    write_completion(path, completion(found, student, share), private_key(place))
-    print(path)
-
-
-def verify(
-    file: Annotated[Path, typer.Argument(help="A completion file.")],
-    key: Annotated[
-        Path, typer.Option(help="The instructor's public key, from the instructor.")
-    ] = Path("completion-key.pub"),
-) -> None:
-    """Check that a completion file is as the instructor signed it."""
-    with needing("grade", "verifying"):
-        from rlcourse.grading.books.completion import described, verified
-    print(described(verified(file, key)))
 
 
 def _read(course: Path | None, lessons: list[str] | None):

@@ -19,7 +19,6 @@ from nbformat import from_dict
 
 from rlcourse.authoring.notebooks import student_notebook
 from rlcourse.courses import current
-from rlcourse.edition import refuse_in_edition
 from rlcourse.errors import UserError
 from rlcourse.grading.books import gradebook as nbgrader_side
 from rlcourse.grading.books.gradebook import Course, Grades
@@ -81,7 +80,6 @@ def grade(
     done, and with the number of all; `on_warning` with missing isolation layers. A submission that
     was graded before and has not changed is not graded again unless ``options.force``.
     """
-    refuse_in_edition("grade")
     opened = course if isinstance(course, Course) else Course.of(course)
     lesson = opened.lesson(lesson)
     directory = Path(submitted or opened.step(opened.directory.submitted_directory)).resolve()

@@ -350,18 +350,6 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
         assert all(note.isprintable() for note in written.notes)
 
 
-def test_the_command_signs_what_the_gradebook_says_and_waits_for_points_by_hand(course, tmp_path):
-    out = tmp_path / "jane.json"
-    words = ["complete", "4321", "--out", str(out), "--course", str(course)]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    key = course / "completion-key.pub"
-    said = CliRunner().invoke(app, ["verify", str(out), "--key", str(key)]).output
-    assert "Jane Doe, the second (4321): 1 of 2 lessons passed" in said and "5 of 9" in said
-    waiting = CliRunner().invoke(app, ["complete", "4322", "--course", str(course)])
-    assert "still has answers to be graded by hand" in str(waiting.exception)
-
-
 def test_the_command_writes_the_table_and_says_who_is_missing(course, tmp_path):
     exported, out = tmp_path / "canvas.csv", tmp_path / "grades.csv"
     exported.write_text(CANVAS, encoding="utf-8")

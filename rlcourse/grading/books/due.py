@@ -48,12 +48,6 @@ def due_date(directory: CourseDirectory, lesson: str) -> datetime | None:
         return None
 
 
-def is_over(directory: CourseDirectory, lesson: str) -> bool:
-    """Whether the lesson's due date has passed; False if it has none."""
-    due = due_date(directory, lesson)
-    return due is not None and due < datetime.now(UTC).replace(tzinfo=None)
-
-
 def just_late(due: datetime) -> str:
     """The first second after the due date `due`, which is in UTC, as nbgrader writes a time."""
     return written((due + timedelta(seconds=1)).replace(tzinfo=UTC))

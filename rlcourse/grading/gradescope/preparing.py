@@ -8,7 +8,6 @@ import nbformat
 import torch
 
 from rlcourse.courses import current
-from rlcourse.edition import refuse_in_edition
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.steps import Cell
@@ -19,7 +18,6 @@ REFERENCES = "references"
 
 def prepare(source: Path, home: Path) -> None:
     """From the unpacked archive in `source`, make `home` ready for ``grading``."""
-    refuse_in_edition("grade")
     settings = json.loads((source / SETTINGS).read_text("utf-8"))
     release = nbformat.read(source / RELEASE, as_version=4)
     course = current()
