@@ -27,7 +27,7 @@ from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
 from rlcourse.teaching.commands import slides, teaching_pack
-from rlcourse.training.commands import diagnose, recipes, report, result
+from rlcourse.training.commands import report
 from rlcourse.trl_engine.commands import train
 
 GROUPS = {
@@ -37,18 +37,7 @@ GROUPS = {
         *(leaderboard, teaching_notes, slides, teaching_pack),
     ),
     "For training and measuring models": (
-        *(
-            recipes,
-            plan,
-            gpu_check,
-            train,
-            report,
-            result,
-            diagnose,
-            evaluate,
-            compare,
-            build_model,
-        ),
+        *(train, plan, gpu_check, report, evaluate, compare, build_model),
     ),
     "For authors and contributors": (new_course, build, prove, site, publish_as),
 }

@@ -14,6 +14,7 @@ import rlcourse
 from rlcourse.cli import GROUPS, app
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.faults.catalog import FAULTS
 from rlcourse.training.recipes.listing import about
 
 
@@ -27,7 +28,7 @@ def test_no_description_of_a_command_is_cut():
     listing = said("--help").partition("  --help ")[2]
     assert "..." not in listing
     commands = re.findall(r"^  ([a-z-]+)  +[A-Z]", listing, re.MULTILINE)
-    assert {"lab", "lessons", "train", "recipes", "doctor", "gpu-check"} <= set(commands)
+    assert {"lab", "lessons", "train", "doctor", "gpu-check"} <= set(commands)
     assert len(commands) == len(set(commands)) == len(app.registered_commands)
 
 
@@ -58,14 +59,14 @@ def test_an_error_is_not_preceded_by_half_a_progress_bar(tmp_path):
 
 
 def test_every_recipe_is_listed_with_a_sentence():
-    text = said("recipes")
+    text = said("train")
     for name in shipped_recipes():
         assert re.search(rf"^{re.escape(name)}  +[A-Zμ].*\.$", text, re.MULTILINE), name
         assert 10 < len(about(name)) < 160, about(name)
 
 
 def test_every_setting_of_a_recipe_is_listed_with_its_value():
-    text = said("recipes", "grpo")
+    text = said("train", "grpo", "--settings")
     for name, field in load_recipe("grpo").settings().items():
         assert re.search(
             rf"^{name} .*{re.escape(field.description)}( \(not with --engine trl\))?$", text, re.M
@@ -74,9 +75,15 @@ def test_every_setting_of_a_recipe_is_listed_with_its_value():
     assert re.search(r"^steps +100 ", text, re.MULTILINE)
 
 
+def test_every_fault_is_listed_with_what_it_does_to_the_metrics():
+    text = said("train", "--faults")
+    for name, fault in FAULTS.items():
+        assert f"{name}: {fault.what}" in text and fault.signal in text
+
+
 def test_help_for_training_says_where_recipes_and_settings_are_listed():
     text = " ".join(said("train", "--help").split())
-    assert "`rlcourse recipes`" in text and "`rlcourse recipes RECIPE`" in text
+    assert "`rlcourse train` lists" in text and "`rlcourse train RECIPE --settings`" in text
 
 
 INTERRUPTED = """

@@ -1,4 +1,4 @@
-"""What a run's signals point to, and what they exclude: ``rlcourse diagnose RUN``.
+"""What a run's signals point to, and what they exclude: ``rlcourse report RUN`` prints it.
 
 Each check reads metrics whose right value is known without knowing the answer. If one is out of its
 range, the check says what causes that; if it is in range, the cause is excluded; and if a run did

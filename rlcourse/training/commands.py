@@ -1,4 +1,4 @@
-"""``rlcourse recipes``, ``report``, ``result`` and ``diagnose``."""
+"""``rlcourse report``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,17 +7,8 @@ import typer
 
 from rlcourse.errors import UserError
 
-RECIPE = "A YAML file or the name of a shipped recipe; `rlcourse recipes` lists them."
-SETTINGS = "Settings to change; `rlcourse recipes RECIPE` lists them."
-
-
-def recipes(
-    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="One of them, or a file.")] = "",
-) -> None:
-    """List the recipes, or every setting of one recipe with its value and meaning."""
-    from rlcourse.training.recipes.listing import list_recipes, list_settings
-
-    print(list_settings(recipe) if recipe else list_recipes())
+RECIPE = "A YAML file or the name of a shipped recipe; `rlcourse train` lists them."
+SETTINGS = "Settings to change; `rlcourse train RECIPE --settings` lists them."
 
 
 def report(
@@ -31,50 +22,34 @@ def report(
     follow: Annotated[
         bool, typer.Option("--follow", help="Renew the page while the run trains, for a projector.")
     ] = False,
-) -> None:
-    """Write a run's report, finished or not, or one page that compares several runs."""
-    from rlcourse.reports import follow_report, write_report
-    from rlcourse.training import default_settings
-
-    if not follow:
-        print(write_report(runs, out, default_settings()))
-    elif len(runs) > 1:
-        raise UserError(f"--follow takes one run, not {len(runs)}: name the one to watch")
-    else:
-        first = write_report(runs, out, default_settings())
-        print(f"open {first}: it renews itself until the run is finished; Ctrl-C stops it here")
-        follow_report(runs[0], out, default_settings())
-
-
-def result(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run's directory.")],
-) -> None:
-    """Print a finished run as one row of a table, to send in: see course/reproduce.md."""
-    from rlcourse.training.runs.row import result_row
-
-    print(result_row(run))
-
-
-def diagnose(
-    run: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help="A run directory, finished or not.")
-    ] = None,
-    faults: Annotated[
+    row: Annotated[
         bool,
         typer.Option(
-            "--faults", help="List the faults that `rlcourse train` can switch on, instead."
+            "--row", help="Only print a finished run as a table's row: see course/reproduce.md."
         ),
     ] = False,
 ) -> None:
-    """Say what a run's signals point to and what they rule out; lesson 10 explains them."""
-    if faults:
-        from rlcourse.training.recipes.listing import list_faults
+    """Write a run's report, finished or not, and say what its signals point to (lesson 10).
 
-        print(list_faults())
-    elif run is None:
-        raise UserError("name a run directory, or list the faults with --faults")
-    else:
-        from rlcourse.reports.diagnosis import diagnosis
-        from rlcourse.reports.record import read_run
+    Several runs get one page that compares them.
+    """
+    if len(runs) > 1 and (follow or row):
+        option = "--follow" if follow else "--row"
+        raise UserError(f"{option} takes one run, not {len(runs)}: name only that one")
+    if row:
+        from rlcourse.training.runs.row import result_row
 
-        print(diagnosis(read_run(run)))
+        print(result_row(runs[0]))
+        return
+    from rlcourse.reports import follow_report, read_run, write_report
+    from rlcourse.reports.diagnosis import diagnosis
+    from rlcourse.training import default_settings
+
+    page = write_report(runs, out, default_settings())
+    if follow:
+        print(f"open {page}: it renews itself until the run is finished; Ctrl-C stops it here")
+        follow_report(runs[0], out, default_settings())
+        return
+    if len(runs) == 1:
+        print(diagnosis(read_run(runs[0])), end="\n\n")
+    print(page)

@@ -19,10 +19,16 @@ class Engine(StrEnum):
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help=RECIPE)],
+    recipe: Annotated[str, typer.Argument(help=RECIPE)] = "",
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help=SETTINGS)
     ] = None,
+    list_settings: Annotated[
+        bool, typer.Option("--settings", help="List the recipe's settings instead.")
+    ] = False,
+    faults: Annotated[
+        bool, typer.Option("--faults", help="List the faults that fault=NAME switches on, instead.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Run directory [default: the next in runs/].")
     ] = None,
@@ -34,11 +40,13 @@ def train(
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of TRL's, for trl.")
     ] = None,
 ) -> None:
-    """Train a policy by a recipe; any of its settings can be given as KEY=VALUE.
+    """Train a policy by a recipe; without one, list the recipes.
 
-    The run directory gets metrics.jsonl, result.json, report.html, checkpoints/ and policy/.
+    Any of a recipe's settings can be given as KEY=VALUE. The run directory gets metrics.jsonl,
+    result.json, report.html, checkpoints/ and policy/.
     """
     from rlcourse import training, trl_engine
+    from rlcourse.training.recipes import listing
     from rlcourse.training.runs.run_directory import next_run_directory
 
     def chosen():
@@ -46,6 +54,12 @@ def train(
             raise UserError("--resume needs --out, the directory of the run to continue")
         return training.load_recipe(recipe, **training.parse_overrides(settings or []))
 
+    if faults or not recipe:
+        print(listing.list_faults() if faults else listing.list_recipes())
+        return
+    if list_settings:
+        print(listing.list_settings(chosen()))
+        return
     place = out or next_run_directory(re.sub(r"\.ya?ml$", "", Path(recipe).name))
     if engine is Engine.trl:
         run = trl_engine.train(chosen, place, settings=trl or [], resume=resume)
@@ -53,6 +67,7 @@ def train(
         raise UserError("--trl sets what only TRL has: add --engine trl")
     else:
         trl_engine.require_local(place)
-        run = training.train(chosen(), out=place, resume=resume)
+        loaded = chosen()  # a misspelled recipe need not wait for torch
+        run = training.train(loaded, out=place, resume=resume)
     if run is not None:  # rank zero's, where several processes train
         print(run.summary())

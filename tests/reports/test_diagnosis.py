@@ -1,15 +1,16 @@
-"""What ``rlcourse diagnose`` says of real runs: those recorded for lesson 10."""
+"""What ``rlcourse report`` says of real runs: those recorded for lesson 10."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from rlcourse.cli import app
 from rlcourse.courses import shipped
 from rlcourse.reports import RunRecord
 from rlcourse.reports.diagnosis import diagnosis
 from rlcourse.tasks.recorded import SHOWN
+from rlcourse.training import load_recipe
 
 HIDDEN = shipped().lesson("10").directory / "hidden_runs.json"
 RUNS = [run for path in (SHOWN, HIDDEN) for run in json.loads(path.read_text("utf-8"))]
@@ -76,22 +77,12 @@ def test_there_is_nothing_to_diagnose_in_imitation():
     assert "no step yet" in diagnosis(RunRecord(recipe, []))
 
 
-def test_the_command_reads_a_directory_and_refuses_others(tmp_path):
+def test_the_command_prints_it_with_the_report(tmp_path):
     run = next(run for run in RUNS if run["cause"] == "stale_sampler")
     record = record_of(run)
-    (tmp_path / "recipe.yaml").write_text(
-        json.dumps(record.recipe | {"task": "word_problems", "policy": "tiny", "seed": 0})
-    )
+    (tmp_path / "recipe.yaml").write_text(json.dumps(load_recipe("grpo").to_dict() | record.recipe))
     lines = "".join(json.dumps(step) + "\n" for step in record.metrics)
     (tmp_path / "metrics.jsonl").write_text(lines)
-
-    def rlcourse(*words):
-        command = [sys.executable, "-m", "rlcourse.cli", "diagnose", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    done = rlcourse(tmp_path)
-    assert done.returncode == 0 and SAYS["stale_sampler"] in done.stdout
-    refused = rlcourse(tmp_path / "nothing")
-    assert refused.returncode == 1 and "holds no run" in refused.stderr
-    assert "name a run directory" in rlcourse().stderr
-    assert "stale_sampler: " in rlcourse("--faults").stdout
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0 and SAYS["stale_sampler"] in done.stdout
+    assert done.stdout.endswith(f"{tmp_path / 'report.html'}\n")

@@ -1,4 +1,4 @@
-"""`rlcourse result`: a run as a row that can be sent in, and the page that asks for it."""
+"""`rlcourse report --row`: a run as a row that can be sent in, and the page that asks for it."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def test_what_has_no_row_is_said(finished, tmp_path):
 
 
 def test_the_command_prints_it(finished):
-    done = CliRunner().invoke(app, ["result", str(finished)])
+    done = CliRunner().invoke(app, ["report", str(finished), "--row"])
     assert done.exit_code == 0 and done.stdout.strip() == result_row(finished)
 
 
@@ -101,5 +101,5 @@ def test_the_form_asks_for_what_the_page_names():
     form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "result.yml").read_text("utf-8"))
     assert form["name"] == "A result" and "*A result*" in PAGE
     asked = " ".join(item["attributes"]["label"] for item in form["body"])
-    for what in ("rlcourse result", "result.json", "recipe.yaml"):
+    for what in ("rlcourse report", "--row", "result.json", "recipe.yaml"):
         assert what in asked and what in PAGE

@@ -1,7 +1,7 @@
 """Warnings that a run prints while there is time to stop it: a signal has left its range.
 
 None of them needs to know what is right. Each compares a metric with its range in healthy runs.
-``rlcourse diagnose`` reads the same metrics afterwards, and more closely.
+``rlcourse report`` reads the same metrics afterwards, and more closely.
 """
 
 from collections.abc import Callable

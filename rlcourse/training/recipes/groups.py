@@ -170,7 +170,7 @@ class Online(Sampling, Passes):
     )
     fault: Annotated[str, one_of(FAULTS)] | None = setting(
         None,
-        "a mistake to train with, for lesson 10: see rlcourse diagnose",
+        "a mistake to train with, for lesson 10: see rlcourse train --faults",
         local="faults are put into the local engine's loop",
     )
 

@@ -1,9 +1,10 @@
-"""Recipes, a recipe's settings and faults as text, for ``rlcourse recipes`` and ``diagnose``."""
+"""What ``rlcourse train`` lists: recipes, a recipe's settings (``--settings``), ``--faults``."""
 
 import re
 
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.recipes.recipe import SHIPPED, load_recipe, shipped_recipes
+from rlcourse.training.recipes.recipe import SHIPPED, shipped_recipes
+from rlcourse.training.recipes.settings import Recipe
 
 
 def list_recipes() -> str:
@@ -11,7 +12,7 @@ def list_recipes() -> str:
     names = shipped_recipes()
     width = max(map(len, names))
     lines = [f"{name:{width}}  {about(name)}" for name in names]
-    return "\n".join([*lines, "", "rlcourse recipes RECIPE lists the settings of one."])
+    return "\n".join([*lines, "", "rlcourse train RECIPE --settings lists the settings of one."])
 
 
 def about(name: str) -> str:
@@ -25,9 +26,8 @@ def about(name: str) -> str:
     return re.split(r"(?<!\bDr)\. (?=[A-Z])", " ".join(comment))[0].rstrip(".") + "."
 
 
-def list_settings(name: str) -> str:
+def list_settings(recipe: Recipe) -> str:
     """A line a setting that the recipe's method has: name, the recipe's value, and what it is."""
-    recipe = load_recipe(name)
     values = recipe.to_dict()
     shown = {name: "null" if value is None else str(value) for name, value in values.items()}
     width = max(map(len, shown))

@@ -1,4 +1,4 @@
-"""A finished run as one row of a table: ``rlcourse result``, for course/reproduce.md.
+"""A finished run as one row of a table: ``rlcourse report RUN --row``, for course/reproduce.md.
 
 A run's directory does not say which shipped recipe it began with, so the nearest one is named,
 with the settings that differ. Those that change no result are left out.
