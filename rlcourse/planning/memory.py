@@ -19,7 +19,7 @@ gradient is then a sum, in addition to the piece's own.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 
 from rlcourse.planning.work import Work
@@ -37,7 +37,7 @@ LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion tok
 LOGITS_AT_ONCE = 2**26  # as policy/large_vocabulary.py has it, which takes seconds to import
 LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
 LOGITS_FILTERED = 40  # top-k and top-p also sort
-PLACES = {False: 8, True: 64}  # not kept, kept: as policy/static_decoding.py has it
+PLACES = 8  # as policy/static_decoding.py has it
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def total(lines: tuple[Line, ...]) -> float:
 def memory_of(work: Work) -> Memory:
     """The memory of a run on one device."""
     moments = list(_training(work))
-    if (work.samples or work.recipe.method.compares_pairs) and not work.keeps_graphs:
+    if work.samples or work.recipe.method.compares_pairs:
         lines = (*_copies_to_sample(work), *decoding(work, work.sampled_rows))
         moments.insert(0, Moment("sampling", lines))
     return Memory(_always(work), tuple(moments))
@@ -139,9 +139,6 @@ def _always(work: Work) -> tuple[Line, ...]:
     if work.teacher:
         k, size = work.teacher.parameters, 2 if work.rounds and not teacher_recipe(recipe) else 4
         lines.append(Line("teacher", f"{size} B x {k:,}, frozen", size * k))
-    if work.keeps_graphs:
-        kept = (*_copies_to_sample(work), *decoding(work, work.sampled_rows))
-        lines += [replace(line, name=f"kept: {line.name}") for line in kept]
     return tuple(lines)
 
 
@@ -190,8 +187,7 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     if not work.in_graphs:
         places = cache_places(lengths.longest_prompt, work.written)
     if work.fused:
-        unit = PLACES[work.keeps_graphs]
-        places = ceil(places / unit) * unit
+        places = ceil(places / PLACES) * PLACES
     number = shape.cached_numbers
     cache = Line(
         "KV cache",
@@ -203,8 +199,6 @@ def decoding(work: Work, rows: int) -> tuple[Line, ...]:
     size = LOGITS_FILTERED if filtered else LOGITS_SAMPLING
     logits = size * rows * shape.vocabulary
     words = f"{size} B x {rows} rows x {shape.vocabulary:,} words"
-    if work.keeps_graphs:
-        logits, words = 2 * logits, f"{words}, and of half, a quarter, …"
     return cache, Line("logits", words, logits)
 
 

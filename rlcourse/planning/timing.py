@@ -120,11 +120,6 @@ def duration_of(
     lines.append(
         Line("training", f"{recipe.steps} steps x {seconds:.2f} s", recipe.steps * seconds)
     )
-    if work.keeps_graphs:
-        times = 1 + (recipe.steps // recipe.eval_every if recipe.eval_every else 0)
-        rows = work.sampled_rows
-        told = f"{times} x {graphs_captured(rows)} captured, and kept for the steps after"
-        lines.append(Line("graphs", told, times * speed.capturing(rows)))
     measured = evaluated(work)
     measuring = tuple(_Speed(measured, gpu).evaluation_lines(evaluation_rows(measured, free)))
     lines.append(waiting(work, seconds, recipe.steps * seconds, total(measuring) / 2))
@@ -161,9 +156,8 @@ class _Speed:
         self.of_a_token = kernels * LAUNCH
         self.repeating = kernels * (REPLAY if work.in_graphs else LAUNCH)
 
-    def writing(self, rows: int, prompts: int, kept: bool = False) -> tuple[float, str]:
-        """Seconds to write `rows` completions of `prompts` prompts, and what bounds them; `kept` if
-        graphs have been captured before."""
+    def writing(self, rows: int, prompts: int) -> tuple[float, str]:
+        """Seconds to write `rows` completions of `prompts` prompts, and what bounds them."""
         shape, lengths = self.shape, self.work.lengths
         tokens = self.recipe.max_tokens if self.work.imitates else lengths.completion
         keys, values = cached_bytes(self.work)
@@ -178,21 +172,16 @@ class _Speed:
         slowest = max(bounds, key=lambda bound: bounds[bound])
         told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
         reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
-        if self.work.in_graphs and not kept:
-            reading += self.capturing(rows)
+        if self.work.in_graphs:  # each is captured after an ordinary pass
+            reading += graphs_captured(rows) * 2 * self.of_a_token
             told += f" + {graphs_captured(rows)} graphs captured"
         return reading + tokens * bounds[slowest], told
-
-    def capturing(self, rows: int) -> float:
-        """Seconds to capture the graphs that write so many rows, each with a pass before it."""
-        return graphs_captured(rows) * 2 * self.of_a_token
 
     def sampling_lines(self) -> Iterator[Line]:
         """A step's sampling."""
         if not self.work.samples:
             return
-        rows, kept = self.work.sampled_rows, self.work.keeps_graphs
-        seconds, told = self.writing(rows, self.recipe.prompts_per_step, kept)
+        seconds, told = self.writing(self.work.sampled_rows, self.recipe.prompts_per_step)
         if self.method.resamples and self.recipe.resample:
             times = 1 + self.recipe.resample
             yield Line("sampling", f"up to {times} draws x {told}", times * seconds)

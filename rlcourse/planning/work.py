@@ -69,7 +69,7 @@ class Work:
     def readings(self) -> int:
         """Passes through the model that reading a piece takes: of prompts that its rows share, and
         of completions."""
-        return 2 if self.piece_prompts < self.piece and not self.recipe.packing else 1
+        return 2 if self.piece_prompts < self.piece else 1
 
     @property
     def rounds(self) -> bool:
@@ -88,11 +88,6 @@ class Work:
         return bool(
             self.in_graphs and not self.recipe.lora and (self.rounds if asked is None else asked)
         )
-
-    @property
-    def keeps_graphs(self) -> bool:
-        """Whether a step repeats the graphs of the step before."""
-        return self.fused and self.samples and self.recipe.keep_graphs
 
     @property
     def minibatches(self) -> int:

@@ -6,8 +6,7 @@ concatenated weights, and so do the two halves of the MLP; attention is PyTorch'
 rotation takes three operations. That leaves 19 a layer.
 
 Under autocast the matrices are kept rounded, as autocast would round them at each use; everything
-else is computed in the precision that the model itself has. `refresh` copies the weights again
-after they have changed, to the same addresses, so that a graph that reads them remains valid.
+else is computed in the precision that the model itself has.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,10 +82,11 @@ class Layer:
 class FusedModel:
     """The weights of `model`, its matrices in `dtype`, arranged for few kernels."""
 
+    @torch.no_grad()
     def __init__(self, model: nn.Module, dtype: torch.dtype):
         hugging_face: Any = model
         self.model, self.dtype = hugging_face, dtype
-        self.copies: list[tuple[Tensor, Tensor]] = []  # and what they are copies of
+        self.copies: list[Tensor] = []
         body = hugging_face.model
         self.layers = [self._layer(layer) for layer in body.layers]
         self.head = self._linear(hugging_face.lm_head)
@@ -95,7 +95,6 @@ class FusedModel:
         self.key_heads = attention.k_proj.out_features // self.size
         self.heads = attention.q_proj.out_features // self.size
         self.scaling: float = attention.scaling
-        self.refresh()
 
     def _layer(self, layer: Any) -> Layer:
         attention, mlp = layer.self_attn, layer.mlp
@@ -121,18 +120,10 @@ class FusedModel:
             return parts[0].detach()
         whole = parts[0].new_empty(sum(map(len, parts)), *parts[0].shape[1:], dtype=self.dtype)
         pieces = whole.split([len(part) for part in parts])
-        self.copies += zip(pieces, parts, strict=True)
+        for piece, part in zip(pieces, parts, strict=True):
+            piece.copy_(part)
+        self.copies.append(whole)
         return whole
-
-    @torch.no_grad()
-    def refresh(self) -> None:
-        """Copy the model's weights as they are now."""
-        for copy, original in self.copies:
-            copy.copy_(original)
-
-    def addresses(self) -> list[int]:
-        """Where the weights are that are not copied. If they move, graphs are no longer valid."""
-        return [parameter.data_ptr() for parameter in self.model.parameters()]
 
     def angles(self, places: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines (places, head size) of the positions up to `places`; the first half of

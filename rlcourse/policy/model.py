@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from rlcourse.algorithms.policies import sample_tokens, token_entropy, token_logprobs
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import token_positions
-from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.large_vocabulary import score_completions
 from rlcourse.policy.loading import (
     attend_to_any_length,
@@ -36,11 +35,9 @@ class Policy(nn.Module):
     student's: every completion is then drawn, and scored, with these.
     """
 
-    packing: bool = False  # how a trainer reads its rows; see training/networks/packing.py
     # How it decodes; see `sample_completions`.
     static_cache: bool | None = None
     fused_decoding: bool | None = None
-    kept_graphs: KeptGraphs | None = None  # which are no copy's
     sample_tokens = staticmethod(sample_tokens)
     token_logprobs = staticmethod(token_logprobs)
 
@@ -185,7 +182,6 @@ class Policy(nn.Module):
                 sample_tokens=sample_tokens or self.sample_tokens,
                 static_cache=self.static_cache,
                 fused=self.fused_decoding,
-                kept=self.kept_graphs,
             )
         finally:
             self.model.train(was_training)
@@ -251,7 +247,6 @@ class Policy(nn.Module):
     def clone(self, frozen: bool = False) -> "Policy":
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
         twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
-        twin.packing = self.packing
         twin.static_cache, twin.fused_decoding = self.static_cache, self.fused_decoding
         if frozen:
             twin.eval().requires_grad_(False)

@@ -7,8 +7,7 @@ every prompt and needs their log-probabilities, so this sampler
 - leaves room in the cache, where `generate` copies all of it to append one token;
 - lets rows that have ended leave the batch, and stops when none is left;
 - keeps the log-probabilities of what it drew, so that no second pass is needed to score it;
-- on a GPU writes each token by repeating one CUDA graph, where the model allows it, of few kernels;
-- keeps such graphs for the next batch, where it is asked to.
+- on a GPU writes each token by repeating one CUDA graph, where the model allows it, of few kernels.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from rlcourse.algorithms.policies import sample_tokens as draw_tokens
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import CopiedPrompts, group_decoder, require_cache
 from rlcourse.policy.fused import FusedModel, can_be_fused
-from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 
@@ -45,7 +43,6 @@ def sample_completions(
     sample_tokens: Callable[..., Tensor] | None = None,
     static_cache: bool | None = None,
     fused: bool | None = None,
-    kept: KeptGraphs | None = None,
 ) -> Rollouts:
     """Draw `group_size` completions of each prompt, of at most `max_tokens` tokens.
 
@@ -67,26 +64,28 @@ def sample_completions(
     With `static_cache`, `StaticDecoder` writes the tokens if the model allows it; None, the
     default, is True on a GPU. Other models are decoded as without it. With `fused`, it reads tokens
     in few kernels (`fused.py`) where the model allows it; None is True in 16 bits on a GPU, where
-    that needs no more memory than autocast does. `kept` then holds its graphs until the next call.
+    that needs no more memory than autocast does.
     """
-    options: dict = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     require_cache(model)
+    options: dict = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     options["generator"] = generator
     own = None
     if sample_tokens is not None and sample_tokens is not draw_tokens:
         own = _Checked(sample_tokens, options)
+    draw: Callable[[Tensor], Tensor] = own or partial(draw_tokens, **options)
     scoring_temperature = temperature if temperature > 0 else 1.0
     eos = torch.tensor(eos_ids, dtype=torch.long, device=prompt_tokens.device)
-    if static_cache is None:
-        static_cache = prompt_tokens.device.type in STATIC_CACHE_ON
-    if static_cache and can_decode_statically(model):
-        shape = (len(prompt_tokens), group_size, max_tokens, eos_ids, prompt_tokens.device)
-        make = partial(_static_decoder, model, own, options, eos, scoring_temperature)
-        with _decoder(make, model, own, options, shape, fused, kept) as static:
-            static.draw = own or static.draw
+    on_a_gpu = prompt_tokens.device.type in STATIC_CACHE_ON
+    if (on_a_gpu if static_cache is None else static_cache) and can_decode_statically(model):
+        dtype = matrix_dtype(model)
+        if fused is None:
+            fused = on_a_gpu and dtype.itemsize == 2
+        reader = FusedModel(model, dtype) if fused and can_be_fused(model) else None
+        # A user's function may need the host, which no graph can repeat.
+        how = {"generator": generator, "draw_in_graph": own is None, "fused": reader}
+        with StaticDecoder(model, draw, eos, scoring_temperature, **how) as static:
             tokens, logprobs = static.complete(prompt_tokens, prompt_mask, group_size, max_tokens)
     else:
-        draw: Callable[[Tensor], Tensor] = own or partial(draw_tokens, **options)
         with group_decoder(model, prompt_mask, group_size) as decoder:
             logits = decoder.read_prompts(prompt_tokens)
             tokens, logprobs = _draw_completions(
@@ -107,27 +106,6 @@ def sample_completions(
         group_size=group_size,
         temperature=scoring_temperature,
     )
-
-
-def _decoder(make, model, own, options: dict, shape: tuple, fused: bool | None, kept):
-    """The `StaticDecoder` of a batch of this `shape`, to be entered: a kept one, or a new one."""
-    dtype, generator = matrix_dtype(model), options["generator"]
-    if fused is None:
-        fused = shape[-1].type in STATIC_CACHE_ON and dtype.itemsize == 2
-    fused = fused and can_be_fused(model)
-    if kept is None or not fused:
-        return make(generator, fused=FusedModel(model, dtype) if fused else None)
-    drawn = None if own else tuple(options[name] for name in ("temperature", "top_k", "top_p"))
-    # A function of the user's is called outside of the graph, with a generator of its own.
-    return kept.of(model, dtype, (*shape, drawn), None if own else generator, make)
-
-
-def _static_decoder(model, own, options: dict, eos, temperature, generator, **fast):
-    """A `StaticDecoder` that draws from `generator`."""
-    drawn = own or partial(draw_tokens, **options | {"generator": generator})
-    # A user's function may need the host, which no graph can repeat.
-    asked = (model, drawn, eos, temperature, generator)
-    return StaticDecoder(*asked, draw_in_graph=own is None, **fast)
 
 
 def matrix_dtype(model: nn.Module) -> torch.dtype:

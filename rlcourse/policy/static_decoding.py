@@ -10,8 +10,7 @@ Where the course's own `sample_tokens` draws, the draw is part of the graph; a s
 is called between two steps. How many rows are alive is asked only at every eighth token, because
 the host has to wait for the answer.
 
-Where the model allows it, `fused.py` computes a step in few kernels, and a decoder that is `kept`
-serves several calls: the next batch is laid into the same buffers, and its graphs are repeated.
+Where the model allows it, `fused.py` computes a step in few kernels.
 
 On the CPU the same steps run one by one, and tests hold them to what `decoding.py` draws.
 """
@@ -26,7 +25,6 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from rlcourse.policy.buffers import Buffers, StaticLayer
 from rlcourse.policy.decoding import (
     CAN_SHARE_PROMPTS,
     RoomyLayer,
@@ -38,9 +36,7 @@ from rlcourse.policy.fused import FusedModel
 GRAPHS_ON = ("cuda",)
 ASK_EVERY = 8  # tokens
 FEWEST_ROWS = 8  # below, a step takes as long as reading the weights, however few the rows are
-# The kernel of `fused.py` wants places in eights. What is kept has more, so that a prompt that is a
-# little longer fits the next time.
-PLACES = {False: 8, True: 64}
+PLACES = 8  # the kernel of `fused.py` wants places in eights
 OF_ROWS = ("hidden", "position", "row", "alive", "token")  # what a decoder keeps for each row
 
 
@@ -59,24 +55,13 @@ class NoMemoryForGraph(torch.OutOfMemoryError):
 
 
 class StaticDecoder:
-    """Writes B·G completions of B prompts. Use it in a `with` block, once; or, where it is `kept`,
-    for any number of batches, each in a block of its own.
+    """Writes B·G completions of B prompts. Use it in a `with` block, once.
 
     `draw(logits)` returns a token (R,) for each row of logits (R, V); if `draw_in_graph` is not
     set, it is called outside of the graph. `generator` is what it draws from, or None for torch's.
     `fused` reads tokens in place of `model`.
     """
 
-    # Of `Buffers`, as many rows of them as are written now
-    hidden: Tensor
-    position: Tensor
-    row: Tensor
-    alive: Tensor
-    token: Tensor
-    place: Tensor
-    column: Tensor
-    tokens: Tensor
-    logprobs: Tensor
     logits: Tensor  # of the last step
 
     def __init__(
@@ -88,16 +73,13 @@ class StaticDecoder:
         generator: torch.Generator | None = None,
         draw_in_graph: bool = False,
         fused: FusedModel | None = None,
-        kept: bool = False,
     ):
         self.model: Any = model
         self.draw, self.eos, self.temperature = draw, eos, temperature
         self.generator, self.draw_in_graph = generator, draw_in_graph
-        self.fused, self.kept = fused, kept
-        # By the rows that they write; with the logits that each of them leaves.
-        self.graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
+        self.fused = fused
+        self.graph: torch.cuda.CUDAGraph | None = None  # of the rows that are written now
         self.capturing = eos.device.type in GRAPHS_ON
-        self.whole: Buffers | None = None
 
     def __enter__(self):
         self.attention = self.model.config._attn_implementation
@@ -106,8 +88,7 @@ class StaticDecoder:
     def __exit__(self, *_):
         if self.fused is None:
             self.model.set_attn_implementation(self.attention)
-        if not self.kept:
-            self.graphs.clear()
+        self.graph = None
 
     @torch.no_grad()
     def complete(
@@ -124,37 +105,38 @@ class StaticDecoder:
         return self._written(max_tokens)
 
     def _written(self, length: int) -> tuple[Tensor, Tensor]:
-        found = self.tokens[:, :length], self.logprobs[:, :length]
-        return (found[0].clone(), found[1].clone()) if self.kept else found
+        return self.tokens[:, :length], self.logprobs[:, :length]
 
     def _read_prompts(self, tokens, mask, group_size, max_tokens) -> Tensor:
         """Read each prompt once and lay out the buffers; logits (R, V) of the first tokens."""
         positions = token_positions(mask)
         if self.fused is not None:
-            self.fused.refresh()
             logits, cache = self.fused.read_prompts(tokens, mask, positions)
         else:
             logits, cache = self._read_with_the_model(tokens, mask, positions)
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(group_size)
         length = tokens.shape[1]
-        if self.whole is None or not self.whole.fit(len(rows), length + max_tokens, max_tokens):
-            self.graphs.clear()
-            self.whole = None  # before the new ones are made
-            places = length + max_tokens
-            if self.fused:
-                unit = PLACES[self.kept]
-                places = -(-places // unit) * unit
-            precise = torch.promote_types(cache[0][1].dtype, torch.float32)
-            added = cache[0][1].dtype if self.fused else precise
-            self.whole = Buffers(cache, len(rows), places, max_tokens, logits.dtype, added)
-            self.angles = self.fused.angles(places) if self.fused else None
-        whole = self.whole
-        whole.lay_out(cache, mask, positions, rows)
-        self.layers = [StaticLayer(*states, whole.place) for states in whole.states]
+        places, added = length + max_tokens, cache[0][1].dtype
+        if self.fused:
+            places = -(-places // PLACES) * PLACES
+            self.angles = self.fused.angles(places)
+        else:
+            added = torch.promote_types(added, torch.float32)
+        # The number of the completion that each row writes.
+        self.row = torch.arange(len(rows), device=tokens.device)
+        self.alive = torch.ones_like(self.row, dtype=torch.bool)
+        self.token = torch.zeros_like(self.row)[:, None]
+        self.position = positions[rows, -1:]
+        # Added to scores: −inf on padding and places to come.
+        self.hidden = torch.full((len(rows), 1, 1, places), -torch.inf, dtype=added).to(rows.device)
+        self.hidden[:, 0, 0, :length].masked_fill_(mask.bool()[rows], 0.0)
+        self.tokens = self.row.new_zeros(len(rows), max_tokens)
+        self.logprobs = logits.new_zeros(len(rows), max_tokens)
+        self.place = self.row.new_full((1,), length)  # of the next token to be read
+        self.column = self.row.new_zeros(1)  # of the next token to be written
+        self.layers = [StaticLayer(states, rows, places, self.place) for states in cache]
         self.cache: Any = DynamicCache(config=self.model.config)
         self.cache.layers = list(self.layers)
-        for name in (*OF_ROWS, "place", "column", "tokens", "logprobs"):
-            setattr(self, name, getattr(whole, name))
         if self.fused is None:
             self.model.set_attn_implementation("static_cache")
         return logits[rows]
@@ -175,26 +157,22 @@ class StaticDecoder:
 
     def _step(self) -> None:
         """Read the token that each row has drawn, and draw the next."""
-        captured_before = self.graphs.get(len(self.row))
-        if captured_before is not None:
-            graph, self.logits = captured_before
-            graph.replay()
+        repeated = self.graph
+        if repeated is not None:
+            repeated.replay()
         else:
             self._advance()
         if not self.draw_in_graph:
             self._write(self.logits)
-        if captured_before is None and self.capturing:
-            made = captured(self._advance, self.generator)
-            self.capturing = made is not None
-            if made is not None:
-                self.graphs[len(self.row)] = made, self.logits
+        if repeated is None and self.capturing:
+            self.graph = captured(self._advance, self.generator)
+            self.capturing = self.graph is not None
 
     def _advance(self) -> None:
         """What a graph repeats: the same operations on the same tensors at every token."""
         self.hidden.index_fill_(3, self.place, 0.0)
         self.position += 1
         if self.fused is not None:
-            assert self.angles is not None
             attend = self.fused.attention_to(self.layers, self.place, self.hidden)
             self.logits = self.fused(self.token, self.position, self.angles, attend)
         else:
@@ -232,14 +210,38 @@ class StaticDecoder:
             # The living first; some that have ended fill the rest.
             kept = self.alive.int().argsort(descending=True, stable=True)[:size]
             for layer in self.layers:
-                layer.keys = layer.keys[:size].copy_(layer.keys[kept])
-                layer.values = layer.values[:size].copy_(layer.values[kept])
+                layer.keys, layer.values = layer.keys[kept], layer.values[kept]
             for name in OF_ROWS:
-                buffer = getattr(self, name)
-                setattr(self, name, buffer[:size].copy_(buffer[kept]))
-            if not self.kept:
-                self.graphs.clear()
+                setattr(self, name, getattr(self, name)[kept])
+            self.graph = None
         return n_alive > 0
+
+
+class StaticLayer(DynamicLayer):
+    """A layer's keys and values (rows, heads, places, head size), those of the prompts first; those
+    of the next token are written at `place`, which the decoder moves on."""
+
+    def __init__(self, of_prompts: tuple[Tensor, Tensor], rows: Tensor, places: int, place: Tensor):
+        super().__init__()
+        self.keys, self.values = (with_places(states[rows], places) for states in of_prompts)
+        self.place = place  # (1,) long
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs):
+        """Write those of one token, and return the whole buffers."""
+        # Under autocast the rotation leaves keys in float32, which attention would round anyway.
+        self.keys.index_copy_(2, self.place, key_states.to(self.keys.dtype))
+        self.values.index_copy_(2, self.place, value_states)
+        return self.keys, self.values
+
+
+def with_places(states: Tensor, places: int) -> Tensor:
+    """Keys or values in a buffer of so many places. The others are 0: hidden places have weight 0,
+    but 0 times whatever is in memory there may be NaN."""
+    rows, heads, length, size = states.shape
+    buffer = states.new_zeros(rows, heads, places, size)
+    buffer[:, :, :length] = states
+    return buffer
 
 
 def static_attention(

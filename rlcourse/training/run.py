@@ -20,7 +20,6 @@ from rlcourse import bars
 from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.machine import is_out_of_memory, unusable_gpu
-from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.loading import is_small
 from rlcourse.policy.lora import add_adapters, merge_adapters
 from rlcourse.reports import render_report
@@ -138,7 +137,7 @@ def train(
             teacher = teacher_of(recipe, out, policy, task, teacher, progress)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
-            policy.fused_decoding, policy.packing = recipe.fused_decoding, recipe.packing
+            policy.fused_decoding = recipe.fused_decoding
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
@@ -193,7 +192,6 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
         desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
     )
     with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
-        policy.kept_graphs = KeptGraphs() if recipe.keep_graphs else None
         try:
             for metrics in learner.steps(done):
                 done = metrics["step"]
@@ -219,7 +217,6 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
             saving.wait()
             raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
         finally:
-            policy.kept_graphs = None
             shown.close()
             writer.close()
         _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written

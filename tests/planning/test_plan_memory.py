@@ -221,31 +221,21 @@ def test_the_cache_is_exact(dtype, lora):
     assert buffers[0].shape[2] == cache_places(9, 60)
 
 
-@pytest.mark.parametrize(
-    "dtype, lora, kept, fuses",
-    [
-        *((dtype, lora, False, None) for dtype, lora in KINDS),
-        *((dtype, False, True, True) for dtype in ("float32", "bfloat16")),
-    ],
-)
-def test_the_cache_of_fixed_size_is_exact(dtype, lora, kept, fuses):
+@pytest.mark.parametrize("dtype, lora", KINDS)
+def test_the_cache_of_fixed_size_is_exact(dtype, lora):
     policy, batch = small_policy(dtype, lora), random_batch(length=60)
-    settings = {"keep_graphs": kept, "fused_decoding": fuses, "lora": LORA if lora else {}}
-    work = small_work(policy, batch, dtype=dtype, **settings)
+    work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
     fused = FusedModel(policy.model, getattr(torch, dtype)) if work.fused else None
     eos = torch.tensor([], dtype=torch.long)
     draw = torch.Tensor.argmax
-    decoder = StaticDecoder(policy.model, draw, eos, 1.0, fused=fused, kept=kept)
+    decoder = StaticDecoder(policy.model, draw, eos, 1.0, fused=fused)
     if fused is not None:
-        copies = [copy for copy, _ in fused.copies]
-        assert sum(x.nbytes for x in copies) == _copies_to_sample(work)[0].amount
-    lines = memory_of(work).always if kept else decoding(work, len(batch))
-    name = "kept: KV cache" if kept else "KV cache"
+        assert sum(x.nbytes for x in fused.copies) == _copies_to_sample(work)[0].amount
     with torch.no_grad(), autocast("cpu", dtype), decoder as static:
         prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
         static._read_prompts(prompts, mask, batch.group_size, 60)
         buffers = [b for layer in static.layers for b in (layer.keys, layer.values)]
-    assert amount(lines, name) == bytes_of(buffers)
+    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
 
 
 def kept_bytes(policy, batch, dtype):

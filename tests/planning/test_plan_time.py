@@ -61,21 +61,19 @@ def test_norms_of_queries_and_keys_launch_kernels_of_their_own():
     assert (many - few) / 2 == KERNELS[False] + KERNELS_OF_QK_NORM
 
 
-@pytest.mark.parametrize("packing", [False, True])
-def test_an_update_launches_as_many_kernels_as_plans_count(packing):
+def test_an_update_launches_as_many_kernels_as_plans_count():
     """Within a fifth: casts and masks come on top of what is counted."""
     launched = []
     for layers in (2, 4):
         policy = small_policy("bfloat16", architecture="qwen2", num_hidden_layers=layers)
-        policy.packing, batch = packing, random_batch()
+        batch = random_batch()
         with autocast("cpu", "bfloat16"):
             shared_prompt_logprobs(policy, batch).sum().backward()  # rounds the weights
             with Launches() as count:
                 shared_prompt_logprobs(policy, batch).sum().backward()
         launched.append(count.n)
-    settings = {"prompts_per_step": 2, "group_size": 4, "packing": packing}
-    work = work_of(load_recipe("gsm8k_grpo", micro_batch=8, **settings))
-    assert work.readings == (1 if packing else 2)
+    work = work_of(load_recipe("gsm8k_grpo", micro_batch=8, prompts_per_step=2, group_size=4))
+    assert work.readings == 2
     planned = work.readings * 3 * KERNELS[False]  # a forward pass, and a backward pass of two
     assert (launched[1] - launched[0]) / 2 == pytest.approx(planned, rel=0.2)
 

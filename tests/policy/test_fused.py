@@ -3,7 +3,7 @@
 import pytest
 import torch
 from launches import Launches
-from simulated_graph import SimulatedGraph, simulate
+from simulated_graph import simulate
 from small_models import EOS, PAD, left_padded_prompts, small_model, small_tokenizer
 from torch import nn
 from torch.nn import functional
@@ -11,7 +11,6 @@ from torch.nn import functional
 from rlcourse.planning.timing import FUSED_KERNELS, FUSED_KERNELS_OUTSIDE
 from rlcourse.policy import Policy, sample_completions, static_decoding
 from rlcourse.policy.fused import can_be_fused
-from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.policy.lora import add_adapters
 
 BIASED = {"attention_bias": True, "mlp_bias": True}
@@ -127,118 +126,6 @@ def test_a_model_that_was_changed_is_not_fused(change):
 )
 def test_other_models_are_not_fused(kind, changes):
     assert not can_be_fused(small_model(kind, **changes))
-
-
-# kept graphs
-
-
-def trained(model):
-    """Move the weights, as an optimizer does: in place."""
-    generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += torch.randn(parameter.shape, generator=generator).to(parameter) / 10
-
-
-@pytest.mark.parametrize("autocast", [False, True])
-def test_kept_graphs_draw_what_new_ones_would(autocast, monkeypatch):
-    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ("cpu",))
-    simulate(monkeypatch)
-    captured, capture = [], static_decoding.captured
-
-    def noted(advance, generator):
-        captured.append(len(advance.__self__.row))
-        return capture(advance, generator)
-
-    monkeypatch.setattr(static_decoding, "captured", noted)
-    # In bfloat16 a kernel rounds otherwise where there are more places.
-    monkeypatch.setattr(static_decoding, "PLACES", {False: 64, True: 64})
-    model, kept = small_model("qwen2", initializer_range=0.1), KeptGraphs()
-    made: list[int] = []  # how many rows the kept graphs have
-    # Prompts of other lengths, and in the third batch a longer one, have other places.
-    for step, lengths in enumerate([(3, 9, 1, 6), (5, 2, 2, 4), (12, 1, 7, 3)]):
-        prompts = left_padded_prompts(lengths, seed=step)
-        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-            fresh, one = draw(model, prompts, seed=step, group_size=16, max_tokens=40)
-            anew = captured[:]
-            captured.clear()
-            again, other = draw(model, prompts, seed=step, group_size=16, max_tokens=40, kept=kept)
-            made += captured
-        assert torch.equal(fresh.tokens, again.tokens)
-        torch.testing.assert_close(fresh.old_logprobs, again.old_logprobs, rtol=0, atol=1e-5)
-        assert torch.equal(one.get_state(), other.get_state())
-        assert set(anew) <= set(made) and len(made) == len(set(made))
-        captured.clear()
-        trained(model)
-
-
-def test_rollouts_do_not_change_with_the_next_batch():
-    model, kept, prompts = small_model("llama"), KeptGraphs(), left_padded_prompts()
-    first, _ = draw(model, prompts, kept=kept)
-    tokens, logprobs = first.tokens.clone(), first.old_logprobs.clone()
-    second, _ = draw(model, prompts, seed=1, kept=kept)
-    assert not torch.equal(second.tokens, tokens)
-    assert torch.equal(first.tokens, tokens) and torch.equal(first.old_logprobs, logprobs)
-
-
-@pytest.mark.parametrize("change", [{"max_tokens": 20}, {"temperature": 0.5}, {"group_size": 2}])
-def test_another_kind_of_batch_begins_anew(change):
-    model, kept, prompts = small_model("llama"), KeptGraphs(), left_padded_prompts()
-    draw(model, prompts, kept=kept)
-    decoder = kept.decoder
-    draw(model, prompts, kept=kept)
-    assert kept.decoder is decoder
-    found, _ = draw(model, prompts, kept=kept, **change)
-    assert kept.decoder is not decoder
-    assert torch.equal(found.tokens, draw(model, prompts, **change)[0].tokens)
-
-
-def test_weights_that_moved_are_found():
-    model, kept, prompts = small_model("llama"), KeptGraphs(), left_padded_prompts()
-    draw(model, prompts, kept=kept)
-    model.model.norm.weight = nn.Parameter(3 * model.model.norm.weight.detach())
-    found, _ = draw(model, prompts, kept=kept)
-    assert torch.equal(found.tokens, draw(model, prompts)[0].tokens)
-
-
-def test_a_longer_prompt_than_the_buffers_hold_gets_new_ones():
-    model, kept = small_model("llama"), KeptGraphs()
-    for length in (4, 70):
-        prompts = left_padded_prompts((3, length))
-        found, _ = draw(model, prompts, kept=kept)
-        assert torch.equal(found.tokens, draw(model, prompts)[0].tokens)
-
-
-def test_an_error_leaves_nothing_behind():
-    model, kept, prompts = small_model("llama"), KeptGraphs(), left_padded_prompts()
-
-    def fails(logits, **_):
-        raise ValueError("unfinished")
-
-    draw(model, prompts, kept=kept)
-    with pytest.raises(ValueError, match="unfinished"):
-        draw(model, prompts, kept=kept, sample_tokens=fails)
-    assert kept.decoder is None
-
-
-def test_a_function_of_ones_own_draws_from_its_own_generator(monkeypatch):
-    from rlcourse.algorithms import sample_tokens
-
-    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ("cpu",))
-    simulate(monkeypatch)
-    model, kept, prompts = small_model("llama"), KeptGraphs(), left_padded_prompts()
-    replays = SimulatedGraph.replays
-    for seed in (0, 1):
-
-        def own(logits, **options):
-            assert torch.isfinite(logits).all().item()  # which no graph can hold
-            return sample_tokens(logits, **options)
-
-        found, generator = draw(model, prompts, seed, kept=kept, sample_tokens=own, group_size=16)
-        same, other = draw(model, prompts, seed, group_size=16)
-        assert torch.equal(found.tokens, same.tokens)
-        assert torch.equal(generator.get_state(), other.get_state())
-    assert SimulatedGraph.replays > replays
 
 
 # how many kernels

@@ -1,7 +1,5 @@
 """Where the memory does not hold a CUDA graph, a run goes on with less."""
 
-import shutil
-
 import pytest
 import torch
 from echo import quiet, weights
@@ -9,7 +7,6 @@ from simulated_graph import SimulatedGraph, simulated_capture
 
 from rlcourse.evaluation import evaluate_policy
 from rlcourse.policy import static_decoding
-from rlcourse.training.runs.checkpoint import checkpoints
 
 
 @pytest.fixture
@@ -44,45 +41,6 @@ def test_evaluation_halves_its_rows(small_card, policy, task, capsys):
     assert (
         "out of memory with 40 completions at once; continuing with 20" in capsys.readouterr().err
     )
-
-
-@pytest.fixture
-def captures(monkeypatch):
-    """Graphs are simulated; how many rows those write that are captured."""
-    made, captured = [], static_decoding.captured
-
-    def noted(advance, generator):
-        made.append(len(advance.__self__.token))
-        return captured(advance, generator)
-
-    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ("cpu",))
-    monkeypatch.setattr(static_decoding, "captured", noted)
-    monkeypatch.setattr(static_decoding, "PLACES", {False: 64, True: 64})
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", SimulatedGraph)
-    monkeypatch.setattr(torch.cuda, "graph", simulated_capture)
-    return made
-
-
-def test_graphs_that_are_kept_change_nothing_in_a_run(captures, policy, task, recipe, tmp_path):
-    settings = recipe(steps=4, static_cache=True, fused_decoding=True, eval_problems=0)
-    anew = quiet(settings, policy=policy, task=task)
-    assert len(captures) >= 4
-    captures.clear()
-    kept = quiet(settings.but(keep_graphs=True), policy=policy, task=task)
-    assert len(captures) == len(set(captures)) and policy.kept_graphs is None
-    assert kept.policy.kept_graphs is None
-    torch.testing.assert_close(weights(kept.policy), weights(anew.policy), rtol=0, atol=1e-5)
-    # It resumes, and captures again.
-    out = tmp_path / "run"
-    halves = settings.but(keep_graphs=True, checkpoint_every=2)
-    quiet(halves, out, policy=policy, task=task)
-    *_, last = checkpoints(out / "checkpoints")
-    shutil.rmtree(last)
-    (out / "result.json").unlink()
-    captures.clear()
-    again = quiet(halves, out, policy=policy, task=task, resume=True)
-    assert captures
-    assert torch.equal(weights(again.policy), weights(kept.policy))
 
 
 def test_fused_decoding_trains_the_same_in_float32(policy, task, recipe):

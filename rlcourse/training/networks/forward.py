@@ -23,15 +23,12 @@ from rlcourse.training.networks.gradient_checkpointing import (
     block_inputs_only,
     uses_gradient_checkpointing,
 )
-from rlcourse.training.networks.packing import can_be_packed, packed_logprobs
 
 
 def shared_prompt_logprobs(policy, batch: Rollouts) -> Tensor:
     """``policy.logprobs(batch)`` (n, T), reading each prompt once for all of its rows."""
     if getattr(type(policy), "logprobs", None) is not Policy.logprobs:
         return policy.logprobs(batch)
-    if policy.packing and can_be_packed(policy):
-        return packed_logprobs(policy, batch)
     if uses_gradient_checkpointing(policy.model):
         with block_inputs_only(policy.model):
             return policy.logprobs(batch)

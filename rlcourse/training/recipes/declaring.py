@@ -14,7 +14,6 @@ OFF: dict[str, Any] = {
     "num_iterations": 1,
     "minibatches": 1,
     "sampler_staleness": 0,
-    "keep_graphs": False,
     "old_logprobs": "sampled",
     "truncate": {},
     "overlong_filter": False,

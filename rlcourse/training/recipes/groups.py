@@ -82,11 +82,6 @@ class Machine(Settings):
     micro_batch: Whole | None = setting(
         None, "rows read at once in training: less memory, the same gradient; null: all", low=1
     )
-    packing: Truth = setting(
-        False,
-        "read a step's rows one after another, without padding: less work, the same gradient",
-        local="TRL reads them side by side",
-    )
     gradient_checkpointing: Truth = setting(
         False, "compute activations twice instead of keeping them: less memory"
     )
@@ -157,11 +152,6 @@ class Online(Sampling, Passes):
         "steps that a batch is older than the policy that learns from it",
         low=0,
         local="TRL writes each batch with the policy that learns",
-    )
-    keep_graphs: Truth = setting(
-        False,
-        "keep the CUDA graphs of fused_decoding from step to step, with their memory",
-        local="TRL samples without them",
     )
     overlong_filter: Truth = setting(
         False,

@@ -23,6 +23,7 @@ WITH_WARM_START = (
 SHIPPED = Path(__file__).parent
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 RUN_RECIPE = "recipe.yaml"  # what a run directory holds
+REMOVED = {"keep_graphs", "packing"}  # settings of earlier versions that changed no result
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
@@ -63,7 +64,8 @@ def _without_unused(values: dict, kind: type[Recipe]) -> dict:
     return {
         name: value
         for name, value in values.items()
-        if name in kind.settings() or name not in usual or value != usual[name]
+        if name not in REMOVED
+        and (name in kind.settings() or name not in usual or value != usual[name])
     }
 
 

@@ -12,8 +12,7 @@ from rlcourse.training.recipes.settings import Recipe
 
 # What changes speed and memory, and nothing that is computed but for rounding.
 MAY_DIFFER_ON_RESUME = (
-    *("device", "micro_batch", "gradient_checkpointing", "keep_graphs", "packing"),
-    *("checkpoint_every", "checkpoint_minutes"),
+    *("device", "micro_batch", "gradient_checkpointing", "checkpoint_every", "checkpoint_minutes"),
 )
 
 

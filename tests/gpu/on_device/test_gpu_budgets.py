@@ -12,7 +12,6 @@ from simulated_graph import SimulatedGraph
 from small_models import left_padded_prompts, small_model
 
 from rlcourse.policy import sample_completions, static_decoding
-from rlcourse.policy.kept_graphs import KeptGraphs
 from rlcourse.training.learners import learner_for
 from rlcourse.training.recipes.methods import METHODS
 
@@ -104,18 +103,6 @@ def test_memory_that_runs_out_in_a_capture_leaves_a_generator_that_draws(monkeyp
     with pytest.raises(static_decoding.NoMemoryForGraph):
         counts(12, True, generator=generator)
     assert torch.rand(2, device="cuda", generator=generator).shape == (2,)
-
-
-def test_kept_graphs_are_captured_once(monkeypatch):
-    captured, capture = [], static_decoding.captured
-    monkeypatch.setattr(
-        static_decoding, "captured", lambda *asked: captured.append(1) or capture(*asked)
-    )
-    policy, generator = echo_policy().cuda(), torch.Generator("cuda").manual_seed(0)
-    policy.fused_decoding, policy.static_cache, policy.kept_graphs = True, True, KeptGraphs()
-    for _ in range(3):
-        policy.sample(["w3 w4"], group_size=8, max_tokens=9, generator=generator)
-    assert len(captured) == 1
 
 
 def a_step_of(algorithm, rows, tokens, **changes):

@@ -24,8 +24,7 @@ MORE = {
     "grpo in micro-batches": {"micro_batch": 3},
     "grpo with checkpointing": {"gradient_checkpointing": True, "micro_batch": 7},
     "grpo with adapters": {"lora": {"rank": 2}, "beta": 0.04},
-    "grpo with kept graphs": {"fused_decoding": True, "keep_graphs": True, "eval_every": 2},
-    "grpo packed": {"packing": True, "micro_batch": 7, "beta": 0.04},
+    "grpo with few kernels": {"fused_decoding": True, "eval_every": 2},
     "grpo with filters": {"top_k": 5, "top_p": 0.9},
     "grpo with the format's reward": {"rewards": {"format": 0.2}, "eval_every": 2},
 }
