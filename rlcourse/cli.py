@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import rlcourse
-from rlcourse.authoring.commands import build, check, prove, publish_as, teaching_notes
+from rlcourse.authoring.commands import build, check, prove, publish_as
 from rlcourse.commands import Commands
 from rlcourse.courses.commands import new_course, site
 from rlcourse.demo import demo
@@ -26,7 +26,7 @@ from rlcourse.lab.commands import lab, lessons
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
-from rlcourse.teaching.commands import slides, teaching_pack
+from rlcourse.teaching.commands import teaching
 from rlcourse.training.commands import report
 from rlcourse.trl_engine.commands import train
 
@@ -34,7 +34,7 @@ GROUPS = {
     "For students": (lab, lessons, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope),
-        *(leaderboard, teaching_notes, slides, teaching_pack),
+        *(leaderboard, teaching),
     ),
     "For training and measuring models": (
         *(train, plan, gpu_check, report, evaluate, compare, build_model),

@@ -1,4 +1,4 @@
-"""``rlcourse check``, ``prove``, ``build``, ``teaching-notes`` and ``publish-as``."""
+"""``rlcourse check``, ``prove``, ``build`` and ``publish-as``."""
 
 import json
 from functools import partial
@@ -109,27 +109,6 @@ def build(
 
         for built in build(lessons or None, execute=execute, check=check, force=force):
             print(built)
-
-
-def teaching_notes(
-    lessons: Annotated[list[str] | None, typer.Argument(help="Lessons [default: all].")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The file [default: print it].", show_default=False)
-    ] = None,
-) -> None:
-    """Answers to what each lesson asks to think about, as one page of Markdown."""
-    from rlcourse.authoring.teaching import teaching_notes
-    from rlcourse.courses import current
-    from rlcourse.files import write_text
-
-    course = current()
-    chosen = [course.lesson(wanted) for wanted in lessons] if lessons else course.lessons
-    page = teaching_notes(chosen)
-    if out is None:
-        print(page, end="")
-        return
-    write_text(out, page)
-    print(out)
 
 
 def publish_as(

@@ -1,4 +1,4 @@
-"""The slides of a lesson, from its page ``teaching/slides/NN_topic.md``; without one, its outline.
+"""The slides of a lesson, from its page ``teaching/slides/NN_topic.md``.
 
     ## A critic that is always up to date
     > Ask one question, sample $G = 5$ completions
@@ -47,37 +47,25 @@ class Slide:
     kind: str = ""
 
 
-@dataclass
-class Deck:
-    """``missing`` says in a sentence what the slides lack, "" if nothing."""
-
-    heading: str
-    slides: list[Slide]
-    missing: str = ""
-
-
-def deck(folder: LessonFolder, course: Course) -> Deck:
+def slides_of(folder: LessonFolder, course: Course) -> list[Slide]:
     """The slides of a lesson.
 
     Raises:
-        UserError: its page quotes what the lesson does not have; the message names page and slide.
+        UserError: it has no page; or its page quotes what the lesson does not have, and the
+            message names page and slide.
     """
-    sources = Sources(folder, course)
     page = folder.home / "teaching" / "slides" / f"{folder.name}.md"
-    if page.is_file():
-        slides = [
-            _slide(f"{page}: slide '{title}'", title, body, sources)
-            for title, body in SLIDE.findall(page.read_text("utf-8"))
-        ]
-    else:
-        slides = _outline(sources)
-    missing = ""
-    if sources.solved is None:
-        missing = (
-            f"The slides of {folder.name} have no pictures: run `rlcourse build {folder.number} "
-            "--execute` where the lesson's course is, then this command again."
+    if not page.is_file():
+        raise UserError(
+            f"there is no {page}, which says what is on the slides; such pages are in the course's "
+            "repository, and not in the package that students install"
         )
-    return Deck(folder.heading, [_first(sources), *slides, *_last(sources)], missing)
+    sources = Sources(folder, course)
+    slides = [
+        _slide(f"{page}: slide '{title}'", title, body, sources)
+        for title, body in SLIDE.findall(page.read_text("utf-8"))
+    ]
+    return [_first(sources), *slides, *_last(sources)]
 
 
 def _slide(place: str, title: str, body: str, sources: Sources) -> Slide:
@@ -94,8 +82,7 @@ def _slide(place: str, title: str, body: str, sources: Sources) -> Slide:
             shown, note = _entry(kind, text, sources)
         except UserError as error:
             raise UserError(f"{place}: {error}") from None
-        if shown:
-            slide.parts.append(f'<div class="fragment">{shown}</div>' if later else shown)
+        slide.parts.append(f'<div class="fragment">{shown}</div>' if later else shown)
         if note and html(note) not in slide.notes:
             slide.notes.append(html(note))
         if kind == "ask" and not slide.title.endswith("?"):
@@ -109,11 +96,9 @@ def _entry(kind: str, text: str, sources: Sources) -> tuple[str, str]:
         sentence, paragraph = sources.sentence(text)
         return html(_begun(sentence)), paragraph
     if kind == "figure":
-        drawn = sources.pictures(text)
-        return f'<div class="figure">{drawn}</div>' if drawn else "", sources.after(text)
+        return f'<div class="figure">{sources.pictures(text)}</div>', sources.after(text)
     if kind == "output":
-        printed = sources.printed(text)
-        return _output(printed) if printed else "", sources.after(text)
+        return _output(sources.printed(text)), sources.after(text)
     if kind == "table":
         return html(sources.table(text)), ""
     if kind == "mistake":
@@ -169,32 +154,3 @@ def _last(sources: Sources) -> list[Slide]:
     if remember:
         slides.append(Slide("What to remember", [html(remember[0])], kind="remember"))
     return slides
-
-
-def _outline(sources: Sources) -> list[Slide]:
-    """A slide for each section: its first sentence and formula; and one for each picture."""
-    slides: list[Slide] = []
-    skip = {"", "Questions", "What to remember", "Further reading"}
-    for section in dict.fromkeys(block.section for block in sources.blocks):
-        if section in skip:
-            continue
-        inside = [b for b in sources.blocks if b.section == section]
-        prose = [b.text for b in inside if not b.code and b.text[0] not in "|$-*<"]
-        formulas = [b.text for b in inside if not b.code and b.text.startswith("$$")]
-        if prose:
-            first = sources.sentence(prose[0][:60])[0]
-            parts = [html(first), *map(html, formulas[:1])]
-            slides.append(Slide(inline(section), parts, [html("\n\n".join(prose[:2]))]))
-        for block in (b for b in inside if b.code and sources.solved):
-            drawn = _drawn(sources, block.text)
-            if drawn:
-                shown = [f'<div class="figure">{drawn}</div>']
-                slides.append(Slide(inline(section), shown, [html(sources.after(block.text))]))
-    return slides
-
-
-def _drawn(sources: Sources, code: str) -> str | None:
-    try:
-        return sources.pictures(code)
-    except UserError:
-        return None

@@ -1,11 +1,8 @@
-"""Markdown of lessons as HTML that needs no network: formulas are MathML, or TeX as a platform
-wants it."""
+"""Markdown of lessons as HTML that needs no network: formulas are MathML, or TeX for Moodle."""
 
-import re
 from collections.abc import Callable
 from functools import cache
 from html import escape
-from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -23,16 +20,6 @@ def drawn(tex: str, block: bool) -> str:
 def for_moodle(tex: str, block: bool) -> str:
     """As Moodle's MathJax filter reads it."""
     return f"\\[{escape(tex)}\\]" if block else f"\\({escape(tex)}\\)"
-
-
-def for_canvas(tex: str, block: bool) -> str:
-    """The picture that Canvas's own editor makes of a formula."""
-    shown = escape(tex, quote=True)
-    address = quote(quote(tex, safe=""), safe="")
-    return (
-        f'<img class="equation_image" title="{shown}" alt="LaTeX: {shown}" '
-        f'data-equation-content="{shown}" src="/equation_images/{address}">'
-    )
 
 
 @cache
@@ -55,8 +42,3 @@ def html(markdown: str, formula: Formula = drawn) -> str:
 def inline(markdown: str, formula: Formula = drawn) -> str:
     """HTML for within a block."""
     return _parser(formula).renderInline(markdown)
-
-
-def plain(markdown: str) -> str:
-    """The words alone, for titles."""
-    return re.sub(r"[*`$\\]", "", markdown)

@@ -55,19 +55,16 @@ class Option:
 class Quiz:
     """One question. ``number`` is (value, tolerance) where a number is asked for."""
 
-    name: str
     title: str
     stem: str
     options: list[Option] = field(default_factory=list)
     number: tuple[float, float] | None = None
     code: str = ""
 
-    @property
-    def right(self) -> str:
-        """The right answer as text."""
-        if self.number:
-            return f"{self.number[0]:g}"
-        return next(option.text for option in self.options if option.right)
+
+def path_of(lesson: LessonFolder) -> Path:
+    """Where the questions of a lesson are."""
+    return lesson.home / "teaching" / "quiz" / f"{lesson.name}.md"
 
 
 def bank(lesson: LessonFolder) -> list[Quiz]:
@@ -76,18 +73,15 @@ def bank(lesson: LessonFolder) -> list[Quiz]:
     Raises:
         UserError: a question is incomplete; the message names file and question.
     """
-    path = lesson.home / "teaching" / "quiz" / f"{lesson.name}.md"
+    path = path_of(lesson)
     if not path.is_file():
         return []
     found = QUESTION.findall(path.read_text("utf-8"))
-    return [
-        _read(path, f"{lesson.name}_{i}", title.strip(), body)
-        for i, (title, body) in enumerate(found, start=1)
-    ]
+    return [_read(path, title.strip(), body) for title, body in found]
 
 
-def _read(path: Path, name: str, title: str, body: str) -> Quiz:
-    quiz, stem = Quiz(name, title, ""), []
+def _read(path: Path, title: str, body: str) -> Quiz:
+    quiz, stem = Quiz(title, ""), []
     for line in body.splitlines():
         text = line.strip()
         if option := OPTION.fullmatch(text):

@@ -8,24 +8,23 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 
 from rlcourse.courses import Course, LessonFolder
-from rlcourse.teaching.deck import deck
+from rlcourse.teaching.deck import slides_of
 
 HERE = Path(__file__).parent
 
 
-def slides_page(folder: LessonFolder, course: Course) -> tuple[str, str]:
-    """(the page, a sentence about what it lacks or "")."""
-    made = deck(folder, course)
+def slides_page(folder: LessonFolder, course: Course) -> str:
+    """The whole page."""
     template = Environment(loader=FileSystemLoader(HERE)).get_template("slides.html")
-    page = template.render(
-        deck=made,
+    return template.render(
+        heading=folder.heading,
+        slides=slides_of(folder, course),
         number=folder.number,
         css=_read("slides.css"),
         reveal_css=_read("reveal/reveal.css"),
         reveal_js=_script("reveal/reveal.js"),
         notes_js=_script("reveal/notes.js"),
     )
-    return page, made.missing
 
 
 def _read(name: str) -> str:

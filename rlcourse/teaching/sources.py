@@ -55,14 +55,17 @@ class Sources:
         return found
 
     @cached_property
-    def solved(self) -> NotebookNode | None:
+    def solved(self) -> NotebookNode:
         """The solved and executed notebook, of this course or of the one the lesson is from."""
         home = read_course(self.folder.home, named)
         for course in (self.course, home):
             path = course.solutions / f"{self.folder.name}.ipynb"
             if path.is_file():
                 return nbformat.read(path, as_version=4)
-        return None
+        raise UserError(
+            f"there is no {path}, which has the pictures: run `rlcourse build "
+            f"{self.folder.number} --execute`"
+        )
 
     def sentence(self, begins: str) -> tuple[str, str]:
         """(the sentence that begins so, its paragraph), or a whole formula or item of a list."""
@@ -89,27 +92,21 @@ class Sources:
                 return prose[0] if prose else ""
         return ""
 
-    def pictures(self, fragment: str) -> str | None:
-        """The pictures that the cell with this code drew; None if nothing is solved."""
+    def pictures(self, fragment: str) -> str:
+        """The pictures that the cell with this code drew."""
         outputs = self._outputs(fragment)
-        if outputs is None:
-            return None
         drawn = "".join("".join(o.get("data", {}).get("text/html", "")) for o in outputs)
         found = PICTURE.findall(drawn)
         if not found:
             raise UserError(f"the cell with '{fragment}' has drawn no picture")
         return "".join(re.sub(r' (style|width)="[^"]*"', "", picture) for picture in found)
 
-    def printed(self, fragment: str) -> str | None:
+    def printed(self, fragment: str) -> str:
         """What the cell with this code printed."""
         outputs = self._outputs(fragment)
-        if outputs is None:
-            return None
         return "".join(o.get("text", "") for o in outputs if o.output_type == "stream").rstrip()
 
-    def _outputs(self, fragment: str) -> list[NotebookNode] | None:
-        if self.solved is None:
-            return None
+    def _outputs(self, fragment: str) -> list[NotebookNode]:
         found = [c for c in self.solved.cells if c.cell_type == "code" and fragment in c.source]
         if len(found) != 1:
             raise UserError(f"{len(found)} cells contain the code '{fragment}'; quote more of it")

@@ -1,28 +1,26 @@
 """The bank of quiz questions: right answers are computed, wrong ones say why, and both platforms'
-files have the structure that their importers read."""
+texts have the structure that their importers read."""
 
-import io
 import math
 import re
-import zipfile
-from xml.etree import ElementTree
+from collections import Counter
 
 import pytest
 import torch
 from small_courses import write_course
+from typer.testing import CliRunner
 
 import rlcourse.algorithms
+from rlcourse.cli import app
 from rlcourse.courses import current, shipped
 from rlcourse.errors import UserError
-from rlcourse.teaching.moodle import moodle_xml
-from rlcourse.teaching.qti import MANIFEST, QTI, QUIZ, qti_package
+from rlcourse.teaching.platforms import gift, text2qti
 from rlcourse.teaching.quiz import bank
 
 LESSONS = shipped().lessons
 NAMES = {"torch": torch, "tensor": torch.tensor, "math": math}
 NAMES |= {name: getattr(rlcourse.algorithms, name) for name in rlcourse.algorithms.__all__}
-BANK = [(lesson.name, lesson.heading, bank(lesson)) for lesson in LESSONS if bank(lesson)]
-Q = f"{{{QTI}}}"
+BANK = [quiz for lesson in LESSONS for quiz in bank(lesson)]
 
 
 @pytest.mark.parametrize("lesson", LESSONS[1:], ids=lambda lesson: lesson.name)
@@ -69,7 +67,7 @@ def test_neither_length_nor_place_gives_the_right_option_away(guess):
     A blind guess among four is right in 0.25. When this was written the best of these had 0.30, and
     "the longest" 0.27.
     """
-    choices = [quiz.options for _, _, questions in BANK for quiz in questions if not quiz.number]
+    choices = [quiz.options for quiz in BANK if not quiz.number]
     hits = 0.0
     for options in choices:
         fits = GUESSES[guess]([option.text for option in options])
@@ -78,75 +76,49 @@ def test_neither_length_nor_place_gives_the_right_option_away(guess):
     assert hits / len(choices) <= 0.4
 
 
-def test_moodle_reads_it():
-    root = ElementTree.fromstring(moodle_xml("A course", [(h, qs) for _, h, qs in BANK]))
-    assert root.tag == "quiz"
-    by_type = {kind: root.findall(f"question[@type='{kind}']") for kind in
-               ("category", "multichoice", "numerical")}  # fmt: skip
-    assert sum(map(len, by_type.values())) == len(root)
-    assert len(by_type["category"]) == len(BANK)
-    ids = [q.findtext("idnumber") for q in root if q.get("type") != "category"]
-    assert len(set(ids)) == len(ids) and all(ids)
-    for question in by_type["multichoice"] + by_type["numerical"]:
-        answers = question.findall("answer")
-        assert question.findtext("name/text") and question.findtext("questiontext/text")
-        assert sum(a.get("fraction") == "100" for a in answers) == 1
-        assert all(a.findtext("feedback/text") for a in answers)
-        assert not re.search(r"<math|\$", ElementTree.tostring(question, encoding="unicode"))
-    for question in by_type["multichoice"]:
-        assert question.findtext("shuffleanswers") == "true" and question.findtext("single")
-    for question in by_type["numerical"]:
-        assert all(float(a.findtext("text")) < 1e9 for a in question.findall("answer"))
-        assert all(float(a.findtext("tolerance")) > 0 for a in question.findall("answer"))
+@pytest.mark.parametrize("lesson", LESSONS[1:], ids=lambda lesson: lesson.name)
+def test_text2qti_finds_every_answer(lesson):
+    """Its marks stand at the beginning of a line; all other lines of a question are indented."""
+    text = text2qti(lesson)
+    found = Counter(re.findall(r"^(Title:|\d+\.|\*[a-z]\)|[a-z]\)|\.\.\.|-|=) ", text, re.M))
+    questions = bank(lesson)
+    numbers = [quiz for quiz in questions if quiz.number]
+    options = [option for quiz in questions if not quiz.number for option in quiz.options]
+    assert found["Title:"] == len(questions)
+    assert found["="] == len(numbers)
+    assert sum(n for mark, n in found.items() if mark.endswith(")")) == len(options)
+    assert sum(n for mark, n in found.items() if mark.startswith("*")) == len(questions) - len(
+        numbers
+    )
+    assert all(re.match(r"Quiz title|shuffle|Title:|\d+\.|\*?[a-z]\)|\.\.\.|-|=| |$", line)
+               for line in text.splitlines())  # fmt: skip
 
 
-def test_canvas_reads_it():
-    package = qti_package(BANK)
-    assert package == qti_package(BANK)
-    archive = zipfile.ZipFile(io.BytesIO(package))
-    manifest = ElementTree.fromstring(archive.read("imsmanifest.xml"))
-    resources = manifest.findall(f".//{{{MANIFEST}}}resource")
-    files = [f.get("href") for r in resources for f in r.findall(f"{{{MANIFEST}}}file")]
-    assert sorted([*files, "imsmanifest.xml"]) == sorted(archive.namelist())
-    known = {r.get("identifier") for r in resources}
-    assert all(d.get("identifierref") in known
-               for d in manifest.findall(f".//{{{MANIFEST}}}dependency"))  # fmt: skip
-    for resource in (r for r in resources if r.get("type") == QUIZ):
-        name = resource.get("identifier")
-        root = ElementTree.fromstring(archive.read(f"{name}/{name}.xml"))
-        assert root.tag == f"{Q}questestinterop"
-        for item in root.findall(f".//{Q}item"):
-            verify_item(item)
-        settings = archive.read(f"{name}/assessment_meta.xml").decode()
-        assert "<shuffle_answers>true</shuffle_answers>" in settings
-
-
-def verify_item(item):
-    """What an answer is, what it earns and what is said about it refer to one another."""
-    kind = item.findtext(f".//{Q}qtimetadatafield/{Q}fieldentry")
-    feedback = {f.get("ident") for f in item.findall(f"{Q}itemfeedback")}
-    linked = {d.get("linkrefid") for d in item.findall(f".//{Q}displayfeedback")}
-    assert feedback == linked and feedback
-    scored = [c for c in item.findall(f".//{Q}respcondition") if c.find(f"{Q}setvar") is not None]
-    assert len(scored) == 1 and scored[0].findtext(f"{Q}setvar") == "100"
-    right = scored[0].find(f".//{Q}varequal")
-    if kind == "numerical_question":
-        low, high = (float(scored[0].findtext(f".//{Q}{tag}")) for tag in ("vargte", "varlte"))
-        assert low <= float(right.text) <= high
-    else:
-        assert kind == "multiple_choice_question"
-        labels = {x.get("ident") for x in item.findall(f".//{Q}response_label")}
-        assert right.text in labels and len(labels) >= 3
-    texts = [m.text for m in item.findall(f".//{Q}mattext")]
-    assert all(texts) and not any("$" in text or "<math" in text for text in texts)
+@pytest.mark.parametrize("lesson", LESSONS[1:], ids=lambda lesson: lesson.name)
+def test_moodle_finds_every_answer(lesson):
+    """Where GIFT's own signs stand that no backslash takes their meaning from."""
+    text = gift(lesson).replace("\\\\", "")
+    signs = re.findall(r"(?<!\\)[~={}]", text.partition("\n\n")[2])
+    questions = bank(lesson)
+    assert signs.count("{") == signs.count("}") == len(questions)
+    answers = sum(len(quiz.options) + bool(quiz.number) for quiz in questions)
+    assert signs.count("~") + signs.count("=") == answers
+    assert "<math" not in text and "$" not in text.partition("\n")[2]
 
 
 def test_formulas_are_in_each_platforms_way():
-    moodle = moodle_xml("c", [(h, qs) for _, h, qs in BANK])
-    assert "\\(\\pi = (0.5, 0.3, 0.2)\\)" in moodle
-    archive = zipfile.ZipFile(io.BytesIO(qti_package(BANK)))
-    canvas = archive.read("02_policy_gradient/02_policy_gradient.xml").decode()
-    assert 'class="equation_image"' in ElementTree.fromstring(canvas).find(f".//{Q}mattext").text
+    lesson = shipped().lesson("02")
+    assert "$\\pi = (0.5, 0.3, 0.2)$" in text2qti(lesson)
+    assert r"\\(\\pi \= (0.5, 0.3, 0.2)\\)" in gift(lesson)
+
+
+def test_the_command_writes_a_file(tmp_path):
+    words = ["teaching", "quiz", "06", "--format", "gift", "--out", str(tmp_path / "06.gift")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "06.gift").read_text() == gift(shipped().lesson("06"))
+    with pytest.raises(UserError, match=r"no quiz questions in .*00_start_here\.md"):
+        gift(LESSONS[0])
 
 
 @pytest.mark.parametrize(
