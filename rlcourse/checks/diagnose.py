@@ -1,7 +1,8 @@
 """What is wrong with an answer that no declared mistake explains.
 
 Each question below looks at all failing cases and gives one sentence, or None. The first answer is
-the diagnosis; where the failure is confined to some cases, a second sentence says to which.
+the diagnosis; where the failure is confined to some cases, a second sentence says to which. Then
+each of the ``EXPLANATIONS`` is asked what it can say beyond that.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from rlcourse.checks import patterns
 from rlcourse.checks.calling import TORCH_GENERATOR, Failure, Opaque, describe
 from rlcourse.checks.failed import FailedCheck, as_tensor, is_numeric
 from rlcourse.checks.naming import begun
+from rlcourse.checks.nearly import nearly
 from rlcourse.checks.places import Place, suspected
 from rlcourse.checks.result import place_in_result
 from rlcourse.checks.show import shortened
@@ -44,7 +46,16 @@ def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
             sentences.append(first)
             break
     sentences += [*diagnose_broken(failed, aside), *besides(failed)]
-    return [*sentences, *_only_case(failed, at), *_unread(failed)], at
+    sentences += [*_only_case(failed, at), *_unread(failed)]
+    return _explained(failed, sentences), at
+
+
+def _explained(failed: FailedCheck, sentences: list[str]) -> list[str]:
+    """The sentences after the first explanation, which says more than that the values differ."""
+    for explanation in EXPLANATIONS:
+        if said := explanation(failed):
+            return [said, *(sentence for sentence in sentences if sentence != DIFFER)]
+    return sentences
 
 
 def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
@@ -324,6 +335,10 @@ QUESTIONS = (
     _after,
     _values,
 )
+
+# What goes beyond the diagnosis, the most telling first: each takes the failed check, and gives a
+# sentence that comes before the others, or None.
+EXPLANATIONS = (nearly,)
 
 
 def _is_number(value: Any) -> bool:

@@ -14,19 +14,10 @@ from rlcourse.checks import testing
 from rlcourse.checks.calling import Facts, Outcome, call_all, identical, one_thread
 from rlcourse.checks.case import Case
 from rlcourse.checks.comparing import Difference, compare_anything
-from rlcourse.checks.diagnose import (
-    DIFFER,
-    besides,
-    diagnose,
-    diagnose_broken,
-    last_resort,
-    place_of,
-)
+from rlcourse.checks.diagnose import besides, diagnose, diagnose_broken, last_resort, place_of
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.failed import FailedCheck
-from rlcourse.checks.fallback import Candidates, Likeness, find_likeness
 from rlcourse.checks.naming import find_mistake
-from rlcourse.checks.nearly import nearly
 from rlcourse.checks.partial_credit import missed_edges, partial_credit
 from rlcourse.checks.result import Example, Result
 from rlcourse.checks.several import Runs
@@ -106,15 +97,6 @@ class Exam:
         return self._runs[i]
 
     @cached_property
-    def candidates(self) -> Candidates:
-        """Undeclared wrong answers, and their results."""
-        return Candidates(self.exercise, self.cases, [o.value for o in self.expected])
-
-    def likeness(self, failed: FailedCheck) -> Likeness | None:
-        """The undeclared wrong answer that gives the same numbers, if there is one."""
-        return find_likeness(self, failed)
-
-    @cached_property
     def other_drawing(self) -> "Exam":
         """The exercise's cases drawn once more, always the same, larger ones."""
         return Exam(self.exercise, OTHER_SEED, hidden=True)
@@ -175,7 +157,7 @@ class Exam:
     @_uncollected()
     def _explained(self, failed: FailedCheck, outcomes: list[Outcome]) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
-        named, at, place, likeness = find_mistake(self, failed), None, None, None
+        named, at, place = find_mistake(self, failed), None, None
         if suspects := self.exercise.suspects:
             named = named if named and named.everywhere else None
             sentences = testing.explain(suspects, self.cases, outcomes, failed.failing, self.hidden)
@@ -189,12 +171,7 @@ class Exam:
         else:
             sentences, at = diagnose(failed)
             place = place_of(failed, sentences)
-            likeness = self.likeness(failed)
-            nearness = None if likeness else nearly(failed)
-            if more := likeness.sentences() if likeness else nearness and (nearness,):
-                sentences = [*more, *(said for said in sentences if said != DIFFER)]
         return {
-            "likeness": likeness.mistake.name if likeness else None,
             "mistake": named.mistake.name if named else None,
             "sentences": tuple(sentences),
             "place": place,

@@ -2,9 +2,8 @@
 
 Right answers (the reference and the alternatives) are changed at random, and each mutant is
 checked like a student's function. One that passes although it is wrong shows a missing case; one
-that is given a name, or a likeness, must have the same numbers on other cases as well; and none
-may upset the check. What raises nearly everywhere is told by its error and its line, and needs no
-name.
+that is given a name must have the same numbers on other cases as well; and none may upset the
+check. What raises nearly everywhere is told by its error and its line, and needs no name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,6 @@ from rlcourse.checks.diagnose import explains_its_error
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.failed import FailedCheck
-from rlcourse.checks.fallback import find_likeness
 from rlcourse.checks.mutants import Mutant, mutants
 from rlcourse.checks.naming import find_mistake, is_true_of
 
@@ -48,7 +46,6 @@ class Tally:
     raising: int = 0  # of the rejected: told by their errors
     explained: int = 0  # of these: where the cause is said as well
     named: int = 0  # by a declared mistake
-    likened: int = 0  # by what gives the same numbers
     findings: list[Finding] = field(default_factory=list)
 
     def count(self, kind: str) -> int:
@@ -57,14 +54,14 @@ class Tally:
     @property
     def shares(self) -> tuple[float, float, float]:
         """Of those that return a result, of those that raise, and of all that are rejected: how
-        many are told what is wrong, by name, by likeness or by the cause of their error."""
-        told, returning = self.named + self.likened, self.rejected - self.raising
+        many are told what is wrong, by name or by the cause of their error."""
+        returning = self.rejected - self.raising
 
         def share(some: int, of: int) -> float:
             return some / of if of else 1.0
 
-        every = share(told + self.explained, self.rejected)
-        return share(told, returning), share(self.explained, self.raising), every
+        every = share(self.named + self.explained, self.rejected)
+        return share(self.named, returning), share(self.explained, self.raising), every
 
     def __add__(self, other: "Tally") -> "Tally":
         counts = {n: getattr(self, n) + getattr(other, n) for n in COUNTS}
@@ -75,7 +72,7 @@ class Tally:
         return all(finding.kind == "equivalent" for finding in self.findings)
 
 
-COUNTS = ("mutants", "equivalent", "rejected", "raising", "explained", "named", "likened")
+COUNTS = ("mutants", "equivalent", "rejected", "raising", "explained", "named")
 
 
 @dataclass(frozen=True)
@@ -111,8 +108,8 @@ class Court:
                 findings.append(Finding("raised", of, mutant.diff, repr(error)))
                 return Verdict("rejected", findings=tuple(findings))
             rejected = rejected or not result.passed
-            if result.mistake or result.likeness:
-                told = ("named",) if result.mistake else told or ("likened",)
+            if result.mistake:
+                told = ("named",)
                 if not self._is_true(exam, fn):
                     findings.append(Finding("false name", of, mutant.diff, result.message))
             elif not result.passed and not told:
@@ -129,7 +126,7 @@ class Court:
     def _is_true(self, tried: Exam, fn) -> bool:
         """Whether what was found in one drawing explains the answer in all the fresh ones."""
         failed = self._failed(tried, fn)
-        named = find_mistake(tried, failed) or find_likeness(tried, failed)
+        named = find_mistake(tried, failed)
         if named is None:
             return False
         return all(is_true_of(named, exam, self._failed(exam, fn)) for exam in self.fresh)
@@ -198,7 +195,7 @@ def _shared(exercise: Exercise, count: int, seed: int) -> Iterator[tuple[str, Mu
                 return
 
 
-COLUMNS = "{:<28}{:>9}{:>12}{:>10}{:>9}{:>11}{:>7}{:>9}{:>16}{:>15}{:>8}{:>8}"
+COLUMNS = "{:<28}{:>9}{:>12}{:>10}{:>9}{:>11}{:>7}{:>16}{:>15}{:>8}{:>8}"
 
 
 def report(
@@ -210,10 +207,10 @@ def report(
     """Print a line per exercise, and every mutant that shows a fault; whether there is none.
 
     "told" is the share for which the check says what is wrong: of those that return a result, by a
-    declared mistake or by something else that gives the same numbers; of those that raise, by a
-    sentence on the cause of the error, beyond its own text; of all that are rejected.
+    declared mistake; of those that raise, by a sentence on the cause of the error, beyond its own
+    text; of all that are rejected.
     """
-    heads = ("equivalent", "rejected", "raising", "explained", "named", "likened", "told")
+    heads = ("equivalent", "rejected", "raising", "explained", "named", "told")
     print(COLUMNS.format("", "mutants", *heads, "named falsely", "passed", "raised"))
     total = Tally("all together")
     for exercise in exercises:

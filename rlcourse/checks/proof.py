@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam, judge
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.proof_of_likeness import Told, prove_likeness
 from rlcourse.checks.proof_of_neighbors import try_neighbors
 from rlcourse.checks.result import Result
 
@@ -101,12 +100,6 @@ def stub_of(exercise: Exercise) -> Callable:
     return stub
 
 
-def _false_likenesses(told: Iterable[Told]) -> Iterator[str]:
-    for one in told:
-        if not one.is_true:
-            yield f"“{one.mistake}” does not give the numbers of its likeness: {one.likeness}"
-
-
 def report(
     exercises: Iterable[Exercise],
     seeds: Iterable[int] = SEEDS,
@@ -120,14 +113,12 @@ def report(
     for exercise in exercises:
         rows = prove([exercise], seeds)
         wrong = [row for row in rows if not row.ok]
-        told = list(prove_likeness(exercise))
-        needed = [*lacking(exercise), *_false_likenesses(told)]
+        needed = list(lacking(exercise))
         holds = holds and not (wrong or needed)
         sign = "✗" if wrong or needed else "✓"
         print(
             f"{sign} {exercise.name}: {len(exercise.mistakes)} mistakes and "
-            f"{len(exercise.alternatives)} alternatives, {len(rows)} verdicts, {len(wrong)} wrong; "
-            f"undeclared, {sum(bool(t.likeness) for t in told)} of them would be told",
+            f"{len(exercise.alternatives)} alternatives, {len(rows)} verdicts, {len(wrong)} wrong",
             flush=True,
         )
         for row in wrong:

@@ -5,8 +5,8 @@ whose lessons are not due. A file ``NAME.recorded`` is a zip archive: ``exercise
 words of the exercise's page and the names of its mistakes, but no code of an answer; and each
 drawing of the cases is a message of ``wire``, with the arguments, what the reference returned for
 them, and what each declared mistake did. So a check still rejects and names, by the same
-comparison. What needs more calls of a right answer is missing: two mistakes at once, likenesses,
-smaller examples.
+comparison. What needs more calls of a right answer is missing: two mistakes at once, and smaller
+examples.
 
 An answer that draws at random is judged by statistics of it, whose code is in ``observe``. Tests
 that students write cannot be judged here at all, as they call right answers with arguments of their
@@ -29,8 +29,6 @@ from rlcourse.checks.calling import Facts, Failure, Outcome
 from rlcourse.checks.case import Case
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.checks.failed import FailedCheck
-from rlcourse.checks.fallback import Likeness
 from rlcourse.checks.result import Result
 from rlcourse.errors import UserError
 
@@ -91,9 +89,6 @@ class RecordedExam(Exam):
     def outcome_of(self, mistake: Mistake, i: int, repeat: bool = False) -> Outcome:
         known = self.drawing.wrong[mistake.name][i] or self.expected[i]
         return known if repeat else replace(known, repeatable=True)
-
-    def likeness(self, failed: FailedCheck) -> Likeness | None:
-        return None  # candidates are made from right answers
 
     def judge(self, facts: Facts, outcomes: list[Outcome]) -> Result:
         if self.cases:

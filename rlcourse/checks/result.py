@@ -128,7 +128,6 @@ class Result:
     once: tuple[str, ...] = ()  # functions it builds on that are wrong; it is right with right ones
     edges: tuple[str, ...] = ()  # the failing cases in words, if all of them lie at the edge
     mistake: str | None = None  # name of the declared mistake that reproduces the answer
-    likeness: str | None = None  # what gives the same numbers, where no declared mistake does
     sentences: tuple[str, ...] = ()
     example: Example | None = None
     printed: str = ""
@@ -256,7 +255,6 @@ class Result:
             "points": self.points,
             "max_points": self.max_points,
             "mistake": self.mistake,
-            "likeness": self.likeness,
             "message": self.message,
         }
 

@@ -46,7 +46,6 @@ class Finding:
 
     state: str
     sentences: tuple[str, ...] = ()
-    likeness: str | None = None  # what gives the same numbers, where no declared mistake does
     heading: str = ""
     case: tuple[tuple[str, str], ...] = ()
     because: tuple[str, ...] = ()
@@ -56,7 +55,6 @@ class Finding:
         return {
             "state": self.state,
             "sentences": list(self.sentences),
-            "likeness": self.likeness,
             "heading": self.heading,
             "case": [list(row) for row in self.case],
             "because": list(self.because),
@@ -67,7 +65,8 @@ class Finding:
     def from_json(cls, data: dict) -> "Finding":
         pairs = tuple((what, value) for what, value in data["case"])
         lists = {name: tuple(data[name]) for name in ("sentences", "because")}
-        return cls(**{**data, **lists, "case": pairs})
+        words = {name: data[name] for name in ("state", "heading", "outputs")}
+        return cls(**words, **lists, case=pairs)
 
 
 def find(
@@ -93,7 +92,6 @@ def find(
     return Finding(
         _state(telling, right, bool(mistake), raises, ended),
         sentences=() if right and not telling.once else telling.sentences,
-        likeness=None if right or mistake else telling.likeness,
         heading=example.heading if example else "",
         case=tuple(example.lines()) if example else (),
         because=() if right else because,
