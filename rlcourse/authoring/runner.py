@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rlcourse.checks.result import right_once
 from rlcourse.errors import UserError
 
 from .kernel import error_of, run_cells
+from .notebook_file import FileCell, NotANotebook, read_notebook_file
 from .results import check_output
 
 CHECK_TIMEOUT = 60.0  # seconds per cell; cells that train are demo cells, which are not run
@@ -103,9 +104,6 @@ def check_notebook(
     node = read_notebook(path)
     if not any(map(_is_check, node.cells)):
         raise UserError(f"{path} has no check cells: give a notebook of the course.")
-    for cell in node.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
     died = run_cells(
         node,
         path.resolve().parent,
@@ -120,10 +118,12 @@ def check_notebook(
 
 
 def read_notebook(path: Path) -> NotebookNode:
-    """The notebook at ``path``, or a ``UserError`` that says why there is none."""
+    """The notebook at ``path``, without outputs, or a ``UserError`` that says why there is none.
+
+    Every file that grading reads is read here, too: by the same ``notebook_file``.
+    """
     try:
-        node = nbformat.read(path, as_version=4)
-        nbformat.validate(node)
+        cells, metadata = read_notebook_file(path.read_bytes())
     except FileNotFoundError:
         inside = path.with_suffix("") / path.name  # where the copies of students are
         hint = f" Did you mean {inside}?" if inside.is_file() else ""
@@ -132,10 +132,20 @@ def read_notebook(path: Path) -> NotebookNode:
         raise UserError(
             f"{path} is a directory: give a notebook, a file ending in .ipynb."
         ) from None
-    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{path} cannot be read as a notebook: {reason}.") from error
-    return node
+    except NotANotebook as error:
+        raise UserError(f"{path} cannot be read: it {error}.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    return new_notebook(cells=[_node(cell) for cell in cells], metadata=metadata)
+
+
+def _node(cell: FileCell) -> NotebookNode:
+    tags = cell.metadata.get("tags")
+    metadata = {"tags": tags if isinstance(tags, list) else []}
+    if cell.nbgrader:
+        metadata["nbgrader"] = cell.nbgrader
+    make = new_code_cell if cell.kind == "code" else new_markdown_cell
+    return make(cell.source, metadata=metadata)
 
 
 def is_demo(cell: NotebookNode) -> bool:

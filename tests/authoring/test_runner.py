@@ -1,12 +1,13 @@
 """`rlcourse check`: a notebook's checks, run in a fresh kernel and tabulated."""
 
+import json
 import sys
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from rlcourse.authoring.runner import check_notebook
+from rlcourse.authoring.runner import check_notebook, read_notebook
 from rlcourse.errors import UserError
 
 VERDICT = """\
@@ -109,9 +110,9 @@ def test_outputs_saved_in_the_notebook_count_for_nothing(save):
     ("content", "sentence"),
     [
         (None, "there is no notebook"),
-        ("{broken", "cannot be read as a notebook"),
-        ("[]", "cannot be read as a notebook"),
-        ('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "cannot be read as a notebook"),
+        ("{broken", "is not complete JSON"),
+        ("[]", "is not a notebook of format 3 or 4"),
+        ('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "of format 3 or 4"),
         (nbformat.writes(new_notebook()), "has no check cells"),
     ],
 )
@@ -121,6 +122,53 @@ def test_a_file_that_is_no_lesson_is_named(tmp_path, content, sentence):
         path.write_text(content)
     with pytest.raises(UserError, match=sentence):
         check_notebook(path, progress=False)
+
+
+def with_a_string_for_a_number(text):
+    return text.replace('"nbformat_minor": 5', '"nbformat_minor": "5"').encode()
+
+
+def without_a_version(text):
+    notebook = json.loads(text)
+    return json.dumps({"cells": notebook["cells"], "metadata": None}).encode()
+
+
+def without_ids(text):
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        cell["id"] = None
+    return json.dumps(notebook).encode()
+
+
+FOREIGN = {
+    "a byte order mark": lambda text: text.encode("utf-8-sig"),
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "id: null": without_ids,
+    "a minor version that is a string": with_a_string_for_a_number,
+    "no version": without_a_version,
+    "format 3": lambda text: json.dumps(
+        {"worksheets": [{"cells": json.loads(text)["cells"]}]}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("written", FOREIGN.values(), ids=FOREIGN)
+def test_what_other_programs_write_is_read_as_grading_reads_it(save, written):
+    from rlcourse.grading.handing_in.submission import parse
+
+    path = save(graded("right", "verdict('right', 1.0)"))
+    data = written(path.read_text("utf-8"))
+    path = path.rename(path.with_suffix(".ipynb.txt"))
+    path.write_bytes(data)
+    read = read_notebook(path)
+    assert [cell.source for cell in read.cells] == [cell.source for cell in parse(data)]
+    assert read.cells[1].metadata.nbgrader.grade_id == "check_right"
+
+
+def test_such_a_notebook_is_checked(save):
+    path = save(graded("right", "verdict('right', 1.0)"))
+    path.write_bytes(without_a_version(path.read_text("utf-8")).decode().encode("utf-16"))
+    assert check_notebook(path, progress=False).passed
 
 
 def test_a_lesson_that_lies_in_its_folder_is_pointed_to(tmp_path):

@@ -20,7 +20,7 @@ from rlcourse.courses import current, shipped
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
 from rlcourse.grading.books.matching import Whose, students_by_name, whose
 from rlcourse.grading.books.people import Student, has_roster, students_of
-from rlcourse.grading.handing_in.files import LARGEST_FILE, Rejected
+from rlcourse.grading.handing_in.files import LARGEST_FILE, NOTEBOOKS, Rejected
 from rlcourse.grading.handing_in.lessons import named_by_cells, owners
 from rlcourse.grading.handing_in.members import ARCHIVES, Member, Odd, content_of, members_of
 from rlcourse.grading.handing_in.names import alike, one_line, shown, twins, why_no_id
@@ -133,7 +133,7 @@ def _notebooks(sources, lesson, known, times, people: Class, archives) -> Iterat
         try:
             for member in members_of(source, archives):
                 if member.student is None:
-                    if member.file.lower().endswith((".ipynb", *ARCHIVES)):
+                    if member.file.lower().endswith((*NOTEBOOKS, *ARCHIVES)):
                         odd[shown(member.name)] = "its name does not say whose notebook it is"
                 elif member.is_test and member.student not in people.numbers:
                     odd[member.student] = _why_test(member.student)
@@ -212,7 +212,7 @@ def collect(
 def _of_the_lesson(members: list[Member], lesson: str) -> list[Member]:
     """Those that may be the lesson's notebook, by their names: the ones called after the lesson or,
     without any, the ones that are called after no lesson."""
-    notebooks = [m for m in members if m.file.lower().endswith(".ipynb")]
+    notebooks = [m for m in members if m.file.lower().endswith(NOTEBOOKS)]
     if not notebooks:
         packed = any(m.file.lower().endswith(ARCHIVES) for m in members)
         raise Odd("an archive inside the archive: ask for the notebook itself" if packed else

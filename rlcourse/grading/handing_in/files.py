@@ -11,6 +11,7 @@ from rlcourse.grading.handing_in.names import one_line, shown
 LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which are not read
 MOST_FILES = 10_000  # next to a notebook
 MOST_NAMED = 5  # of several notebooks, in a sentence
+NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers and mail programs add to a name
 MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
 
 
@@ -68,7 +69,7 @@ def find_notebook(directory: Path, lesson: str) -> str:
     notebooks = sorted(
         entry
         for entry in names
-        if entry.lower().endswith(".ipynb") and not entry.startswith(".")  # "._x", as macOS leaves
+        if entry.lower().endswith(NOTEBOOKS) and not entry.startswith(".")  # "._x", as macOS leaves
     )
     same = [entry for entry in notebooks if entry.lower() == name.lower()]
     similar = [entry for entry in notebooks if entry.lower().startswith(lesson.lower())]

@@ -7,7 +7,6 @@ the instructor's cells, comes from the released notebook.
 
 import ast
 import hashlib
-import json
 import re
 import threading
 from collections import defaultdict
@@ -18,6 +17,8 @@ from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from rlcourse.authoring.cell_ids import is_text_of_a_lesson
+from rlcourse.authoring.notebook_file import FileCell, NotANotebook, read_notebook_file
+from rlcourse.grading.handing_in import written
 from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
 from rlcourse.grading.pages.markdown import harmless
 from rlcourse.grading.running.protocol import clean
@@ -59,57 +60,22 @@ def parse(data: bytes) -> Cells:
     if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
         raise Rejected(REFUSED, "the file has too many parts")
     try:
-        notebook = json.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise Rejected(UNREADABLE, "the file is not a notebook: it is not text") from None
-    except (ValueError, RecursionError):
-        raise Rejected(UNREADABLE, "the file is not complete JSON") from None
-    cells = _cells_of(notebook)
-    if len(cells) > MOST_CELLS:
+        read, metadata = read_notebook_file(data)
+    except NotANotebook as error:
+        raise Rejected(UNREADABLE, f"the file {error}") from None
+    if len(read) > MOST_CELLS:
         raise Rejected(REFUSED, f"more than {MOST_CELLS} cells")
-    found = Cells(_cell(cell) for cell in cells)
-    found.lesson = _lesson_said(notebook)
-    return found
-
-
-def _lesson_said(notebook: dict) -> str:
-    metadata = notebook.get("metadata")
-    ours = metadata.get("rlcourse") if isinstance(metadata, dict) else None
+    cells = Cells(map(_found, read))
+    ours = metadata.get("rlcourse")
     lesson = ours.get("lesson") if isinstance(ours, dict) else None
-    return lesson if isinstance(lesson, str) else ""
+    cells.lesson = lesson if isinstance(lesson, str) else ""
+    return cells
 
 
-def _cells_of(notebook) -> list:
-    if isinstance(notebook, dict):
-        if isinstance(notebook.get("cells"), list):
-            return notebook["cells"]
-        sheets = notebook.get("worksheets")  # format 3
-        if isinstance(sheets, list) and all(
-            isinstance(sheet, dict) and isinstance(sheet.get("cells"), list) for sheet in sheets
-        ):
-            return [cell for sheet in sheets for cell in sheet["cells"]]
-    raise Rejected(UNREADABLE, "the file is not a notebook of format 3 or 4")
-
-
-def _cell(cell) -> Found:
-    if not isinstance(cell, dict):
-        raise Rejected(UNREADABLE, "a cell is not an object")
-    source = cell.get("source", cell.get("input", ""))  # format 3 calls code an input
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
-        source = "".join(source)
-    if not isinstance(source, str):
-        raise Rejected(UNREADABLE, "the source of a cell is not text")
-    if len(source) > LONGEST_CELL:
+def _found(cell: FileCell) -> Found:
+    if len(cell.source) > LONGEST_CELL:
         raise Rejected(REFUSED, f"a cell of more than {LONGEST_CELL} characters")
-    metadata = cell.get("metadata")
-    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
-    return Found(
-        kind=cell["cell_type"] if cell.get("cell_type") in ("code", "markdown") else "raw",
-        source=clean(source.replace("\r\n", "\n").replace("\r", "\n")),
-        cell_id=cell["id"] if isinstance(cell.get("id"), str) else "",
-        grade_id=grade_id if isinstance(grade_id, str) else "",
-    )
+    return Found(cell.kind, clean(cell.source), cell.id, cell.nbgrader.get("grade_id", ""))
 
 
 def digest(*parts: bytes) -> str:
@@ -135,12 +101,15 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
     if answers and not any(_tells(notebook, i, found, matches) for i in (0, *answers)):
         raise Rejected(WRONG, "it has none of the cells that this lesson asks students to fill in")
     defined_by = _definitions(notebook, found, matches)
+    elsewhere = _written_elsewhere(release, found, matches)
     for i, cell in enumerate(notebook.cells):
         released = cell.source
         if i in matches and _is_open(cell):
             source = found[matches[i]].source
             if source != cell.source:
                 cell.source = source if cell.cell_type == "code" else harmless(source)
+        if elsewhere and _is_question(cell) and cell.source.strip() in ("", released.strip()):
+            cell.source = harmless(written.shown(elsewhere))
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
             others = defined_by.get(_grade_id(cell), set()) - {matches.get(i)}
@@ -148,6 +117,31 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
                 cell.source = ELSEWHERE  # a stub would replace the answer
     notebook.cells = _with_added_cells(notebook.cells, found, matches)
     return notebook
+
+
+def _written_elsewhere(
+    release: NotebookNode, found: list[Found], matches: dict[int, int]
+) -> list[str]:
+    """The words of a submission that neither the release has nor the cell of an answer."""
+    of_submission = {j: release.cells[i] for i, j in matches.items()}
+    known = written.lines_of(cell.source for cell in release.cells)
+    words = []
+    for j, cell in enumerate(found):
+        released = of_submission.get(j)
+        if is_text_of_a_lesson(cell.cell_id, cell.kind, cell.source) or (
+            released is not None and (_is_question(released) or cell.source == released.source)
+        ):
+            continue
+        tree = parsed(cell.source) if cell.kind == "code" else None
+        if tree is None and released is not None and _is_answer(released):
+            continue  # a function with a syntax error, and no words
+        words.append(written.new_words(cell.kind, cell.source, known, tree))
+    return [said for said in words if said]
+
+
+def _is_question(cell: NotebookNode) -> bool:
+    """Whether a cell of the release is for an answer in words."""
+    return cell.cell_type == "markdown" and _is_answer(cell)
 
 
 def _tells(notebook: NotebookNode, i: int, found: list[Found], matches: dict[int, int]) -> bool:
