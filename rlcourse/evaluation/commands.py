@@ -53,8 +53,8 @@ def evaluate(
     Writes settings.json, completions.jsonl, table.txt and result.json to the directory --out.
     """
     from rlcourse.evaluation import evaluate_policy, evaluation_table
-    from rlcourse.evaluation.playing import World
     from rlcourse.policy import Policy
+    from rlcourse.policy.turns import World
     from rlcourse.tasks import EXTRACTORS, format_reward, load_task, strict_format_reward
 
     if resume and out is None:

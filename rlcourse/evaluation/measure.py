@@ -12,11 +12,10 @@ from tqdm.std import tqdm
 from rlcourse.bars import bar
 from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import EvaluationDirectory, Records, fingerprint
-from rlcourse.evaluation.playing import SOLVED, World
 from rlcourse.evaluation.results import Evaluation
 from rlcourse.evaluation.solving import Judge, Sampling, in_batches, is_right, solve
 from rlcourse.evaluation.transcripts import TranscriptsTable, side_by_side
-from rlcourse.policy import Speaker
+from rlcourse.policy.turns import SOLVED, Speaker, World
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Problem, extract_answer
 

@@ -1,20 +1,19 @@
 """Letting a policy solve problems, batch by batch, and judging what it wrote."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from tqdm.std import tqdm
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation.playing import SOLVED, World, Written, played
 from rlcourse.evaluation.results import Completion, Transcript
 from rlcourse.machine import is_out_of_memory
-from rlcourse.policy import Speaker
-from rlcourse.policy.rollouts import Rollouts, truncated
+from rlcourse.policy.rollouts import truncated
+from rlcourse.policy.turns import SOLVED, Speaker, World
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import Problem, extract_lenient_answer
 
@@ -32,6 +31,15 @@ class Sampling:
     max_tokens: int
     system: str | None
     seed: int
+
+
+class Written(NamedTuple):
+    """What was written for a problem, and what is known of it."""
+
+    text: str
+    length: int  # tokens that the policy wrote
+    cut: bool  # whether it was cut off
+    paid: float | None = None  # of an episode, its reward; a completion is judged by its text
 
 
 @dataclass(frozen=True)
@@ -98,20 +106,23 @@ def solve(
 def _completions(policy, problems, times: int, *, asked: Sampling, **how) -> list[list[Written]]:
     prompts = [policy.format_prompt(p.question, system=asked.system) for p in problems]
     drawn = policy.sample(prompts, group_size=times, max_tokens=asked.max_tokens, **how)
-    return _written(policy, drawn)
+    lengths, cut = drawn.mask.sum(1).tolist(), truncated(drawn, policy.eos_ids).tolist()
+    return _by_problem(map(Written, policy.decode(drawn), lengths, cut), times)
 
 
 def _episodes(world: World, policy, problems, times: int, *, asked: Sampling, **how):
     speaker = Speaker(policy, asked.max_tokens, system=asked.system, **how)
-    return played(speaker, world, problems, times)
+    rows = []
+    for episode, reward in zip(*world.play(speaker, problems, times), strict=True):
+        turns = [ids for author, ids, _ in episode if author == "policy"]
+        cut = not turns or not turns[-1] or turns[-1][-1] not in policy.eos_ids
+        rows.append(Written(speaker.told(episode), sum(map(len, turns)), cut, reward.item()))
+    return _by_problem(rows, times)
 
 
-def _written(policy, rollouts: Rollouts) -> list[list[Written]]:
-    """Every completion, one list for each prompt."""
-    lengths, cut = rollouts.mask.sum(1).tolist(), truncated(rollouts, policy.eos_ids).tolist()
-    rows = list(map(Written, policy.decode(rollouts), lengths, cut))
-    size = rollouts.group_size
-    return [rows[i : i + size] for i in range(0, len(rows), size)]
+def _by_problem(rows: Iterable[Written], times: int) -> list[list[Written]]:
+    found = list(rows)
+    return [found[i : i + times] for i in range(0, len(found), times)]
 
 
 def in_batches(

@@ -13,7 +13,7 @@ __all__ = ["Policy", "Rollouts", "Speaker", "ToyPolicy", "sample_completions"]
 
 _LATER = {
     "Policy": "rlcourse.policy.model",
-    "Speaker": "rlcourse.policy.speaker",
+    "Speaker": "rlcourse.policy.turns",
     "sample_completions": "rlcourse.policy.sampler",
 }
 

@@ -162,8 +162,20 @@ class Policy(nn.Module):
         See `sample_completions` for what `old_logprobs` are under `top_k` and `top_p`, and for
         `sample_tokens`. Raises UserError if the prompt and `max_tokens` exceed the context.
         """
-        prompt_tokens, prompt_mask = self.encode_prompts(prompts)
-        self.require_room(prompt_tokens.shape[1], max_tokens)
+        return self.complete(
+            *self.encode_prompts(prompts),
+            group_size=group_size,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            generator=generator,
+            sample_tokens=sample_tokens or self.sample_tokens,
+        )
+
+    def complete(self, prompt_tokens: Tensor, prompt_mask: Tensor, **how) -> Rollouts:
+        """`sample` from prompts that are tokens already, as `pad` makes them; `how` as there."""
+        self.require_room(prompt_tokens.shape[1], how["max_tokens"])
         was_training = self.model.training
         self.model.eval()
         try:
@@ -171,17 +183,11 @@ class Policy(nn.Module):
                 self.model,
                 prompt_tokens,
                 prompt_mask,
-                group_size=group_size,
-                max_tokens=max_tokens,
-                temperature=temperature,
-                top_k=top_k,
-                top_p=top_p,
                 eos_ids=self.eos_ids,
                 pad_id=self.pad_id,
-                generator=generator,
-                sample_tokens=sample_tokens or self.sample_tokens,
                 static_cache=self.static_cache,
                 fused=self.fused_decoding,
+                **how,
             )
         finally:
             self.model.train(was_training)

@@ -21,15 +21,13 @@ from rlcourse.algorithms import (
     sft_loss,
 )
 from rlcourse.errors import UserError
-from rlcourse.evaluation.playing import Episode
 from rlcourse.policy.model import Policy
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.policy.speaker import Speaker
+from rlcourse.policy.turns import Episode, Speaker, side_by_side
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks.calculator import CalculatorEnvironment, Demonstration
 from rlcourse.tasks.environment import Environment
 from rlcourse.training.data.batches import problems_of_step
-from rlcourse.training.data.playing import demonstrated_episode
 
 MakeEnvironment = Callable[[Any], Environment]  # of one problem
 Advantages = Callable[[Rollouts, Tensor, Tensor], Tensor]  # (rollouts, rewards, mask) → (N[, T])
@@ -50,26 +48,20 @@ def packed_episodes(
     Raises:
         UserError: `mask_of` does not return one entry for each token.
     """
-    tokens, read = policy.pad(
-        [[t for _, ids, _ in turns for t in ids] for turns in episodes], left=False
-    )
+    tokens, read, old = side_by_side(policy, episodes)
     wrote = mask_of(episodes)
     if wrote.shape != tokens.shape:
         raise UserError(
             f"The mask of these episodes has shape {tuple(wrote.shape)}: it must have one entry "
             f"for each token, {tuple(tokens.shape)}."
         )
-    old = torch.zeros(tokens.shape)
-    for row, turns in zip(old, episodes, strict=True):
-        drawn = [p for _, ids, logprobs in turns for p in logprobs or [0.0] * len(ids)]
-        row[: len(drawn)] = torch.tensor(drawn)
     first, rest = slice(0, 1), slice(1, None)
     rollouts = Rollouts(
         prompt_tokens=tokens[:, first],
         prompt_mask=read[:, first],
         tokens=tokens[:, rest],
         mask=read[:, rest],
-        old_logprobs=old[:, rest].to(policy.device),
+        old_logprobs=old[:, rest],
         group_size=1,
     )
     return rollouts, wrote[:, rest].to(policy.device)
@@ -88,7 +80,7 @@ def imitate_episodes(
 ) -> None:
     """Supervised fine-tuning in place on the turns that a program wrote, and on these alone."""
     speaker, optimizer = Speaker(policy), _adamw(policy)
-    episodes = [demonstrated_episode(speaker, shown, make) for shown in demonstrations]
+    episodes = [speaker.demonstrated(make(each.problem), each.turns) for each in demonstrations]
     for step in range(steps):
         batch = problems_of_step(episodes, rows, step, seed)
         rollouts, mask = packed_episodes(policy, batch, mask_of)

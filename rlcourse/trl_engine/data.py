@@ -13,7 +13,7 @@ from torch import Tensor
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks import Task
 from rlcourse.training.data.batches import problems_of_step
-from rlcourse.training.data.playing import demonstrated
+from rlcourse.training.data.scoring import demonstrated
 from rlcourse.training.preferences.pairs import Pair
 from rlcourse.training.recipes.settings import Recipe
 

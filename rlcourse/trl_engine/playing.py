@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rlcourse.errors import UserError
-from rlcourse.policy import Policy, Speaker
+from rlcourse.policy import Policy
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import Environment, Problem, Reply, Task
-from rlcourse.training.data.playing import world_of
+from rlcourse.training.data.scoring import speaker_of, world_of
 from rlcourse.training.recipes.settings import Recipe
 
 PAID = "paid"  # the column in which rewards find what an episode earned
@@ -41,15 +41,8 @@ def rollout_function(policy: Policy, recipe: Recipe, task: Task, updates: int) -
         player = Policy(model, trainer.processing_class)
         step, rank = trainer.state.global_step // updates, accelerator.process_index
         where = ("step", step) if accelerator.num_processes == 1 else ("step", step, "rank", rank)
-        speaker = Speaker(
-            player,
-            recipe.max_tokens,
-            recipe.temperature,
-            derived_generator(player.device, recipe.seed, *where),
-            system=recipe.system,
-            top_k=recipe.top_k,
-            top_p=recipe.top_p,
-        )
+        generator = derived_generator(player.device, recipe.seed, *where)
+        speaker = speaker_of(player, recipe, generator)
         episodes, rewards = world.play(speaker, [asked[prompt] for prompt in prompts], 1)
         found: dict[str, list] = {"prompt_ids": [], "completion_ids": [], "logprobs": []}
         found |= {"env_mask": [], PAID: rewards.tolist()}

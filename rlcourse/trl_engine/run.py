@@ -24,7 +24,7 @@ from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
-from rlcourse.training.data.playing import require_playable
+from rlcourse.training.data.scoring import require_playable
 from rlcourse.training.networks.optimizer import NonFinite, require_extras
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.runs.outcome import Run, load_run

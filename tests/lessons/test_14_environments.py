@@ -145,7 +145,8 @@ def test_the_teachers_likeliest_words_have_a_bias_and_less_variance(seeds):
 def test_realigned_log_probs_are_those_of_the_same_tokens():
     policy = Policy.load("tiny", device="cpu")
     speaker = Speaker(policy)
-    turns = [speaker.demonstrated("23 * 17"), speaker.demonstrated("#### 391")]
+    eos = policy.tokenizer.eos_token_id
+    turns = [[*speaker.encode(text), eos] for text in ("23 * 17", "#### 391")]
 
     def episode(question):
         said = ("environment", speaker.observation("391"), [])

@@ -9,7 +9,6 @@ from rlcourse.policy import Policy, Speaker
 from rlcourse.tasks import CalculatorEnvironment
 from rlcourse.tasks.calculator import large_problems, tool_demonstrations
 from rlcourse.training.episodes import (
-    demonstrated_episode,
     evaluate_episodes,
     imitate_episodes,
     packed_episodes,
@@ -58,7 +57,7 @@ def test_the_model_reads_what_it_did_not_write(policy):
 def test_a_demonstration_is_the_episode_that_a_policy_would_have_played(policy):
     speaker = Speaker(policy)
     shown = tool_demonstrations(large_problems(1, 0), 0)[0]
-    episode = demonstrated_episode(speaker, shown, CalculatorEnvironment)
+    episode = speaker.demonstrated(CalculatorEnvironment(shown.problem), shown.turns)
     written = [speaker.text(ids) for author, ids, _ in episode if author == "policy"]
     assert written == list(shown.turns)
     assert all(ids[-1] in policy.eos_ids for author, ids, _ in episode if author == "policy")

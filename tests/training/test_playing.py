@@ -8,13 +8,13 @@ from echo import echo_policy, echo_recipe, echo_task, quiet, weights
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import evaluate_policy
-from rlcourse.evaluation.playing import World
 from rlcourse.policy import Policy
 from rlcourse.policy.rollouts import truncated
+from rlcourse.policy.turns import World
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import CalculatorEnvironment, load_task
 from rlcourse.training import load_recipe
-from rlcourse.training.data.playing import demonstrated, played, world_of
+from rlcourse.training.data.scoring import demonstrated, sampled, world_of
 from rlcourse.training.networks.forward import shared_prompt_logprobs
 
 SMALL = {"steps": 4, "prompts_per_step": 2, "group_size": 3, "eval_problems": 4, "device": "cpu"}
@@ -48,7 +48,7 @@ def generous(task):
 def batch_of(policy, task, n=3, **changes):
     recipe = load_recipe("calculator_grpo", **(SMALL | changes))
     generator = derived_generator(policy.device, 0, "step", 0)
-    return played(policy, task.train[:n], world_of(recipe, task), recipe, generator)
+    return sampled(policy, task.train[:n], recipe, generator, world_of(recipe, task))
 
 
 def test_a_batch_of_episodes_is_read_whole_and_scored_as_it_was_drawn(policy, task):

@@ -13,7 +13,7 @@ from rlcourse.evaluation import (
 from rlcourse.files import write_json
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import FORMATS
-from rlcourse.training.data.playing import world_of
+from rlcourse.training.data.scoring import world_of
 from rlcourse.training.networks.optimizer import autocast
 from rlcourse.training.recipes.settings import Recipe
 

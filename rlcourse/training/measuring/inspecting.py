@@ -11,11 +11,12 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation
 from rlcourse.policy import Speaker
 from rlcourse.policy.rollouts import Rollouts
+from rlcourse.policy.turns import rows_of
 from rlcourse.reports.tokens import MEASURES, TokenGroup, TokenPage, Tokens
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import correctness_reward
-from rlcourse.training.data.playing import rows_of, world_of
+from rlcourse.training.data.scoring import world_of
 from rlcourse.training.functions.calling import call_estimator
 from rlcourse.training.networks.optimizer import autocast
 from rlcourse.training.recipes.settings import Recipe

@@ -15,12 +15,8 @@ from torch import nn
 from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.seeds import derived_generator, derived_seed
 from rlcourse.tasks.problem import Task
-from rlcourse.training.data.batches import (
-    minibatches,
-    problems_of_step,
-)
-from rlcourse.training.data.playing import demonstrated, world_of
-from rlcourse.training.data.scoring import sampled, score
+from rlcourse.training.data.batches import minibatches, problems_of_step
+from rlcourse.training.data.scoring import demonstrated, sampled, score, world_of
 from rlcourse.training.functions.calling import call_estimator, call_step
 from rlcourse.training.measuring.metrics import (
     Metrics,
