@@ -23,14 +23,14 @@ with contextlib.suppress(Exception):
 # Archives hold STUDENT_LESSON.ipynb; or, from Canvas, name[_LATE]_USER_submission_FILE. There the
 # number is the student: two may have one name, and Canvas's own table of grades knows it. Archives
 # of Moodle are for `rlcourse collect`, which reads the assignment's worksheet.
-c.ZipCollectApp.extractor_plugin = "rlcourse.grading.handing_in.collecting.Extractor"
-c.ZipCollectApp.collector_plugin = "rlcourse.grading.handing_in.collecting.Collector"
+c.ZipCollectApp.extractor_plugin = "rlcourse.grading.platforms.collecting.Extractor"
+c.ZipCollectApp.collector_plugin = "rlcourse.grading.platforms.collecting.Collector"
 
 # `nbgrader collect` notes when a submission really came: its time is the student's own to write.
-c.ExchangeFactory.collect = "rlcourse.grading.handing_in.arriving.Collect"
+c.ExchangeFactory.collect = "rlcourse.grading.platforms.exchange.Collect"
 
 # `nbgrader release_feedback` serves those who handed in through the exchange, and names the others.
-c.ExchangeFactory.release_feedback = "rlcourse.grading.handing_in.returning.ReleaseFeedback"
+c.ExchangeFactory.release_feedback = "rlcourse.grading.platforms.exchange.ReleaseFeedback"
 
 # Students' Markdown and outputs are shown to staff: no scripts in the feedback.
 c.HTMLExporter.sanitize_html = True

@@ -64,6 +64,29 @@ BELOW = {
         *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),
     },
 }
+# The same inside of grading. Above its rooms are the engine, the commands and what nbgrader starts.
+GRADING_TOP = {"__init__", "__main__", "commands", "engine", "nbgrader_plugin", "pages.showing"}
+GRADING_BELOW = {
+    "names": set(),
+    "rejected": {"names"},
+    "table": {"names"},
+    "locking": set(),
+    "confinement": set(),
+    "running": {"confinement", "rejected"},
+    "untrusted": {"confinement", "running"},
+    "pages": {"confinement"},
+    "handing_in": {"names", "rejected", "pages", "running"},
+    "judging": {"names", "rejected", "pages", "running", "confinement", "handing_in"},
+    "report": {"names", "judging"},
+    "books": {"names", "rejected", "locking", "handing_in", "judging"},
+    "platforms": {"names", "rejected", "table", "handing_in", "books"},
+    "gradescope": {
+        *("names", "rejected", "locking", "confinement", "running", "handing_in", "judging"),
+        "books",
+    },
+    "ranking": {"books", "judging"},
+    "insight": {"names", "table", "pages", "handing_in", "judging", "books", "report"},
+}
 # Run once by hand to make what is shipped; it trains, so it may look up. Nothing may import it.
 SCRIPTS = {"rlcourse.policy.build_tiny"}
 
@@ -122,13 +145,24 @@ def test_every_part_of_the_package_has_its_place():
     assert found <= set(BELOW), f"say in design and here what {found - set(BELOW)} may import"
 
 
-def test_the_arrows_have_no_cycle():
+@pytest.mark.parametrize("table", [BELOW, GRADING_BELOW])
+def test_the_arrows_have_no_cycle(table):
     def everything_below(part):
-        return {part}.union(*(everything_below(b) for b in BELOW[part]))
+        return {part}.union(*(everything_below(b) for b in table[part]))
 
-    for part, below in BELOW.items():
+    for part, below in table.items():
         for lower in below:
             assert part not in everything_below(lower)
+
+
+def test_arrows_in_grading_run_one_way():
+    for path in (PACKAGE / "grading").rglob("*.py"):
+        name = module_of(path).removeprefix("rlcourse.grading.")
+        used = {n.split(".")[2] for n in imported_modules(path) if n.startswith("rlcourse.grading.")}
+        room = name.split(".")[0]
+        if name not in GRADING_TOP:
+            wrong = used - GRADING_BELOW[room] - {room}
+            assert not wrong, f"{path.relative_to(ROOT)} must not import {sorted(wrong)}"
 
 
 def runtime_imports(tree: ast.AST) -> list[ast.stmt]:

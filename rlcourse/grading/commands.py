@@ -51,13 +51,13 @@ def collect(
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.extensions import known as known_extensions
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.matching import participants
         from rlcourse.grading.books.people import has_roster, names_of, students_of
-        from rlcourse.grading.books.table import Table
-        from rlcourse.grading.handing_in.collecting import Class, notebooks
-        from rlcourse.grading.handing_in.lessons import owners
-        from rlcourse.grading.handing_in.taking import described, take
-        from rlcourse.grading.handing_in.times import read_times
+        from rlcourse.grading.handing_in.which_lesson import owners
+        from rlcourse.grading.platforms.collecting import Class, notebooks
+        from rlcourse.grading.platforms.matching import participants
+        from rlcourse.grading.platforms.taking import described, take
+        from rlcourse.grading.platforms.times import read_times
+        from rlcourse.grading.table import Table
     if missing := [str(path) for path in files if not path.is_file()]:
         raise UserError(f"there is no file {missing[0]}: name the archive that you downloaded")
     if zone is not None and worksheet is None:
@@ -162,8 +162,8 @@ def roster(
         from nbgrader.api import Gradebook
 
         from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-        from rlcourse.grading.books.roster import Naming, enter_roster
-        from rlcourse.grading.books.table import Table
+        from rlcourse.grading.platforms.roster import Naming, enter_roster
+        from rlcourse.grading.table import Table
     if prefix and id is None:
         raise UserError(f"--prefix {prefix} goes before a column's text: add --id COLUMN")
     opened, read = Course.of(course), Table.read(table)
@@ -282,7 +282,7 @@ def grades(
     """
     with needing("grade", "exporting grades"):
         from rlcourse.grading.books.grades import with_mistakes
-        from rlcourse.grading.books.platforms import (
+        from rlcourse.grading.platforms.tables import (
             Table,
             canvas_table,
             moodle_table,

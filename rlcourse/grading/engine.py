@@ -23,14 +23,14 @@ from rlcourse.errors import UserError
 from rlcourse.grading.books import gradebook as nbgrader_side
 from rlcourse.grading.books.gradebook import Course, Grades
 from rlcourse.grading.confinement.isolation import LAYERS
-from rlcourse.grading.handing_in import handed_in as submissions
-from rlcourse.grading.handing_in.files import Rejected
-from rlcourse.grading.handing_in.handed_in import HandedIn
-from rlcourse.grading.handing_in.names import alike, one_line, shown, twins
+from rlcourse.grading.handing_in import student_folder as submissions
+from rlcourse.grading.handing_in.student_folder import HandedIn
 from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import course_secret
 from rlcourse.grading.judging.reading import Read, Reader, Readers
 from rlcourse.grading.locking import only_one, scratch_directory
+from rlcourse.grading.names import alike, one_line, shown, twins
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.report import Report, Row
 from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.limits import Limits

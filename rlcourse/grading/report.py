@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
-from rlcourse.grading.handing_in.names import LONGEST_NAME, one_line
 from rlcourse.grading.judging.finding import BLANK
+from rlcourse.grading.names import LONGEST_NAME, one_line
 from rlcourse.words import amount, counted
 
 

@@ -14,7 +14,7 @@ import classroom as room
 from attacks import ATTACKS, TOTAL, Attack, Field
 from attacks_by_file import bytes_of
 
-from rlcourse.grading.handing_in.collecting import collect
+from rlcourse.grading.platforms.collecting import collect
 
 NUMBER, OTHER = "6666", "1001"  # the attacker's, and somebody else's
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import classroom as room
 from nbgrader import utils
 
-from rlcourse.grading.handing_in import handed_in
-from rlcourse.grading.handing_in.files import Rejected
-from rlcourse.grading.handing_in.names import one_line, shown, why_no_id
+from rlcourse.grading.handing_in import student_folder
 from rlcourse.grading.handing_in.submission import parse, rebuild
+from rlcourse.grading.names import one_line, shown, why_no_id
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.report import Report, Row
 
 NAMES = [
@@ -104,7 +104,7 @@ def _times(chance: random.Random, path: bytes) -> None:
 
 def read(submitted: Path, name: bytes, release) -> str:
     """The status of a directory's row; whatever lies there, the row can be printed and written."""
-    found = handed_in.read(submitted, os.fsdecode(name), room.LESSON)
+    found = student_folder.read(submitted, os.fsdecode(name), room.LESSON)
     assert len(found.fingerprint(b"against")) == 64
     rejected = found.rejected
     if not rejected:
@@ -121,7 +121,7 @@ def read(submitted: Path, name: bytes, release) -> str:
     assert len(text.split("\n")) == 3 and text.replace("\n", "").isprintable(), text
     json.dumps(row.as_json()).encode()
     for _, note in found.notes:
-        assert note.isprintable() and len(note) <= handed_in.LONGEST_NOTE
+        assert note.isprintable() and len(note) <= student_folder.LONGEST_NOTE
     if found.timestamp:
         assert utils.parse_utc(found.timestamp).year >= 2000
     assert shown(found.student).isprintable()

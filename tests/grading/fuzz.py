@@ -31,10 +31,10 @@ from test_markdown import HOSTILE
 
 from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
 from rlcourse.checks.specs import Spec
-from rlcourse.grading.handing_in import handed_in
-from rlcourse.grading.handing_in.files import Rejected
+from rlcourse.grading.handing_in import student_folder
 from rlcourse.grading.handing_in.submission import parse, rebuild
 from rlcourse.grading.judging.judge import LessonExam
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running import protocol
 from rlcourse.grading.running.answers import LOST, ExamAnswer, ExamInParts, fields_of
 from rlcourse.grading.running.steps import Transcript
@@ -323,7 +323,7 @@ def fuzz_directories(number: int) -> None:
     with tempfile.TemporaryDirectory(prefix="rlcourse-fuzz-") as made:
         submitted = Path(made)
         names = {directories.draw(chance, submitted, i, good) for i in range(number)}
-        listed = handed_in.students(submitted, room.LESSON)
+        listed = student_folder.students(submitted, room.LESSON)
         assert {os.fsencode(name) for name in listed} == names
         for name in sorted(names):
             COUNTS["directories"] += 1

@@ -12,9 +12,9 @@ import pytest
 
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement.disposable import Lost as LostReader
-from rlcourse.grading.handing_in.files import Rejected
 from rlcourse.grading.judging import reading
 from rlcourse.grading.judging.reading import Readers
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running import remote
 from rlcourse.grading.running.conversation import THE_REST, Conversation
 from rlcourse.grading.running.library import write_library

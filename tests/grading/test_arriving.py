@@ -9,9 +9,9 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from rlcourse.grading.books.gradebook import put_alembic_on_path
-from rlcourse.grading.handing_in import arriving
-from rlcourse.grading.handing_in.arriving import Collect, last_change
-from rlcourse.grading.handing_in.handed_in import utc
+from rlcourse.grading.handing_in.student_folder import utc
+from rlcourse.grading.platforms import exchange as arriving
+from rlcourse.grading.platforms.exchange import Collect, last_change
 
 LESSON = "02_policy_gradient"
 TIME = "2026-10-01 21:00:00 UTC"

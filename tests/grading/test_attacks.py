@@ -29,7 +29,7 @@ from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Field
 
 from rlcourse.grading import Options, grade
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.books.platforms import canvas_table, moodle_table, plain_table
+from rlcourse.grading.platforms.tables import canvas_table, moodle_table, plain_table
 
 pytestmark = pytest.mark.slow
 

@@ -11,12 +11,12 @@ import classroom as room
 import pytest
 
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
-from rlcourse.grading.books.matching import participants
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.table import Table
-from rlcourse.grading.handing_in import collecting
-from rlcourse.grading.handing_in.collecting import Class, collect, notebooks
-from rlcourse.grading.handing_in.members import CANVAS, MOODLE, PLAIN, _whose
+from rlcourse.grading.platforms import collecting
+from rlcourse.grading.platforms.collecting import Class, collect, notebooks
+from rlcourse.grading.platforms.matching import participants
+from rlcourse.grading.platforms.members import CANVAS, MOODLE, PLAIN, _whose
+from rlcourse.grading.table import Table
 
 LESSON = room.LESSON
 GOOD = b'{"cells": []}'

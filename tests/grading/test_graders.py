@@ -14,7 +14,7 @@ from rlcourse.errors import UserError
 from rlcourse.grading import engine, grade
 from rlcourse.grading.books import gradebook
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
-from rlcourse.grading.handing_in.handed_in import HandedIn
+from rlcourse.grading.handing_in.student_folder import HandedIn
 from rlcourse.grading.locking import SCRATCH, only_one, remove_abandoned, scratch_directory
 
 fcntl = pytest.importorskip("fcntl")

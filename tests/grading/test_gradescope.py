@@ -17,7 +17,7 @@ import pytest
 from rlcourse.grading import grade
 from rlcourse.grading.gradescope import results
 from rlcourse.grading.gradescope.archive import course_wheel, write_archive
-from rlcourse.grading.handing_in.files import Rejected
+from rlcourse.grading.rejected import Rejected
 
 MEBIBYTE = 2**20
 WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")

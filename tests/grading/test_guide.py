@@ -216,11 +216,12 @@ def test_git_ignores_whatever_the_guide_makes(desk):
 
 
 def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
-    from rlcourse.grading.handing_in import files, handed_in, submission
+    from rlcourse.grading import rejected
+    from rlcourse.grading.handing_in import student_folder
     from rlcourse.grading.running import steps
 
     known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
-    known |= {handed_in.UNTIMED, handed_in.DOUBTFUL}
-    known |= {files.UNREADABLE, files.MISSING, files.REFUSED, submission.WRONG}
+    known |= {student_folder.UNTIMED, student_folder.DOUBTFUL}
+    known |= {rejected.UNREADABLE, rejected.MISSING, rejected.REFUSED, rejected.WRONG}
     table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

@@ -3,7 +3,7 @@
 from test_platforms import CANVAS, WORKSHEET, book_of, rows, table
 
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.platforms import canvas_table, moodle_table
+from rlcourse.grading.platforms.tables import canvas_table, moodle_table
 
 
 def test_a_row_that_may_be_of_two_people_or_a_person_of_two_rows_is_left_out_and_named(tmp_path):

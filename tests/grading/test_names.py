@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from rlcourse.grading.handing_in.names import (
+from rlcourse.grading.names import (
     LONGEST_ID,
     alike,
     cell,

@@ -14,17 +14,17 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.grading.books.columns import fits
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.platforms import (
+from rlcourse.grading.pages.showing import IsolatedFeedback
+from rlcourse.grading.platforms.columns import fits
+from rlcourse.grading.platforms.tables import (
     Table,
     canvas_table,
     moodle_table,
     plain_table,
 )
-from rlcourse.grading.pages.showing import IsolatedFeedback
 
 LESSON, OTHER = "02_policy_gradient", "03_baselines"
 # As Canvas and Moodle export them, with the columns and rows that nobody asked for

@@ -12,7 +12,7 @@ from test_platforms import WORKSHEET, table
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.platforms import write_moodle_feedback
+from rlcourse.grading.platforms.tables import write_moodle_feedback
 
 LESSON = "02_policy_gradient"
 SETTINGS = Path(__file__).parents[2] / "course" / "nbgrader_config.py"

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
-from rlcourse.grading.books.matching import students_by_name, whose
-from rlcourse.grading.books.people import names_of, students_of
-from rlcourse.grading.books.roster import Naming, enter_roster
-from rlcourse.grading.handing_in.collecting import Class, notebooks
+from rlcourse.grading.books.people import names_of, students_by_name, students_of
+from rlcourse.grading.platforms.collecting import Class, notebooks
+from rlcourse.grading.platforms.matching import whose
+from rlcourse.grading.platforms.roster import Naming, enter_roster
 
 FIELDS = ("last_name", "first_name", "email", "lms_user_id")
 

@@ -12,16 +12,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from rlcourse.authoring.cell_ids import cell_id
 from rlcourse.courses import shipped
 from rlcourse.grading.handing_in import submission
-from rlcourse.grading.handing_in.files import Rejected, find_notebook, read_bytes
-from rlcourse.grading.handing_in.lessons import other_lesson, owners
-from rlcourse.grading.handing_in.submission import (
-    ELSEWHERE,
-    Found,
-    parse,
-    rebuild,
-    without_magics,
-)
+from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild, without_magics
+from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
+from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
 from rlcourse.grading.judging.reading import Reader
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running.limits import Limits
 
 OTHER = "03_baselines"

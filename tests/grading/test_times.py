@@ -14,11 +14,11 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.books.matching import participants
-from rlcourse.grading.books.table import Table
-from rlcourse.grading.handing_in.collecting import Class, Collected, notebooks
-from rlcourse.grading.handing_in.taking import described, take
-from rlcourse.grading.handing_in.times import NoTime, in_utc, read_times
+from rlcourse.grading.platforms.collecting import Class, Collected, notebooks
+from rlcourse.grading.platforms.matching import participants
+from rlcourse.grading.platforms.taking import described, take
+from rlcourse.grading.platforms.times import NoTime, in_utc, read_times
+from rlcourse.grading.table import Table
 
 LESSON = room.LESSON
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -18,10 +18,9 @@ from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, is_absent, written
-from rlcourse.grading.books.matching import students_by_name
-from rlcourse.grading.books.people import Student, students_of
-from rlcourse.grading.handing_in.handed_in import utc
-from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
+from rlcourse.grading.books.people import Student, students_by_name, students_of
+from rlcourse.grading.handing_in.student_folder import utc
+from rlcourse.grading.names import alike, one_line, shown, why_no_id
 from rlcourse.moments import moment
 
 FILE = "extensions.json"

@@ -42,7 +42,7 @@ from rlcourse.grading.books import released, reopening
 from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter, enter_extensions, known
 from rlcourse.grading.books.late import Late
-from rlcourse.grading.handing_in.handed_in import SECRET, TIMESTAMP
+from rlcourse.grading.handing_in.student_folder import SECRET, TIMESTAMP
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.locking import only_one
 

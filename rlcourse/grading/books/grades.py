@@ -15,9 +15,9 @@ from rlcourse.grading.books.extensions import enter_extensions
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path, read_receipt
 from rlcourse.grading.books.late import Late
 from rlcourse.grading.books.people import Student, students_in
-from rlcourse.grading.handing_in.names import one_line, shown
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
 from rlcourse.grading.judging.judge import course_secret
+from rlcourse.grading.names import one_line, shown
 from rlcourse.words import amount, points_of
 
 LONGEST_REMARK = 2000  # characters

@@ -5,6 +5,8 @@ nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook
 """
 
 import json
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import is_absent
+from rlcourse.grading.names import alike
 
 FILE = "roster.json"
 
@@ -43,6 +46,15 @@ class Student:
     def name(self) -> str:
         """First name, then last; the id if neither is known."""
         return self.full_name or self.id
+
+
+def students_by_name(students: Iterable[Student]) -> dict[str, set[str]]:
+    """{each name that a student is known by, here or on the platform: whose it is}."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for student in students:
+        for name in student.names:
+            found[alike(name)].add(student.id)
+    return found
 
 
 def students_in(gradebook: Gradebook, course: Path) -> list[Student]:

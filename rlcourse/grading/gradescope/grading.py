@@ -18,8 +18,9 @@ from rlcourse.grading.confinement.disposable import Disposable
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.confinement.isolation import LAYERS
 from rlcourse.grading.gradescope import results
-from rlcourse.grading.handing_in.files import REFUSED, Rejected, find_notebook, read_bytes
+from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
 from rlcourse.grading.locking import scratch_directory
+from rlcourse.grading.rejected import REFUSED, Rejected
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.remote import answer_for, in_words, reading_bounds
 from rlcourse.grading.running.sandbox import Account, Sandbox

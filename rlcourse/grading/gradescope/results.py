@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rlcourse.grading.handing_in.files import Rejected
-from rlcourse.grading.handing_in.names import one_line
+from rlcourse.grading.names import one_line
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running.steps import Incident
 from rlcourse.words import points_of
 

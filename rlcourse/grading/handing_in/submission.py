@@ -19,8 +19,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from rlcourse.authoring.cell_ids import is_text_of_a_lesson
 from rlcourse.authoring.notebook_file import FileCell, NotANotebook, read_notebook_file
 from rlcourse.grading.handing_in import written
-from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
 from rlcourse.grading.pages.markdown import harmless
+from rlcourse.grading.rejected import REFUSED, UNREADABLE, WRONG, Rejected
 from rlcourse.grading.running.protocol import clean
 
 MOST_BRACKETS = 2_000_000  # of a file: each may become a list or a dictionary in memory
@@ -35,8 +35,6 @@ _PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' tree
 _IPYTHON = re.compile(
     r"^([^\S\n]*)(?:[%!?].*|[\w.]+\?{1,2}[^\S\n]*|[\w.]+[^\S\n]*=[^\S\n]*[%!].*)$", re.MULTILINE
 )
-
-WRONG = "wrong notebook"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The report of a class for programs and spreadsheets."""
 
-from rlcourse.grading.books.table import Table
-from rlcourse.grading.handing_in.names import one_line
 from rlcourse.grading.insight.summing import KINDS, Group, Insight, OfExercise
 from rlcourse.grading.judging.finding import NAMED, RAISES, UNNAMED
+from rlcourse.grading.names import one_line
+from rlcourse.grading.table import Table
 
 GROUPED = (NAMED, UNNAMED, RAISES, "syntax", "other")
 

@@ -15,12 +15,12 @@ from rlcourse.checks.calling import Outcome
 from rlcourse.courses import Course, current, shipped
 from rlcourse.grading.confinement.disposable import Channel, Disposable
 from rlcourse.grading.confinement.disposable import Lost as LostReader
-from rlcourse.grading.handing_in.files import REFUSED, UNREADABLE, Rejected
-from rlcourse.grading.handing_in.lessons import other_lesson, owners
-from rlcourse.grading.handing_in.submission import WRONG, know, parse, rebuild
+from rlcourse.grading.handing_in.submission import know, parse, rebuild
+from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
 from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.judging.mark import Mark
+from rlcourse.grading.rejected import REFUSED, UNREADABLE, WRONG, Rejected
 from rlcourse.grading.running.answers import LOST, ExamAnswer
 from rlcourse.grading.running.conversation import Conversation, Processes
 from rlcourse.grading.running.limits import Limits

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from rlcourse.grading.handing_in.names import one_line
 from rlcourse.grading.handing_in.submission import bound_in, is_demo
+from rlcourse.grading.names import one_line
 from rlcourse.grading.running.steps import Transcript
 
 LONGEST_QUOTE = 60  # characters of a cell's first line

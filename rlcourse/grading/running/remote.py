@@ -13,7 +13,7 @@ from typing import Any
 
 from rlcourse.grading.confinement.disposable import Bounds, Channel
 from rlcourse.grading.confinement.disposable import Lost as LostReader
-from rlcourse.grading.handing_in.files import Rejected
+from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Account
 from rlcourse.grading.running.steps import DIED, TIMED_OUT, Lost

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.table import PARTICIPANTS, WORKSHEET_IDS, Table, participant_in
-from rlcourse.grading.handing_in.names import alike, one_line
+from rlcourse.grading.names import alike, one_line
+from rlcourse.grading.table import PARTICIPANTS, WORKSHEET_IDS, Table, participant_in
 
 HANDED_IN = "Last modified (submission)"
 NOTHING = ("", "-")  # what Moodle writes for students who have handed in nothing

@@ -15,11 +15,11 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.matching import REMOVE, id_columns, stable_ids, students_by_name
-from rlcourse.grading.books.people import Roster, Student, students_in
-from rlcourse.grading.books.platforms import CANVAS, name_in_canvas
-from rlcourse.grading.books.table import PARTICIPANTS, Table
-from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
+from rlcourse.grading.books.people import Roster, Student, students_by_name, students_in
+from rlcourse.grading.names import alike, one_line, shown, why_no_id
+from rlcourse.grading.platforms.matching import REMOVE, id_columns, stable_ids
+from rlcourse.grading.platforms.tables import CANVAS, name_in_canvas
+from rlcourse.grading.table import PARTICIPANTS, Table
 
 SUFFIX = re.compile(r"[js]r\.?|i{2,3}|iv|ph\.?d\.?", re.IGNORECASE)  # of a name, after a comma
 

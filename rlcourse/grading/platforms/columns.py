@@ -9,7 +9,7 @@ import re
 from difflib import SequenceMatcher
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.table import Table
+from rlcourse.grading.table import Table
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS_POSSIBLE = "points possible"  # what Canvas's second row says below "Student"

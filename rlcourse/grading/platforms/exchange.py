@@ -1,24 +1,30 @@
-"""Submissions from nbgrader's exchange, where whoever has a terminal writes what they like.
+"""nbgrader's exchange as a platform: what students hand in there, and feedback back to them.
 
-A student's own server writes the folder of a submission, its name, and the time that it states.
-A student cannot choose who owns the folder or when it was last changed: the file system records
-both.
+Whoever has a terminal writes there what they like. A student's own server writes the folder of a
+submission, its name, and the time that it states. A student cannot choose who owns the folder or
+when it was last changed: the file system records both.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from glob import glob
 from pathlib import Path
 
-from nbgrader.exchange.default import ExchangeCollect
-from nbgrader.utils import ignore_patterns, parse_utc
+from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
+from nbgrader.utils import ignore_patterns, parse_utc, temp_attrs
 
+from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
 from rlcourse.grading.books.due import written
-from rlcourse.grading.handing_in.files import MOST_FILES, Rejected, read_bytes
-from rlcourse.grading.handing_in.handed_in import ARRIVAL
-from rlcourse.grading.handing_in.names import one_line
+from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.handing_in.student_folder import ARRIVAL, SECRET, TIMESTAMP
+from rlcourse.grading.handing_in.untrusted_files import MOST_FILES, read_bytes
+from rlcourse.grading.names import one_line
+from rlcourse.grading.rejected import Rejected
 
 NOBODY = ""
 
@@ -104,3 +110,46 @@ def _changes(folder: Path) -> Iterator[float]:
     for place, folders, files in os.walk(folder):
         for name in folders + files:
             yield os.lstat(os.path.join(place, name)).st_ctime
+
+
+class ReleaseFeedback(ExchangeReleaseFeedback):
+    """nbgrader's own, which stops at the first student whose work came from elsewhere: it has no
+    secret by which only that student finds the page. Here they are named and left out, and so are
+    those whose answers wait for points by hand, for which their pages show 0."""
+
+    def copy_files(self):
+        elsewhere = sorted(self._elsewhere())
+        if self.coursedir.student_id in elsewhere:
+            self.fail(self._sentence([self.coursedir.student_id]))
+        if elsewhere:
+            self.log.warning("%s", self._sentence(elsewhere))
+        waiting = [] if self.coursedir.student_id != "*" else self._waiting()
+        if waiting:
+            self.log.warning(
+                "points by hand are still to be given or confirmed, so these pages are not "
+                "released: %s; with --student NAME, one is released all the same",
+                ", ".join(waiting),
+            )
+        left_out = [self.coursedir.student_id_exclude, *elsewhere, *waiting]
+        with temp_attrs(self.coursedir, student_id_exclude=",".join(filter(None, left_out))):
+            super().copy_files()
+
+    def _waiting(self) -> list[str]:
+        lesson = self.coursedir.assignment_id
+        with suppress(UserError):  # nothing was graded, which nbgrader says itself
+            return read_grades(Path(self.coursedir.root), [lesson]).waiting(lesson)
+        return []
+
+    def _elsewhere(self) -> Iterator[str]:
+        directory, lesson = self.coursedir.feedback_directory, self.coursedir.assignment_id
+        pattern = self.coursedir.format_path(directory, "(?P<student>.*)", lesson, escape=True)
+        for folder in glob(self.src_path):
+            found = re.fullmatch(pattern, folder)
+            if found and not all((Path(folder) / name).is_file() for name in (TIMESTAMP, SECRET)):
+                yield found["student"]
+
+    def _sentence(self, students: list[str]) -> str:
+        return (
+            f"these did not hand in {self.coursedir.assignment_id} through the exchange, so send "
+            f"them their pages in feedback/ yourself: {', '.join(students)}"
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained, write_text
-from rlcourse.grading.handing_in.names import cell, one_line
+from rlcourse.grading.names import cell, one_line
 
 LONGEST_NOTE = 50_000  # characters; it may name a whole class
 # What Moodle's worksheets call people by: a number that holds for one assignment, and, depending on

@@ -18,14 +18,15 @@ from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from rlcourse.courses import current, shipped
 from rlcourse.grading.books.due import NO_DUE_DATE, due_date, just_late
-from rlcourse.grading.books.matching import Whose, students_by_name, whose
-from rlcourse.grading.books.people import Student, has_roster, students_of
-from rlcourse.grading.handing_in.files import LARGEST_FILE, NOTEBOOKS, Rejected
-from rlcourse.grading.handing_in.lessons import named_by_cells, owners
-from rlcourse.grading.handing_in.members import ARCHIVES, Member, Odd, content_of, members_of
-from rlcourse.grading.handing_in.names import alike, one_line, shown, twins, why_no_id
+from rlcourse.grading.books.people import Student, has_roster, students_by_name, students_of
 from rlcourse.grading.handing_in.submission import parse
-from rlcourse.grading.handing_in.times import NoTime, Times
+from rlcourse.grading.handing_in.untrusted_files import LARGEST_FILE, NOTEBOOKS
+from rlcourse.grading.handing_in.which_lesson import named_by_cells, owners
+from rlcourse.grading.names import alike, one_line, shown, twins, why_no_id
+from rlcourse.grading.platforms.matching import Whose, whose
+from rlcourse.grading.platforms.members import ARCHIVES, Member, Odd, content_of, members_of
+from rlcourse.grading.platforms.times import NoTime, Times
+from rlcourse.grading.rejected import Rejected
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
 MOST_NAMED = 3  # files that a row names

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
-from rlcourse.grading.books.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade
-from rlcourse.grading.books.matching import id_columns, rows_of
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.table import PARTICIPANTS, Table, participant_in
-from rlcourse.grading.handing_in.names import groups_alike, shown, why_no_id
+from rlcourse.grading.names import groups_alike, shown, why_no_id
+from rlcourse.grading.platforms.columns import CANVAS, NEW, POINTS_POSSIBLE, column_of
+from rlcourse.grading.platforms.matching import id_columns, rows_of
+from rlcourse.grading.table import PARTICIPANTS, Table, participant_in
 from rlcourse.words import amount
 
 EXCUSED = "EX"  # what Canvas writes for who does not have to hand in

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from rlcourse.files import replace_bytes, write_errors_explained
 from rlcourse.grading.books.due import NO_DUE_DATE, just_late, written
-from rlcourse.grading.handing_in.collecting import Collected, counted
-from rlcourse.grading.handing_in.handed_in import TIMESTAMP
-from rlcourse.grading.handing_in.names import LONGEST_NAME, one_line
+from rlcourse.grading.handing_in.student_folder import TIMESTAMP
+from rlcourse.grading.names import LONGEST_NAME, one_line
+from rlcourse.grading.platforms.collecting import Collected, counted
 
 WITHIN = (
     "it counts as within the extension, but Canvas says only that it is late: check there when it "

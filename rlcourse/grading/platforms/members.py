@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from rlcourse.grading.handing_in.gradescopes import (
+from rlcourse.grading.platforms.gradescopes import (
     LARGEST_METADATA,
     METADATA,
     Submission,

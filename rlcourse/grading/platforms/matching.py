@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.people import Student
-from rlcourse.grading.books.table import PARTICIPANTS, WORKSHEET_IDS, Table, participant_in
-from rlcourse.grading.handing_in.names import alike, one_line, shown, why_no_id
+from rlcourse.grading.books.people import Student, students_by_name
+from rlcourse.grading.names import alike, one_line, shown, why_no_id
+from rlcourse.grading.table import PARTICIPANTS, WORKSHEET_IDS, Table, participant_in
 
 REMOVE = "nbgrader db student remove ID"
 UNNAMED = (
@@ -26,15 +26,6 @@ class Whose:
 
     student: str = ""
     reason: str = ""
-
-
-def students_by_name(students: Iterable[Student]) -> dict[str, set[str]]:
-    """{each name that a student is known by, here or on the platform: whose it is}."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for student in students:
-        for name in student.names:
-            found[alike(name)].add(student.id)
-    return found
 
 
 def whose(ids: Sequence[str], known: Mapping[str, set[str]]) -> Whose:

@@ -6,21 +6,13 @@ import stat
 from itertools import islice
 from pathlib import Path
 
-from rlcourse.grading.handing_in.names import one_line, shown
+from rlcourse.grading.names import shown
+from rlcourse.grading.rejected import MISSING, REFUSED, UNREADABLE, Rejected
 
 LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which are not read
 MOST_FILES = 10_000  # next to a notebook
 MOST_NAMED = 5  # of several notebooks, in a sentence
 NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers and mail programs add to a name
-MISSING, REFUSED, UNREADABLE = "missing", "refused", "unreadable file"
-
-
-class Rejected(Exception):
-    """A submission that cannot be graded; its status and why."""
-
-    def __init__(self, status: str, reason: str):
-        super().__init__(reason)
-        self.status, self.reason = status, one_line(reason)  # it may quote what a student wrote
 
 
 def read_bytes(root: Path, *parts: str, largest: int = LARGEST_FILE) -> bytes:

@@ -10,15 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from pathlib import Path
 
-from rlcourse.grading.handing_in.files import (
-    REFUSED,
-    UNREADABLE,
-    Rejected,
-    find_notebook,
-    read_bytes,
-)
-from rlcourse.grading.handing_in.names import shown, why_no_id
 from rlcourse.grading.handing_in.submission import digest
+from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
+from rlcourse.grading.names import shown, why_no_id
+from rlcourse.grading.rejected import REFUSED, UNREADABLE, Rejected
 from rlcourse.grading.running.steps import Incident
 from rlcourse.moments import moment
 
