@@ -158,7 +158,9 @@ def test_the_arrows_have_no_cycle(table):
 def test_arrows_in_grading_run_one_way():
     for path in (PACKAGE / "grading").rglob("*.py"):
         name = module_of(path).removeprefix("rlcourse.grading.")
-        used = {n.split(".")[2] for n in imported_modules(path) if n.startswith("rlcourse.grading.")}
+        used = {
+            n.split(".")[2] for n in imported_modules(path) if n.startswith("rlcourse.grading.")
+        }
         room = name.split(".")[0]
         if name not in GRADING_TOP:
             wrong = used - GRADING_BELOW[room] - {room}
