@@ -70,7 +70,7 @@ GRADING_BELOW = {
     "names": set(),
     "rejected": {"names"},
     "table": {"names"},
-    **dict.fromkeys(("locking", "confinement"), set()),
+    **{room: set() for room in ("locking", "confinement")},
     "running": {"confinement", "rejected"},
     "untrusted": {"confinement", "running"},
     "pages": {"confinement"},
