@@ -7,12 +7,12 @@ itself those that are written here.
 import re
 import textwrap
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from rlcourse.authoring.filling import about_lesson
 from rlcourse.courses import current
 from rlcourse.errors import UserError
+from rlcourse.reports.charts import svg, texts
 
 MAP = Path(__file__).parents[1] / "map.md"
 BLOCK = re.compile(r"```text\n(.*?)```\n", re.S)
@@ -84,10 +84,10 @@ def poster(lessons: str, alone: bool = True) -> str:
             parts.append(drawn)
             y += GAP
     ground = f'<rect class="paper" width="{WIDTH}" height="{y + 8}"/>' if alone else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="family" viewBox="0 0 {WIDTH} {y + 8}" '
-        f'role="group" aria-label="The family of methods, with links to lessons">'
-        f"<style>{STYLE}{ALONE if alone else ''}</style>{ground}{''.join(parts)}</svg>\n"
+    return svg(
+        *((WIDTH, y + 8), [ground, *parts], "The family of methods, with links to lessons"),
+        STYLE + ALONE * alone,
+        **{"xmlns": "http://www.w3.org/2000/svg", "class": "family", "role": "group"},
     )
 
 
@@ -119,10 +119,7 @@ def card(
     name, wrapped = said
     lines = [("method", name)] * bool(name) + [("", line) for line in wrapped]
     height = LINE * len(lines) + 12
-    words = "".join(
-        f'<text class="{kind}" x="{x + 14}" y="{y + 20 + i * LINE}">{escape(text)}</text>'
-        for i, (kind, text) in enumerate(lines)
-    )
+    words = texts(lines, x + 14, y + 20, LINE)
     return (
         f'<a href="{pages[lesson]}"><rect class="card" x="{x}" y="{y}" width="{WIDTH - x - 8}" '
         f'height="{height}" rx="6"/><rect x="{x}" y="{y}" width="4" height="{height}" rx="2" '

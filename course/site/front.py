@@ -12,7 +12,6 @@ import shutil
 import textwrap
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from pathlib import Path
 
 import run
@@ -25,6 +24,7 @@ from rlcourse.checks.exam import Exam
 from rlcourse.checks.result import Result
 from rlcourse.checks.shrinking import with_smaller_example
 from rlcourse.errors import UserError
+from rlcourse.reports.charts import Line, plot, svg, texts
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -32,24 +32,27 @@ PICTURE, CARD, README = HERE / "front.svg", HERE / "card.png", ROOT / "README.md
 EXERCISE, WRONG, RIGHT = "ppo_clip_loss", "torch.maximum", "torch.minimum"
 SEED = 0  # of the check's cases
 CARD_SIZE = (1200, 630)
+LINE = 25  # from one line of text to the next
 
 STYLE = """
 text { font: 16px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
   fill: #1c2230; white-space: pre }
-.sans, .tick { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
-.tick, .soft { fill: #5d6778 } .tick { font-size: 14px } .bold { font-weight: 700 }
+.sans, .tick, .label { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
+.tick, .soft { fill: #5d6778 } .bold { font-weight: 700 }
+.tick { font-size: 14px; text-anchor: end } .tick.x { text-anchor: middle }
 .title { font-size: 42px; font-weight: 700; letter-spacing: -.02em } .lead { font-size: 22px }
 .wrong { fill: #b3324a } .right { fill: #0b7a55 }
 .paper { fill: #fff } .frame { fill: #fff; stroke: #d8dde5 } .grid { stroke: #e2e6ec }
 .edge { fill: #d1553b } .edge.good { fill: #2a9d5c }
 .line { fill: none; stroke: #0a6cab; stroke-width: 3 } .band { fill: #0a6cab; opacity: .16 }
-.dot { fill: #0a6cab } .number { font-size: 20px; font-weight: 700; fill: #0a6cab }
+.dot { fill: #0a6cab } .label { font-size: 18px; font-weight: 700; fill: #0a6cab }
+svg svg { overflow: visible }
 """
 DARK = """
 @media (prefers-color-scheme: dark) {
 text { fill: #e6eaf1 } .tick, .soft { fill: #9fabbd } .wrong { fill: #f2798c }
 .right { fill: #4cc79a } .paper { fill: #10141b } .frame { fill: #181e28; stroke: #2b3442 }
-.grid { stroke: #2b3442 } .line { stroke: #5cb6f2 } .band, .dot, .number { fill: #5cb6f2 }
+.grid { stroke: #2b3442 } .line { stroke: #5cb6f2 } .band, .dot, .label { fill: #5cb6f2 }
 }
 """
 
@@ -101,14 +104,6 @@ def share(value: float) -> str:
 # the drawing
 
 
-def texts(lines: list[tuple[str, str]], x: float, y: float, step: float = 25) -> str:
-    """Lines of text below one another: (class, text) each."""
-    return "".join(
-        f'<text class="{kind}" x="{x:g}" y="{y + i * step:g}">{escape(text)}</text>'
-        for i, (kind, text) in enumerate(lines)
-    )
-
-
 def check_box(x: float, y: float, width: float, letters: int) -> tuple[str, float]:
     """The code and what its check says, wrong and right; and where the box ends."""
     shown = named_mistake()
@@ -125,48 +120,27 @@ def check_box(x: float, y: float, width: float, letters: int) -> tuple[str, floa
     for kind, top, bottom in (("", 3, said), ("good", len(lines) - 1, len(lines))):
         place = f'x="{x + 20}" y="{y + 17 + 25 * top + 2}" height="{25 * (bottom - top)}"'
         box += f'<rect class="edge {kind}" {place} width="4" rx="2"/>'
-    return box + texts(lines, x + 36, y + 38), y + height
+    return box + texts(lines, x + 36, y + 38, LINE), y + height
 
 
-def curve(x: float, y: float, width: float, height: float) -> str:
+def curve(size: tuple[int, int], **attributes) -> str:
     """Accuracy on held-out problems against step, with its interval; the ends in numbers."""
     measured = run.held_out(run.recorded())
-    last = measured[-1][0]
-
-    def at(step: float, value: float) -> str:
-        return f"{x + width * step / last:.1f},{y + height * (1 - value):.1f}"
-
-    parts = []
-    for value in (0, 0.5, 1):
-        level = y + height * (1 - value)
-        parts.append(f'<path class="grid" d="M{x} {level}H{x + width}"/>')
-        parts.append(f'<text class="tick" x="{x - 32}" y="{level + 5}">{value:g}</text>')
-    for step in (0, last // 2, last):
-        place = f'x="{x + width * step / last}" y="{y + height + 24}" text-anchor="middle"'
-        parts.append(f'<text class="tick" {place}>{"step " if not step else ""}{step}</text>')
-    band = [at(step, low) for step, _, low, _ in measured]
-    band += [at(step, high) for step, *_, high in reversed(measured)]
-    points = [at(step, value) for step, value, *_ in measured]
-    parts.append(f'<polygon class="band" points="{" ".join(band)}"/>')
-    parts.append(f'<polyline class="line" pathLength="1" points="{" ".join(points)}"/>')
-    for point, value, dx, dy in (
-        (points[0], measured[0][1], 12, 6),
-        (points[-1], measured[-1][1], -52, 34),
-    ):
-        left, top = map(float, point.split(","))
-        parts.append(f'<circle class="dot" cx="{left}" cy="{top}" r="5"/>')
-        place = f'x="{left + dx:g}" y="{top + dy:g}"'
-        parts.append(f'<text class="number sans" {place}>{share(value)}</text>')
-    return "".join(parts)
+    points = [(step, value) for step, value, *_ in measured]
+    band = [(step, low, high) for step, _, low, high in measured]
+    first, last = (share(value) for _, value in (points[0], points[-1]))
+    lines = [
+        Line(points, label=last, band=band, look="plain"),
+        Line(points[:1], label=first, look="plain"),
+    ]
+    label = f"Accuracy rises from {first} to {last}."
+    return str(plot(lines, share=True, size=size, label=label, **attributes))
 
 
-def svg(width: float, height: float, parts: str, style: str, label: str) -> str:
+def file(width: float, height: float, parts: str, label: str, style: str) -> str:
     """A picture as a file of its own."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(label)}">'
-        f"<style>{style}</style>{parts}</svg>\n"
-    )
+    alone = {"xmlns": "http://www.w3.org/2000/svg", "width": f"{width:g}", "height": f"{height:g}"}
+    return svg((width, height), parts, label, style, **alone) + "\n"
 
 
 def described() -> str:
@@ -184,25 +158,27 @@ def described() -> str:
 def picture() -> str:
     """The README's picture."""
     box, end = check_box(0.5, 0.5, 580, 54)
-    chart = texts([("sans bold", "Then your functions train the model")], 624, 38)
-    chart += texts([("sans soft", "GRPO: held-out problems answered right")], 624, 64)
-    chart += curve(658, 96, 322, end - 96 - 44)
+    said = [("sans bold", "Then your functions train the model")]
+    said += [("sans soft", "GRPO: held-out problems answered right")]
+    width, height = 390, int(end) - 80
+    chart = texts(said, 624, 38, LINE)
+    chart += curve((width, height), x=600, y=76, width=width, height=height)
     ground = f'<rect class="paper" width="1000" height="{end + 0.5}" rx="12"/>'  # of any page
-    return svg(1000, end + 0.5, ground + box + chart, STYLE + DARK, described())
+    return file(1000, end + 0.5, ground + box + chart, described(), STYLE + DARK)
 
 
 def card() -> str:
     """The picture that links to the site show, to be rendered."""
     width, height = CARD_SIZE
     parts = f'<rect class="paper" width="{width}" height="{height}"/>'
-    title = [("sans title", "Write the functions that train the model.")]
-    parts += texts(title, 60, 88)
+    title = ("sans title", "Write the functions that train the model.")
     lead = "rlcourse: reinforcement learning for language models, in notebooks"
-    parts += texts([("sans lead soft", lead)], 60, 130)
+    parts += texts([title, ("sans lead soft", lead)], 60, 88, 42)
     box, end = check_box(60, 166, 600, 54)
-    parts += box + texts([("sans soft", "GRPO: held-out problems answered right")], 712, 186)
-    parts += curve(744, 214, 390, end - 214 - 34)
-    return svg(width, height, parts, STYLE, described())
+    parts += box + texts([("sans soft", "GRPO: held-out problems answered right")], 712, 186, LINE)
+    size = 460, int(end) - 196
+    parts += curve(size, x=690, y=196, width=size[0], height=size[1])
+    return file(width, height, parts, described(), STYLE)
 
 
 def fingerprint(text: str) -> str:

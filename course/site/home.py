@@ -19,7 +19,6 @@ DESCRIPTION = (
     "A free course on reinforcement learning for language models: you write PPO, GRPO and DPO, "
     "your functions run the training, and a wrong one is named."
 )
-CHART = 480, 250  # of the curve, in units of its picture
 
 
 def page(pictures: dict[str, dict], colab: str, repository: str) -> str:
@@ -74,18 +73,15 @@ def trained() -> dict:
     """The card of the recorded run: its curve, and a problem that it learned to solve."""
     record = run.recorded()
     measured = run.held_out(record)
-    width, height = CHART
     pairs = zip(record.before.transcripts, record.after.transcripts, strict=True)
     before, after = next(p for p in pairs if p[1].correct and not p[0].correct)
-    label = f"Accuracy rises from {front.share(measured[0][1])} to {front.share(measured[-1][1])}."
     return {
         "before": front.share(measured[0][1]),
         "after": front.share(measured[-1][1]),
         "problems": record.before.problems,
         "steps": record.steps,
         "command": run.COMMAND,
-        "chart": f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
-        f"{front.curve(36, 10, width - 56, height - 44)}</svg>",
+        "chart": front.curve((480, 250)),
         "example": {
             "question": before.question,
             "before": before.completion.strip(),

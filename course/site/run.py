@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from rlcourse.reports.record import RunRecord, read_run
+from rlcourse.reports.run_record import RunRecord, read_run
 
 HERE = Path(__file__).parent
 KEPT = HERE / "run.zip"

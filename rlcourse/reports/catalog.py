@@ -1,12 +1,13 @@
 """The metrics that are drawn, under the questions that they answer, with notes on reading them."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from rlcourse.reports.record import is_finite
+from rlcourse.reports.run_record import is_finite
 
 MODIFIERS = ("_low", "_high")  # the ends of a metric's interval: drawn as its band
 NOT_DRAWN = {"step", "tokens"}
+ROUNDING = 1e-4  # more than float32's error of a ratio or of a sum over a completion's tokens
 STYLES = {"right": "right", "chosen": "right", "wrong": "wrong", "rejected": "wrong"}
 
 
@@ -20,18 +21,22 @@ class Chart:
     share: bool = False  # the axis is 0–1
     sparse: bool = False  # measured now and then: every value is a dot
     exact: bool = False  # no noise, so no running mean
-    only_if_any: bool = False  # not drawn if all values are zero
-    settled: float | None = None  # the value from which it may differ by rounding alone
-    reason: str = ""  # what to say if it never differs by more
+    usual: float | None = None  # not drawn where it never leaves this value
 
     @property
     def look(self) -> str:
         """How its lines are drawn, see ``charts.Line``."""
         return "dots" if self.sparse else "plain" if self.exact else "raw"
 
-    def keys_in(self, found: set[str]) -> list[str]:
+    def keys_in(self, found: Container[str]) -> list[str]:
         """The metrics of the chart that were recorded."""
         return [key for key in self.metrics if key in found]
+
+    def stays(self, values: dict[str, list[float]]) -> bool:
+        """Whether its metrics are at their usual value throughout, but for rounding."""
+        known = [value for key in self.keys_in(values) for value in values[key]]
+        usual = self.usual
+        return usual is not None and bool(known) and all(abs(v - usual) < ROUNDING for v in known)
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Section:
     question: str
     note: str
     charts: list[Chart] = field(default_factory=list)
+    constant: list[Chart] = field(default_factory=list)  # at their usual value throughout
 
 
 def one(key: str, title: str, note: str, **how) -> Chart:
@@ -106,28 +112,26 @@ CATALOG = [
                 "kl_old",
                 "Distance from the sampler",
                 "nats per token, within the μ updates",
-                only_if_any=True,
+                usual=0,
             ),
             Chart(
                 "Clipped",
                 "share of tokens whose gradient the clip stops; a loss that reports less than its "
                 "two ends together sees another ratio",
                 CLIPPED,
-                only_if_any=True,
+                usual=0,
             ),
             one(
                 "ratio/max",
                 "Largest ratio",
                 "of a token's probabilities, new to old",
-                settled=1,
-                reason="by construction: with one update for each batch the policy that learns is "
-                "still the one that sampled.",
+                usual=1,
             ),
             one(
                 "kl_max",
                 "Largest KL of a token",
                 "nats; single large ones occur in healthy runs, too",
-                only_if_any=True,
+                usual=0,
             ),
         ],
     ),
@@ -139,22 +143,19 @@ CATALOG = [
                 "Sampler against trainer",
                 "|difference| of log-probs, nats per token",
                 GAP,
-                settled=0,
-                reason="at every step, but for rounding.",
+                usual=0,
             ),
             one(
                 "loss_tokens",
                 "Tokens in the loss",
                 "with a gradient, per token written",
-                settled=1,
-                reason="at every step.",
+                usual=1,
             ),
             one(
                 "advantages/equal_rewards",
                 "Advantages without a reason",
                 "mean size in groups whose rewards are equal",
-                settled=0,
-                reason="at every step.",
+                usual=0,
             ),
         ],
     ),
@@ -179,8 +180,7 @@ CATALOG = [
                 "loss",
                 "Loss",
                 "in policy gradients only its gradient means something",
-                settled=0,
-                reason="by construction: the advantages of a group sum to 0, and every ratio is 1.",
+                usual=0,
             ),
             one(
                 "explained_variance",
@@ -206,29 +206,25 @@ def sections(metrics: Iterable[dict]) -> list[Section]:
 
     Each reward function has its own line, and a metric that is in no chart is drawn under "Others".
     """
-    values: dict[str, bool] = {}  # key → whether it was ever anything but 0
+    values: dict[str, list[float]] = {}  # the finite ones
     for step in metrics:
         for key, value in step.items():
             if isinstance(value, (int, float)):
-                values[key] = values.get(key, False) or (is_finite(value) and value != 0)
-    found = set(values)
+                values.setdefault(key, []).extend([value] if is_finite(value) else [])
     filled = []
     for section in CATALOG:
-        charts = [
-            chart
-            for chart in section.charts
-            if (keys := chart.keys_in(found))
-            and not (chart.only_if_any and not any(values[key] for key in keys))
-        ]
-        filled.append(Section(section.question, section.note, charts))
-    filled[0].charts.extend(_reward_parts(found))
+        charts = [chart for chart in section.charts if chart.keys_in(values)]
+        constant = [chart for chart in charts if chart.stays(values)]
+        moving = [chart for chart in charts if chart not in constant]
+        filled.append(Section(section.question, section.note, moving, constant))
+    filled[0].charts.extend(_reward_parts(set(values)))
     known = {key for s in CATALOG for c in s.charts for key in c.metrics} | NOT_DRAWN
     known |= {key for chart in filled[0].charts for key in chart.metrics}
     others = sorted(
-        key for key in found - known if not _is_part(key) and not key.endswith(MODIFIERS)
+        key for key in values.keys() - known if not _is_part(key) and not key.endswith(MODIFIERS)
     )
     filled.append(Section("Others", "", [one(key, key, "") for key in others]))
-    return [section for section in filled if section.charts]
+    return [section for section in filled if section.charts or section.constant]
 
 
 def _reward_parts(found: set[str]) -> list[Chart]:

@@ -1,4 +1,4 @@
-"""Line charts as SVG without a script; the page's style sheet colors them, for light and dark."""
+"""Pictures as SVG without a script; the page's style sheet colors them, for light and dark."""
 
 import math
 from collections.abc import Sequence
@@ -7,16 +7,34 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
-from rlcourse.reports.record import is_finite
+from rlcourse.reports.run_record import is_finite
 
 WIDTH, HEIGHT, WIDE = 380, 210, 440
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 10, 32  # margins around the plotting area
 LETTER, LABEL_GAP = 8, 12  # a label's width a letter, and the least distance between two
-ROUNDING = 1e-4  # more than float32's error of a ratio or of a sum over a completion's tokens
 UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 POINTS = 300  # longer lines are averaged down to this many points
 
 Point = tuple[float, float]
+
+
+def svg(
+    size: tuple[float, float], parts: Sequence[str], label: str, style: str = "", **attributes
+) -> str:
+    """A picture that is described by `label`; a file of its own needs ``xmlns`` and a style."""
+    box = "0 0 {:g} {:g}".format(*size)
+    named = {"viewBox": box, "role": "img", "aria-label": label}
+    said = " ".join(f'{name}="{escape(value)}"' for name, value in (named | attributes).items())
+    style = f"<style>{style}</style>" if style else ""
+    return f"<svg {said}>{style}{''.join(parts)}</svg>"
+
+
+def texts(lines: Sequence[tuple[str, str]], x: float, y: float, step: float) -> str:
+    """Lines of text below one another: (class, text) each."""
+    return "".join(
+        f'<text class="{kind}" x="{x:g}" y="{y + i * step:g}">{escape(text)}</text>'
+        for i, (kind, text) in enumerate(lines)
+    )
 
 
 @dataclass(frozen=True)
@@ -34,44 +52,32 @@ class Line:
         points = [point for point in self.points if all(map(is_finite, point))]
         return replace(self, points=points, band=[b for b in self.band if all(map(is_finite, b))])
 
-    def is_at(self, value: float) -> bool:
-        """Whether no point differs from `value` by more than rounding."""
-        return all(abs(y - value) < ROUNDING for _, y in self.finite().points)
-
-    def flat(self, value: float) -> "Line":
-        """The same line with `value` everywhere."""
-        return replace(self, points=[(x, value) for x, _ in self.points], band=())
-
 
 def plot(
     lines: Sequence[Line],
     x_name: str = "step",
     share: bool = False,
     x_labels: dict[float, str] | None = None,
-    width: int = WIDTH,
-    settled: float | None = None,
+    size: tuple[int, int] = (WIDTH, HEIGHT),
     until: float | None = None,
     reach: Sequence[float] = (),
+    **attributes,
 ) -> Markup:
     """The lines in one frame; nothing if none has a finite value.
 
     `share` says that the vertical axis is 0–1, and `reach` that it covers at least these values;
-    `x_labels` replace the ticks {x: text}.
-    Lines that differ from `settled` by rounding alone are drawn flat: the noise says nothing.
-    The horizontal axis extends to `until`, for lines that will grow to there; their labels are
-    in one column, where no line is drawn yet.
+    `x_labels` replace the ticks {x: text}. The horizontal axis extends to `until`, for lines that
+    will grow to there; their labels are in one column, where no line is drawn yet.
     """
     lines = [line for line in map(Line.finite, lines) if line.points]
     if not lines:
         return Markup("")
-    if settled is not None and all(line.is_at(settled) for line in lines):
-        lines = [line.flat(settled) for line in lines]
     lines = [replace(line, points=thinned(line.points)) for line in lines]
     xs = [x for line in lines for x, _ in line.points] + [until] * (until is not None)
     ys = [y for line in lines for _, y in line.points]
     ys += [y for line in lines for _, low, high in line.band for y in (low, high)]
     margin = RIGHT + LETTER * max(len(line.label) for line in lines)
-    frame = _Frame(xs, [*reach, *((0.0, 1.0) if share else ()), *ys], x_labels, width, margin)
+    frame = _Frame(xs, [*reach, *((0.0, 1.0) if share else ()), *ys], x_labels, size, margin)
     parts = [frame.axes(x_name)]
     ends = []
     for line in lines:
@@ -82,7 +88,8 @@ def plot(
         ends = [(furthest, y) for _, y in ends]
     parts += frame.labels([line.label for line in lines], [line.style for line in lines], ends)
     last = lines[0].points[-1][1]
-    return frame.svg(parts, f"last value {short(last)}, from {short(lines[0].points[0][1])}")
+    label = f"last value {short(last)}, from {short(lines[0].points[0][1])}"
+    return Markup(svg(size, parts, **{"label": label, **attributes}))
 
 
 def _drawn(frame: "_Frame", line: Line) -> list[str]:
@@ -108,8 +115,8 @@ def _drawn(frame: "_Frame", line: Line) -> list[str]:
 class _Frame:
     """Scales from data to picture, and the shapes drawn with them."""
 
-    def __init__(self, xs, ys, x_labels=None, width=WIDTH, right=RIGHT):
-        self.width, self.right = width, width - right
+    def __init__(self, xs, ys, x_labels, size, right):
+        self.right, self.bottom = size[0] - right, size[1] - BOTTOM
         self.x_low, self.x_high = min(xs), max(xs)
         if self.x_low == self.x_high:  # one step: in the middle
             self.x_low, self.x_high = self.x_low - 0.5, self.x_high + 0.5
@@ -129,7 +136,7 @@ class _Frame:
 
     def y(self, value: float) -> float:
         share = (value - self.y_low) / (self.y_high - self.y_low)
-        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+        return round(self.bottom - share * (self.bottom - TOP), 1)
 
     def _path(self, points: Sequence[Point]) -> str:
         return " ".join(f"{self.x(x)},{self.y(y)}" for x, y in points)
@@ -153,14 +160,13 @@ class _Frame:
             x = self.x(ends[order[0]][0])
             near = [i for i in order if abs(self.x(ends[i][0]) - x) < LETTER * 2]
             order = [i for i in order if i not in near]
-            heights = _apart([self.y(ends[i][1]) for i in near])
+            heights = _apart([self.y(ends[i][1]) for i in near], self.bottom)
             for i, y in zip(near, heights, strict=True):
-                place = f'x="{round(self.x(ends[i][0]) + 6, 1)}" y="{round(y + 4, 1)}"'
+                place = f'x="{round(self.x(ends[i][0]) + 8, 1)}" y="{round(y + 4, 1)}"'
                 parts.append(f'<text class="label {kinds[i]}" {place}>{escape(texts[i])}</text>')
         return parts
 
     def axes(self, x_name: str) -> str:
-        bottom = HEIGHT - BOTTOM
         parts = []
         for tick, text in zip(self.y_ticks, self.y_texts, strict=True):
             y = self.y(tick)
@@ -169,23 +175,16 @@ class _Frame:
             )
             parts.append(f'<text class="tick" x="{self.left - 6}" y="{y + 4}">{text}</text>')
         for value, label in self.x_ticks.items():
-            place = f'x="{self.x(value)}" y="{bottom + 15}"'
+            place = f'x="{self.x(value)}" y="{self.bottom + 15}"'
             parts.append(f'<text class="tick x" {place}>{escape(label)}</text>')
-        place = f'x="{(self.left + self.right) / 2}" y="{HEIGHT - 3}"'
+        place = f'x="{(self.left + self.right) / 2}" y="{self.bottom + BOTTOM - 3}"'
         parts.append(f'<text class="tick x" {place}>{escape(x_name)}</text>')
         return "".join(parts)
 
-    def svg(self, parts: list[str], description: str) -> Markup:
-        return Markup(
-            f'<svg viewBox="0 0 {self.width} {HEIGHT}" role="img" '
-            f'aria-label="{escape(description)}">'
-            f"{''.join(parts)}</svg>"
-        )
 
-
-def _apart(heights: list[float]) -> list[float]:
+def _apart(heights: list[float], ceiling: float) -> list[float]:
     """Ascending heights, moved as little as possible to keep labels apart and inside the frame."""
-    floor, ceiling = float(TOP), float(HEIGHT - BOTTOM)
+    floor = float(TOP)
     for n, height in enumerate(heights):
         heights[n] = max(height, floor)
         floor = heights[n] + LABEL_GAP

@@ -1,33 +1,131 @@
-"""Several runs on one page: what differs, what each reached and cost, and their curves together."""
+"""Several runs on one page: what differs, what each reached and cost, and their curves together.
 
+Runs of one recipe with several seeds form one series.
+"""
+
+import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
-
-from markupsafe import Markup
+from string import ascii_uppercase
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Interval
 from rlcourse.reports.catalog import Chart, sections
-from rlcourse.reports.charts import plot
-from rlcourse.reports.pages import duration, flat, render, written
-from rlcourse.reports.record import RunRecord
+from rlcourse.reports.charts import Line, plot, running_mean
+from rlcourse.reports.html_pages import duration, flat, render, written
 from rlcourse.reports.report import (
     SAMPLES,
-    completions_of,
     headline,
     paired,
     pass_at_k_chart,
     problems_of,
-    settled_note,
     transcripts,
 )
-from rlcourse.reports.series import AXES, Series, as_series, spread
+from rlcourse.reports.run_record import RunRecord
 
+MOST = 12  # series that colors and dashes can distinguish
+POINTS = 120  # of each line
 COLUMNS = 4  # of transcripts side by side
 ABSENT = "–"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs whose recipes differ in nothing but the seed."""
+
+    letter: str  # names it everywhere on the page
+    label: str
+    style: str  # the CSS class of its color and dash
+    runs: list[tuple[str, RunRecord]]  # each with its name
+
+    @property
+    def records(self) -> list[RunRecord]:
+        return [record for _, record in self.runs]
+
+    @property
+    def name(self) -> str:
+        """The text in the legend."""
+        if len(self.runs) == 1:
+            return self.label
+        seeds = {record.recipe["seed"] for record in self.records}
+        counted = "seeds" if len(seeds) == len(self.runs) else "runs"
+        return f"{self.label}, {len(self.runs)} {counted}"
+
+    def line(self, key: str, look: str) -> Line | None:
+        """A metric against the steps; None if a run has no value.
+
+        Several runs give their mean at each step that all have made, and their range as the band.
+        """
+        curves = [_curve(record, key, smooth=look == "raw") for record in self.records]
+        steps = [step for step in curves[0] if all(step in curve for curve in curves)]
+        steps = steps[:: -math.ceil(len(steps) / POINTS) or 1][::-1]
+        if not steps:
+            return None
+        across = [[curve[step] for curve in curves] for step in steps]
+        points = list(zip(steps, map(fmean, across), strict=True))
+        band = []
+        if len(curves) > 1:
+            band = [(x, min(ys), max(ys)) for x, ys in zip(steps, across, strict=True)]
+        return Line(points, self.style, self.letter, band, "dots" if look == "dots" else "plain")
+
+
+def _curve(record: RunRecord, key: str, smooth: bool) -> dict[int, float]:
+    """{step: value}, smoothed where it is a noisy metric."""
+    values = record.series(key)
+    if key == "eval/accuracy" and record.before and values:
+        values = {0: record.before.accuracy.value} | values
+    return {int(x): y for x, y in running_mean(list(values.items()))} if smooth else values
+
+
+def as_series(records: Sequence[RunRecord]) -> list[Series]:
+    """The records in groups, in the given order.
+
+    Raises:
+        UserError: more groups than colors.
+    """
+    groups: dict[str, list[tuple[str, RunRecord]]] = {}
+    for name, record in zip(run_names(records), records, strict=True):
+        recipe = {key: value for key, value in record.recipe.items() if key != "seed"}
+        groups.setdefault(json.dumps(recipe, sort_keys=True, default=str), []).append(
+            (name, record)
+        )
+    if len(groups) > MOST:
+        raise UserError(
+            f"these runs have {len(groups)} different recipes, but a page shows at most {MOST}: "
+            "name fewer runs"
+        )
+    stems = [_stem([name for name, _ in runs]) for runs in groups.values()]
+    return [
+        Series(letter, stem if stems.count(stem) == 1 else runs[0][0], f"s{n}", runs)
+        for n, (letter, stem, runs) in enumerate(
+            zip(ascii_uppercase, stems, groups.values(), strict=False)
+        )
+    ]
+
+
+def run_names(records: Sequence[RunRecord]) -> list[str]:
+    """Each run's directory name, with its parents' where two have the same."""
+    paths = [
+        record.directory.resolve().parts if record.directory else (record.name,)
+        for record in records
+    ]
+    for depth in range(1, max(map(len, paths)) + 1):
+        names = ["/".join(path[-depth:]) for path in paths]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _stem(names: list[str]) -> str:
+    """What names such as grpo-seed0, grpo-seed1 have in common; for one name, the name."""
+    if len(names) == 1:
+        return names[0]
+    stems = {re.sub(r"[-_. ]*(?:seed|s)?[-_. =]*\d+$", "", name) for name in names}
+    return stems.pop() if len(stems) == 1 and all(stems) else f"{names[0]} …"
 
 
 def render_comparison(records: Sequence[RunRecord]) -> str:
@@ -57,29 +155,25 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
         gains=gains(series),
         pass_at_k=pass_at_k_chart({k: v for k, v in evaluated.items() if v[1]}, votes=False),
         bands=len(evaluated) <= 3,
-        equal=equal_and_not(records),
-        axes=AXES,
         sections=curves(series),
         costs=costs(series),
         columns=shown,
         transcripts=transcripts({name: run.after for name, run in shown.items() if run.after}),
         samples_shown=SAMPLES,
-        date=datetime.now().strftime("%Y-%m-%d %H:%M"),
     )
 
 
 def differing_settings(series: Sequence[Series]) -> dict[str, list[str]]:
     """{setting: its value in each series}, only for settings in which any two runs differ."""
     recipes = [[flat(record.recipe) for record in one.records] for one in series]
-    everything = list(chain.from_iterable(recipes))
     found = {}
-    for name in dict.fromkeys(chain.from_iterable(everything)):
-        values = [written(recipe[name]) if name in recipe else ABSENT for recipe in everything]
-        if len(set(values)) > 1:
-            found[name] = [
-                ", ".join(dict.fromkeys(written(r[name]) if name in r else ABSENT for r in several))
-                for several in recipes
-            ]
+    for name in dict.fromkeys(chain.from_iterable(chain.from_iterable(recipes))):
+        values = [
+            list(dict.fromkeys(written(r[name]) if name in r else ABSENT for r in several))
+            for several in recipes
+        ]
+        if len(set(chain.from_iterable(values))) > 1:
+            found[name] = list(map(", ".join, values))
     return found
 
 
@@ -150,42 +244,18 @@ def warnings(records: Sequence[RunRecord]) -> list[str]:
     return found
 
 
-def equal_and_not(records: Sequence[RunRecord]) -> dict[bool, list[str]]:
-    """What is equal in all runs (True) and what is not (False), each with its numbers."""
-    amounts: dict[str, tuple[list, Callable[[float], str]]] = {
-        "training steps": ([r.steps for r in records], "{:,.0f}".format),
-        "completions sampled in the steps": (
-            [sum(completions_of(r).values()) for r in records],
-            "{:,.0f}".format,
-        ),
-        "tokens in training": ([r.tokens for r in records], "{:,.0f}".format),
-        "seconds in training": ([r.seconds for r in records], duration),
-        "number of held-out problems": ([r.after.problems if r.after else 0 for r in records], str),
-        "held-out accuracy before training": (
-            [r.before.accuracy.value if r.before else 0.0 for r in records],
-            lambda share: f"{100 * share:.1f} %",
-        ),
-    }
-    found: dict[bool, list[str]] = {True: [], False: []}
-    for what, (values, write) in amounts.items():
-        if any(values):
-            found[len(set(values)) == 1].append(f"{what} ({spread(values, write)})")
-    return found
-
-
 def curves(series: Sequence[Series]) -> list[tuple]:
-    """(section, [(title, chart, {axis: picture}, note)]): metrics that two of the lines have."""
+    """(section, [(title, chart, picture)]): metrics that two of the series have."""
     metrics = [m for one in series for record in one.records for m in record.metrics]
     found = []
     for section in sections(metrics):
-        drawn = [
-            (title, chart, pictures, note)
-            for chart in section.charts
-            for title, key in _pictures_of(chart)
-            for pictures, note in [_against_each_axis(key, chart, series)]
-            if pictures
-        ]
-        if drawn:
+        drawn = []
+        for chart in section.charts:
+            for title, key in _pictures_of(chart):
+                lines = [line for one in series if (line := one.line(key, chart.look))]
+                if len(lines) >= min(2, len(series)):
+                    drawn.append((title, chart, plot(lines, share=chart.share)))
+        if drawn or section.constant:
             found.append((section, drawn))
     return found
 
@@ -196,20 +266,6 @@ def _pictures_of(chart: Chart) -> Iterator[tuple[str, str]]:
         if key == "rewards/correctness/mean":  # drawn as the accuracy
             continue
         yield (f"{chart.title}: {label}" if len(chart.metrics) > 1 else chart.title), key
-
-
-def _against_each_axis(
-    key: str, chart: Chart, series: Sequence[Series]
-) -> tuple[dict[str, Markup], str]:
-    """{axis: picture}, and the text below them."""
-    several = [one.lines(key, chart.look) for one in series]
-    pictures, note = {}, ""
-    for axis in AXES:
-        lines = [lines[axis] for lines in several if axis in lines]
-        if len(lines) >= min(2, len(series)):
-            pictures[axis] = plot(lines, axis, chart.share, settled=chart.settled)
-            note = settled_note(chart, lines)
-    return pictures, note
 
 
 def costs(series: Sequence[Series]) -> dict[str, list]:
@@ -229,13 +285,12 @@ def costs(series: Sequence[Series]) -> dict[str, list]:
 def cost_of(record: RunRecord) -> dict[str, object]:
     """What a run's training took, and on which machine; None for unknown values."""
     hardware = record.result.get("hardware", {})
-    sampling = math.fsum(record.series("seconds/sampling").values())
     return {
         "steps": record.steps,
-        "completions": sum(completions_of(record).values()),
+        "completions": record.completions,
         "tokens": record.tokens,
         "time": duration(record.seconds),
-        "in sampling": f"{sampling / record.seconds:.0%}" if sampling else None,
+        "in sampling": f"{record.sampling / record.seconds:.0%}" if record.sampling else None,
         "tokens/s": round(record.tokens / record.seconds) if record.seconds else None,
         "device": hardware.get("gpu") or hardware.get("device"),
         "peak GPU memory": hardware.get("peak_gpu_memory"),
@@ -248,6 +303,6 @@ def shown_transcripts(series: Sequence[Series]) -> dict[str, RunRecord]:
     for one in series:
         record = next((r for r in one.records if r.after), None)
         if record is not None and len(found) < COLUMNS:
-            seed = f", seed {record.recipe['seed']}" if len(one.records) > 1 else ""
+            seed = f", seed {record.recipe['seed']}" if len(one.runs) > 1 else ""
             found[f"{one.letter} {one.label}{seed}"] = record
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from rlcourse.reports.record import RunRecord
+from rlcourse.reports.run_record import RunRecord
 
 ROUNDING = {  # gap/mean in nats that is possible without a fault
     "float32": 1e-3,

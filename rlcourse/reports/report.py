@@ -1,8 +1,5 @@
 """A run as one HTML file that needs nothing else: numbers, curves, transcripts, settings."""
 
-import math
-from collections.abc import Iterable
-from datetime import datetime
 from statistics import fmean
 
 from markupsafe import Markup
@@ -11,25 +8,21 @@ from rlcourse.evaluation import Evaluation, Interval, telling
 from rlcourse.evaluation.comparing import Difference, difference
 from rlcourse.evaluation.results import scores
 from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
-from rlcourse.reports.charts import WIDE, Line, plot
-from rlcourse.reports.pages import flat, render, written
-from rlcourse.reports.record import RunRecord
+from rlcourse.reports.charts import HEIGHT, WIDE, Line, plot
+from rlcourse.reports.html_pages import flat, render, written
+from rlcourse.reports.run_record import RunRecord
 from rlcourse.reports.scrubbing import scrubber
-from rlcourse.reports.series import completions_of
 
 TRANSCRIPTS = 10
 SAMPLES = 8  # of each transcript that can be unfolded
 
 
-def render_report(
-    record: RunRecord, defaults: dict | None = None, renewed: int | None = None
-) -> str:
+def render_report(record: RunRecord, defaults: dict | None = None) -> str:
     """The report of a run as a self-contained HTML page. All of its text is escaped.
 
     Args:
         record: from ``read_run``, or a run's own; it may be unfinished.
         defaults: a recipe's default values, so that settings which differ can be marked.
-        renewed: the seconds after which an open page loads itself anew, if it does.
     """
     evaluations = {
         name: evaluation
@@ -39,7 +32,6 @@ def render_report(
     return render(
         "report.html",
         run=record,
-        renewed=renewed,
         recipe=record.recipe,
         evaluations=evaluations,
         headline=headline(record),
@@ -57,7 +49,6 @@ def render_report(
         settings=settings(record.recipe, defaults),
         marks_changes=defaults is not None,
         cost=cost(record),
-        date=datetime.now().strftime("%Y-%m-%d %H:%M"),
     )
 
 
@@ -138,7 +129,7 @@ def pass_at_k_chart(evaluations: dict[str, tuple[str, list[Evaluation]]], votes=
         if votes:
             points = [(x, mean) for x, mean, _, _ in _over_k([e.majority_at for e in several], ks)]
             lines.append(Line(points, f"{style} dashed", f"{label}, vote", (), "dots"))
-    return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, WIDE)
+    return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, (WIDE, HEIGHT))
 
 
 def _over_k(
@@ -171,15 +162,7 @@ def drawn(chart: Chart, record: RunRecord) -> dict:
             points = [(0, start.value), *points]
             band = [(0, start.low, start.high), *band]
         lines.append(Line(points, style, label, band, chart.look))
-    picture = plot(lines, share=chart.share, settled=chart.settled)
-    return {"svg": picture, "note": settled_note(chart, lines), "lost": lost}
-
-
-def settled_note(chart: Chart, lines: Iterable[Line]) -> str:
-    """The text below a flat line: its value, and why it has no other."""
-    if chart.settled is None or not all(line.is_at(chart.settled) for line in lines):
-        return ""
-    return f"{chart.settled:g} {chart.reason}"
+    return {"svg": plot(lines, share=chart.share), "lost": lost}
 
 
 def _at_the_start(key: str, record: RunRecord) -> Interval | None:
@@ -219,17 +202,15 @@ def settings(recipe: dict, defaults: dict | None) -> list[dict]:
     ]
 
 
-def cost(record: RunRecord) -> dict[str, float | str]:
+def cost(record: RunRecord) -> dict[str, float]:
     """What training took: {what: number}, as far as it is known."""
-    found: dict[str, float | str] = {
+    found = {
         "steps": record.steps,
         "seconds": record.seconds,
         "tokens": record.tokens,
+        "tokens a second": record.tokens / record.seconds if record.seconds else 0,
+        "seconds in sampling": record.sampling,
+        "completions": record.completions,
     }
-    if record.seconds:
-        found["tokens a second"] = record.tokens / record.seconds
-    if record.seconds and (sampling := math.fsum(record.series("seconds/sampling").values())):
-        found["seconds in sampling"] = sampling
-    if completions := sum(completions_of(record).values()):
-        found["completions"] = completions
-    return found
+    always = ("steps", "seconds", "tokens")
+    return {what: number for what, number in found.items() if number or what in always}

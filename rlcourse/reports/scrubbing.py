@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from rlcourse.reports.charts import thinned
-from rlcourse.reports.record import RunRecord, is_finite
+from rlcourse.reports.run_record import RunRecord, is_finite
 
 BUDGET = 250_000  # bytes of the data
 # (groups of a step, one step in so many, tokens of a completion): the first that fits is used

@@ -19,9 +19,6 @@ def report(
             help="The page [default: RUN/report.html, or comparison.html for several runs]."
         ),
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Renew the page while the run trains, for a projector.")
-    ] = False,
     row: Annotated[
         bool,
         typer.Option(
@@ -33,23 +30,18 @@ def report(
 
     Several runs get one page that compares them.
     """
-    if len(runs) > 1 and (follow or row):
-        option = "--follow" if follow else "--row"
-        raise UserError(f"{option} takes one run, not {len(runs)}: name only that one")
     if row:
+        if len(runs) > 1:
+            raise UserError(f"--row takes one run, not {len(runs)}: name only that one")
         from rlcourse.training.runs.row import result_row
 
         print(result_row(runs[0]))
         return
-    from rlcourse.reports import follow_report, read_run, write_report
+    from rlcourse.reports import read_run, write_report
     from rlcourse.reports.diagnosis import diagnosis
     from rlcourse.training import default_settings
 
     page = write_report(runs, out, default_settings())
-    if follow:
-        print(f"open {page}: it renews itself until the run is finished; Ctrl-C stops it here")
-        follow_report(runs[0], out, default_settings())
-        return
     if len(runs) == 1:
         print(diagnosis(read_run(runs[0])), end="\n\n")
     print(page)

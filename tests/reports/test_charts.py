@@ -153,15 +153,6 @@ def test_no_two_ticks_of_any_axis_read_the_same(low, span):
     assert max(gaps) == pytest.approx(min(gaps), rel=1e-4)
 
 
-def test_rounding_noise_about_a_settled_value_is_drawn_as_a_flat_line():
-    noise = [(step, 1 + 2e-5 * (step % 3)) for step in range(1, 30)]
-    svg = plot([Line(noise)], settled=1)
-    assert len({y for _, y in points(svg, "after")}) == 1
-    assert 0.5 in values_of_ticks(svg) and 1.5 in values_of_ticks(svg)
-    for moved in (plot([Line(noise)]), plot([Line([*noise, (30, 1.001)])], settled=1)):
-        assert len({y for _, y in points(moved, "raw after")}) > 1
-
-
 def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):
     both = pass_at_k_chart({"before": ("before", [evaluation]), "after": ("after", [evaluation])})
     assert (

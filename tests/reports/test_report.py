@@ -204,3 +204,12 @@ def test_only_as_many_samples_are_unfolded_as_fit(record):
     record.after = replace(record.after, transcripts=many)
     html = render_report(record)
     assert "the first 8 samples" in html
+
+
+def test_a_chart_that_never_leaves_its_usual_value_is_a_sentence(record):
+    for n, metrics in enumerate(record.metrics):
+        metrics |= {"ratio/max": 1 + 2e-5 * (n % 3), "loss_tokens": 1.0, "gap/mean": 0.0}
+    record.metrics[-1]["loss_tokens"] = 0.9
+    html = render_report(record)
+    assert "Largest ratio (1)" in html and "Sampler against trainer (0)" in html
+    assert "<h3>Largest ratio" not in html and "<svg" in chart(html, "Tokens in the loss")

@@ -12,7 +12,7 @@ from rlcourse import __version__
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.reports import read_run
-from rlcourse.reports.pages import duration
+from rlcourse.reports.html_pages import duration
 from rlcourse.reports.scrubbing import fragment, run_data
 from rlcourse.training.recipes.recipe import load_recipe
 

@@ -20,8 +20,7 @@ from rlcourse.grading.insight.summing import KINDS, Group, Insight
 from rlcourse.grading.judging.finding import NAMED
 from rlcourse.grading.pages.formulas import FormulaExporter
 from rlcourse.grading.pages.markdown import harmless
-from rlcourse.reports.pages import environment
-from rlcourse.reports.writing import write_page
+from rlcourse.reports.html_pages import environment, write_page
 from rlcourse.words import amount
 
 CODE = re.compile(r"`([^`]+)`")

@@ -7,8 +7,7 @@ from jinja2 import ChoiceLoader, FileSystemLoader
 
 from rlcourse.courses import Course
 from rlcourse.grading.ranking.standings import Leaderboard
-from rlcourse.reports.pages import environment
-from rlcourse.reports.writing import write_page
+from rlcourse.reports.html_pages import environment, write_page
 
 
 def write(path: Path, board: Leaderboard, course: Course) -> None:

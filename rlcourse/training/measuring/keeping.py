@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rlcourse.files import write_errors_explained, write_text
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.reports.record import read_metrics
+from rlcourse.reports.run_record import read_metrics
 from rlcourse.training.measuring.inspecting import by_question, per_token
 
 STEPS, GROUPS = 24, 3  # of a run, and of a step; the first ones, for choosing would flatter

@@ -14,14 +14,13 @@ import torch
 from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.evaluation.solving import is_right
 from rlcourse.evaluation.transcripts import answer_card, problem_card
-from rlcourse.reports.charts import Line, plot
+from rlcourse.reports.charts import HEIGHT, WIDE, Line, plot
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.training.networks.optimizer import autocast
 from rlcourse.training.recipes.settings import Recipe
 
 SHARE = 0.03  # of the time, at most, goes into asking the question
 LETTERS = 300  # of a text in a terminal
-WIDE = 440  # of the curves, in pixels
 PAUSE = 1.0  # seconds between two answers, at least
 SHOWN = (0.0, 0.1)  # of shares, at least; where more is right, the picture's axis grows
 TRAINING = {"reward/mean": "reward", "rewards/accuracies": "pairs right"}  # as they are called
@@ -161,10 +160,8 @@ class Live:
         points = [(step, interval.value) for step, interval in self.held_out]
         band = [(step, interval.low, interval.high) for step, interval in self.held_out]
         lines.append(Line(points, "held", "held-out", band, look="dots"))
-        until = self.recipe.steps
-        return plot(lines, reach=SHOWN, until=until, width=WIDE) + plot(
-            loss, until=until, width=WIDE
-        )
+        how = {"until": self.recipe.steps, "size": (WIDE, HEIGHT)}
+        return plot(lines, reach=SHOWN, **how) + plot(loss, **how)
 
     def _answers(self) -> str:
         if not self.problem or not self.answers:

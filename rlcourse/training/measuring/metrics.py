@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from rlcourse.algorithms import kl_estimates, masked_mean
 from rlcourse.files import sync, write_errors_explained, write_text
 from rlcourse.policy.rollouts import Rollouts, truncated
-from rlcourse.reports.record import read_metrics
+from rlcourse.reports.run_record import read_metrics
 from rlcourse.training.recipes.methods import Method, resolved
 
 # Scalars stay on their device until the step is over: there `numbers` reads them all at once.

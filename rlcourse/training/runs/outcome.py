@@ -8,7 +8,7 @@ from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
 from rlcourse.policy import Policy
 from rlcourse.reports import RunRecord, read_metrics, read_run
-from rlcourse.reports.record import training_seconds, training_tokens
+from rlcourse.reports.run_record import training_seconds, training_tokens
 from rlcourse.reports.tokens import TokenPage
 from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.recipes.recipe import load_recipe

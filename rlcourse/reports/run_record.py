@@ -6,7 +6,7 @@ drawn later from the directory are the same. A run that is still going has a rec
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,6 +56,17 @@ class RunRecord:
         """Tokens sampled (or imitated) in training."""
         return training_tokens(self.metrics)
 
+    @property
+    def sampling(self) -> float:
+        """Seconds spent on sampling and scoring, as far as they are known."""
+        return math.fsum(self.series("seconds/sampling").values())
+
+    @property
+    def completions(self) -> int:
+        """Completions sampled in training: their tokens over their mean length; 0 if none were."""
+        tokens, lengths = self.series("tokens"), self.series("completions/mean_length")
+        return sum(round(tokens[step] / lengths[step]) for step in tokens if lengths.get(step))
+
     def series(self, key: str) -> dict[int, float]:
         """{step: value} of a metric, if it is a finite number."""
         return {m["step"]: m[key] for m in self.metrics if key in m and is_finite(m[key])}
@@ -73,16 +84,6 @@ class RunRecord:
                 f"This run is not finished: it is at step {self.steps} of {planned}{self._left()}."
             )
         return "This run is not finished: its steps are done, but not the evaluation after them."
-
-    def standing(self) -> str | None:
-        """The last held-out accuracy of an unfinished run against the start; None without any."""
-        measured = [m for m in self.metrics if is_finite(m.get("eval/accuracy"))]
-        if self.finished or not measured:
-            return None
-        last = measured[-1]
-        now = Interval(*(last[f"eval/accuracy{end}"] for end in ("", "_low", "_high")))
-        since = f", before training {self.before.accuracy}" if self.before else ""
-        return f"Held-out accuracy after step {last['step']}: {now}{since}."
 
     def _left(self) -> str:
         """How long the other steps take, if they take as long as those that are done."""
@@ -119,17 +120,17 @@ def read_run(directory: str | Path) -> RunRecord:
         raise UserError(
             f"{directory} holds no run: name a directory that `rlcourse train --out` has written"
         )
-    result = _read_json(directory / "result.json") or {}
+    result = _read_json(directory / "result.json", dict) or {}
     pairs = result.get("pair_accuracy")
     return RunRecord(
         _read_recipe(directory / "recipe.yaml"),
         read_metrics(directory / "metrics.jsonl"),
-        _read_evaluation(directory / "evaluation_before.json"),
-        _read_evaluation(directory / "evaluation_after.json"),
+        _read_json(directory / "evaluation_before.json", Evaluation.from_dict),
+        _read_json(directory / "evaluation_after.json", Evaluation.from_dict),
         pairs and Interval(**pairs),
         result,
         directory,
-        _read_tokens(directory / "tokens.json"),
+        _read_json(directory / "tokens.json", TokenPage.from_dict),
         read_metrics(directory / "groups.jsonl"),
     )
 
@@ -164,29 +165,19 @@ def _read_recipe(path: Path) -> dict:
     return recipe
 
 
-def _read_json(path: Path):
+def _read_json(path: Path, make: Callable):
+    """What `make` makes of the values in a file; None if there is no such file.
+
+    Raises:
+        UserError: the file is no JSON, or does not hold what this version writes.
+    """
     if not path.exists():
         return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read ({error}): fix or delete it") from None
-
-
-def _read_tokens(path: Path) -> TokenPage | None:
-    values = _read_json(path)
-    try:
-        return values and TokenPage.from_dict(values)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise UserError(f"{path} cannot be read ({error}): fix or delete it") from None
-
-
-def _read_evaluation(path: Path) -> Evaluation | None:
-    values = _read_json(path)
-    try:
-        return values and Evaluation.from_dict(values)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return values and make(values)
+    except (OSError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise UserError(
-            f"{path} is not an evaluation as this version writes it ({error}): delete it, or "
-            "use the version of rlcourse that wrote it"
+            f"{path} cannot be read ({error}): fix or delete it, or use the version of rlcourse "
+            "that wrote it"
         ) from None

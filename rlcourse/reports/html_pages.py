@@ -1,16 +1,24 @@
-"""What the pages share: a template engine that escapes all text, and how numbers are written."""
+"""What the pages share: a template engine that escapes all text, how numbers and settings are
+written, and files that are replaced only if one of our commands has made them.
+"""
 
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from rlcourse.errors import UserError
 from rlcourse.evaluation.answers import with_answer_marked
+from rlcourse.files import write_errors_explained, write_text
+
+OURS = '<meta name="generator" content="rlcourse report">'
 
 
 def render(template: str, **values) -> str:
-    """The page that the template makes from the values."""
-    return environment().get_template(template).render(**values)
+    """The page that the template makes from the values, with today's date."""
+    now = datetime.now().strftime("%Y-%m-%d %H:%M")
+    return environment().get_template(template).render(date=now, **values)
 
 
 @cache
@@ -57,6 +65,28 @@ def written(value: object) -> str:
     """A setting's value as a recipe would write it."""
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def write_page(path: Path, page: str, replace: bool = False) -> None:
+    """Write a page that carries our mark; `replace` puts it in the place of any other file, too.
+
+    Raises:
+        UserError: `path` is no .html, or a file that rlcourse did not write.
+    """
+    if path.suffix != ".html":
+        raise UserError(f"the page cannot be named {path}: choose an --out that ends in .html")
+    if path.exists() and not replace and not is_ours(path):
+        raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
+    with write_errors_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, page)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is a page that one of our commands has made."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return OURS in file.read(2000)
+    except OSError:
+        return False
