@@ -37,7 +37,8 @@ LINE = 25  # from one line of text to the next
 STYLE = """
 text { font: 16px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
   fill: #1c2230; white-space: pre }
-.sans, .tick, .label { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
+.sans, .tick, .label {
+  font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
 .tick, .soft { fill: #5d6778 } .bold { font-weight: 700 }
 .tick { font-size: 14px; text-anchor: end } .tick.x { text-anchor: middle }
 .title { font-size: 42px; font-weight: 700; letter-spacing: -.02em } .lead { font-size: 22px }
