@@ -14,11 +14,8 @@ from typing import Annotated
 import typer
 from packaging.requirements import Requirement
 
-from rlcourse import __version__, edition
 from rlcourse.errors import UserError
 from rlcourse.installed import NAME, install_command
-
-OF_INSTRUCTORS = ("grade", "site")  # extras that do nothing in a students' edition
 
 
 @dataclass(frozen=True)
@@ -34,21 +31,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """All findings, required things first. Nothing is changed."""
-    isolation = () if edition.EDITION else _isolation()  # which grades nothing
-    return [*_course(), *_python(), *_packages(), *_machine(), *isolation]
-
-
-def _course() -> Iterator[Finding]:
-    """What a students' edition is; nothing of the whole course."""
-    if edition.EDITION:
-        opened, withheld = map(_numbers, (edition.OPEN, edition.WITHHELD))
-        version = f"{__version__} is a students' edition"
-        found = f"{version}; open: {opened}; not open yet: {withheld}"
-        yield Finding("course", "course", "ok", found)
-
-
-def _numbers(lessons: tuple[str, ...]) -> str:
-    return ", ".join(name.partition("_")[0] for name in lessons) or "no lesson"
+    return [*_python(), *_packages(), *_machine(), *_isolation()]
 
 
 def _python() -> Iterator[Finding]:
@@ -76,8 +59,6 @@ def _packages() -> Iterator[Finding]:
             continue  # for tests, or for another machine
         if requirement.name == NAME:
             continue  # an extra that includes another
-        if edition.EDITION and extra in OF_INSTRUCTORS:
-            continue
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:

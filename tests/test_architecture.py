@@ -14,12 +14,11 @@ PACKAGE = ROOT / "rlcourse"
 
 # What each part may import of ours, besides itself. Arrows run one way; the command line may use
 # everything, and nothing may use it.
-COMMAND_LINE = {"cli", "commands", "demo", "doctor", "__main__"}
+COMMAND_LINE = {"cli", "demo", "doctor", "__main__"}
 UTILITIES = {"bars", "errors", "files", "installed", "machine", "seeds", "signals", "words"}
 BELOW = {
     "bars": set(),
     "errors": set(),
-    "edition": {"errors"},
     "files": {"errors"},
     "installed": {"errors", "published"},
     "machine": set(),
@@ -47,9 +46,9 @@ BELOW = {
         *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
     },
     "checks": {"errors", "policy", "plots", "words"},
-    "courses": {"edition", "errors", "files", "installed", "moments", "published", "checks"},
+    "courses": {"errors", "files", "installed", "moments", "published", "checks"},
     "exercises": {"errors", "checks", "courses"},
-    "student": {"edition", "errors", "files", "checks", "courses", "exercises", "words"},
+    "student": {"errors", "files", "checks", "courses", "exercises", "words"},
     "lab": {"errors", "files", "installed", "courses", "words"},
     "authoring": {
         *("errors", "algorithms", "tasks", "policy", "checks", "courses", "exercises", "lab"),

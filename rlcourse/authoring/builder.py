@@ -17,13 +17,13 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 from rlcourse import bars, exercises
-from rlcourse.courses import Course, LessonFolder, course_at, current, recorded
+from rlcourse.courses import Course, LessonFolder, course_at, current, outputs
 from rlcourse.courses.course import read_course
 from rlcourse.courses.declared import verify_folder
 from rlcourse.courses.finding import VARIABLE, named
 from rlcourse.errors import UserError
 from rlcourse.files import write_text
-from rlcourse.lab.answers import answered_cells
+from rlcourse.lab.answered import answered_cells
 from rlcourse.words import counted
 
 from .filling import filled_pages
@@ -149,7 +149,7 @@ def _build_one(course: Course, lesson: Lesson, execute: bool, progress: bool) ->
     source_path, student_path, solution_path = _files(course, lesson.name)
     source, student, solved, lines = _make(course, lesson)
     folder = course.lesson(lesson.name)
-    shown = recorded.read(folder)
+    shown = outputs.read(folder)
     old = _read(solution_path) or _read(_solution_at_home(course, lesson.name))
     if execute:
         execute_solution(lesson, solved, lines, progress, course)
@@ -168,7 +168,7 @@ def _build_one(course: Course, lesson: Lesson, execute: bool, progress: bool) ->
     if made:
         texts[solution_path] = dumps(with_opening(solved, shown))
     if made and folder.home == course.directory and (shown.cells or shown.opening):
-        texts[folder.directory / recorded.FILE] = shown.text
+        texts[folder.directory / outputs.FILE] = shown.text
     written = tuple(path for path, text in texts.items() if write_if_changed(path, text))
     return Built(lesson.name, time.perf_counter() - start, written, state)
 
@@ -245,7 +245,7 @@ def _verify(course: Course, lesson: Lesson) -> None:
     _, student_path, solution_path = _files(course, lesson.name)
     _, student, solved, _ = _make(course, lesson)
     folder = course.lesson(lesson.name)
-    shown = recorded.read(folder)
+    shown = outputs.read(folder)
     student, solved = with_opening(student, shown), with_opening(solved, shown)
     advice = f"run `rlcourse build {lesson.name}` and commit the result."
     if not _holds(student_path, student):
@@ -256,7 +256,7 @@ def _verify(course: Course, lesson: Lesson) -> None:
         raise UserError(f"{solution_path} is out of date: {advice}")
     if folder.home == course.directory and recording(old, shown) != shown:
         advice = advice.replace(" --execute", "")
-        raise UserError(f"{folder.directory / recorded.FILE} is out of date: {advice}")
+        raise UserError(f"{folder.directory / outputs.FILE} is out of date: {advice}")
 
 
 def _verify_no_orphans(course: Course) -> None:

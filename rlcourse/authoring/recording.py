@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from rlcourse.authoring.cell_ids import cell_id
-from rlcourse.courses.recorded import Recorded, key
+from rlcourse.courses.outputs import Outputs, key
 
 TAG, MARK, NAME = "opening", "<!-- opening -->", "opening.png"
 WAITS = re.compile(r"^if ready\(", re.MULTILINE)
@@ -26,7 +26,7 @@ GAP = 4  # pixels between two panels
 SHADES = 64
 
 
-def recording(notebook: NotebookNode, before: Recorded) -> Recorded:
+def recording(notebook: NotebookNode, before: Outputs) -> Outputs:
     """What the cells of a solution showed that wait for a function; its opening picture.
 
     The picture is drawn again only if its cell shows something else than `before`, so that the
@@ -35,7 +35,7 @@ def recording(notebook: NotebookNode, before: Recorded) -> Recorded:
     waiting = [c for c in notebook.cells if c.cell_type == "code" and WAITS.search(c.source)]
     cells = {key(cell.source): "".join(map(_html, cell.outputs)) for cell in waiting}
     shown = {name: output for name, output in cells.items() if output}
-    return Recorded(shown, _opening(notebook, before))
+    return Outputs(shown, _opening(notebook, before))
 
 
 def _html(output: NotebookNode) -> str:
@@ -53,7 +53,7 @@ def _as_it_stands(text: str) -> str:
     return f'<pre style="background: none">{text}</pre>' if text else ""
 
 
-def _opening(notebook: NotebookNode, before: Recorded) -> dict[str, str]:
+def _opening(notebook: NotebookNode, before: Outputs) -> dict[str, str]:
     """The panels that the tagged cell drew, as one picture; {} where no cell is tagged."""
     tagged = [cell for cell in notebook.cells if TAG in cell.metadata.get("tags", [])]
     drawn = "".join(_html(output) for cell in tagged for output in cell.outputs)
@@ -95,7 +95,7 @@ def verify_opening(lesson) -> None:
         raise lesson.error((marks or tags)[0], f"{lacking}: the picture is taken from that cell.")
 
 
-def with_opening(notebook: NotebookNode, recorded: Recorded) -> NotebookNode:
+def with_opening(notebook: NotebookNode, recorded: Outputs) -> NotebookNode:
     """Put the opening picture where the text marks its place, or take the mark out."""
     for cell in notebook.cells:
         if cell.cell_type != "markdown" or MARK not in cell.source:

@@ -123,7 +123,6 @@ class Result:
     minutes: int
     hints: tuple[str, ...]
     unwritten: bool = False
-    later: bool = False  # it is judged when it is handed in, not here
     borrowed: str = ""  # the library's own function that it is, or that it calls
     once: tuple[str, ...] = ()  # functions it builds on that are wrong; it is right with right ones
     edges: tuple[str, ...] = ()  # the failing cases in words, if all of them lie at the edge
@@ -142,8 +141,6 @@ class Result:
 
     @property
     def headline(self) -> str:
-        if self.later:
-            return f"· {self.exercise} is judged when you hand it in"
         if self.unwritten:
             return f"✗ {self.exercise} is not written yet"
         if self.borrowed == self.exercise:

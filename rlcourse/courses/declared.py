@@ -14,11 +14,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from rlcourse import edition
 from rlcourse.checks.case import Case
 from rlcourse.checks.case_sampler import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.checks.recorded import SUFFIX, read
 from rlcourse.checks.sketch import Sketch
 from rlcourse.courses.course import Course, LessonFolder
 from rlcourse.courses.finding import shipped
@@ -31,8 +29,7 @@ NEW_LINE = "⏎"  # within an edit
 
 
 def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
-    """The exercise `name` of a lesson, with the course's own points and minutes; in a students'
-    edition, the recorded one, if its lesson is not due.
+    """The exercise `name` of a lesson, with the course's own points and minutes.
 
     Raises:
         UserError: its files are missing or contain a mistake; with file and, for a page, line.
@@ -42,8 +39,6 @@ def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
         for key, table in (("points", course.points), ("minutes", course.minutes))
         if name in table
     }
-    if (recorded := lesson.directory / f"{name}{SUFFIX}").is_file():
-        return read(recorded, **overridden)
     for path in (lesson.directory / f"{name}.md", lesson.directory / f"{name}.py"):
         if not path.is_file():
             raise UserError(f"{lesson.cell(name)}: exercise {name!r} has no {path}.")
@@ -126,11 +121,6 @@ def _reference(function: str, module: ModuleType, name: str, page: Path) -> Call
         raise UserError(f"{page}: there is no function {what} ({first_line(error)}).") from error
     if not isinstance(found, FunctionType):
         raise UserError(f"{page}: {what} is not a function.")
-    if f"{found.__module__}.{found.__name__}" in edition.BLANK:  # an unwritten answer would agree
-        raise UserError(
-            f"{page}: this students' edition of the course does not have {found.__name__}, since "
-            "its lesson is not due: use the instructor's installation"
-        )
     return found
 
 

@@ -4,9 +4,6 @@ The first of these decides: ``$RLCOURSE_COURSE``, the name of an installed cours
 with a ``course.toml``; the working directory or one above it, where a course or its repository is;
 the one course that is installed next to rlcourse (an entry point of the group ``rlcourse.courses``,
 which names its package); and the course that comes with rlcourse.
-
-A students' edition takes nothing from another copy of rlcourse, such as a clone around the working
-directory: right answers there are functions that are blank here, and a blank answer would agree.
 """
 
 import importlib
@@ -18,7 +15,6 @@ from importlib import metadata
 from pathlib import Path
 
 import rlcourse
-from rlcourse import edition
 from rlcourse.courses.course import FILE, Course, read_course
 from rlcourse.errors import UserError
 
@@ -78,7 +74,7 @@ def named(name: str) -> Course:
 def clone_root() -> Path | None:
     """The clone of rlcourse that this package runs from; None where it is installed."""
     root = PACKAGE.parent
-    return root if (root / "course" / FILE).is_file() and not edition.EDITION else None
+    return root if (root / "course" / FILE).is_file() else None
 
 
 def shipped_directory() -> Path:
@@ -98,20 +94,13 @@ def _around(start: Path) -> Path | None:
     its folders. What this user may not look into holds none."""
     for directory in (start, *start.parents):
         for place in (directory, directory / "course"):
-            if os.path.isfile(place / FILE) and not _is_another_copy(place):
+            if os.path.isfile(place / FILE):
                 return place
         if os.path.isfile(directory / "pyproject.toml"):
             inside = [path.parent for path in directory.glob(f"*/{FILE}")]
-            if len(inside) == 1 and not _is_another_copy(inside[0]):
+            if len(inside) == 1:
                 return inside[0]
     return None
-
-
-def _is_another_copy(directory: Path) -> bool:
-    """In a students' edition, whether the course there is neither the edition's nor a course of
-    somebody's own, which is a package."""
-    own = (directory / "__init__.py").is_file()
-    return edition.EDITION and not own and directory.resolve() != shipped_directory()
 
 
 @cache
@@ -140,11 +129,6 @@ def _places(package: str) -> list[Path]:
 
 def _opened(directory: Path) -> Course:
     """The course in `directory`, whose package is what `import` finds from now on."""
-    if _is_another_copy(directory):
-        raise UserError(
-            f"{directory} is another copy of the course: a students' edition, as this one is, has "
-            "its own lessons"
-        )
     course = read_course(directory, named)
     if course.is_package and directory not in _places(directory.name):
         home = str(directory.parent)

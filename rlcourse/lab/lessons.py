@@ -18,7 +18,7 @@ from rlcourse.courses import current
 from rlcourse.courses.finding import clone_root, shipped_directory
 from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
-from rlcourse.lab.answers import answered_cells
+from rlcourse.lab.answered import answered_cells
 from rlcourse.words import counted
 
 MANIFEST = ".rlcourse-lessons.json"

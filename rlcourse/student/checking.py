@@ -11,20 +11,18 @@ from typing import Any
 from rlcourse import exercises
 from rlcourse.checks.borrowed import Borrowing, replaced
 from rlcourse.checks.calling import call, call_all, describe, written
-from rlcourse.checks.case import Case
 from rlcourse.checks.evidence import with_evidence
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.names import free_names
 from rlcourse.checks.once import UNDEFINED, counting, replaceable
-from rlcourse.checks.recorded import Recorded, exam_of
 from rlcourse.checks.result import CheckFailed, Result
 from rlcourse.checks.trial import Trial
-from rlcourse.courses import current, recorded
+from rlcourse.courses import current, outputs
 from rlcourse.errors import UserError
-from rlcourse.student import own, record
+from rlcourse.student import record
+from rlcourse.student.display import notebook, show
 from rlcourse.student.patience import patience
-from rlcourse.student.showing import notebook, show
 
 SLOW = 5.0  # seconds for all the cases: more calls would try the reader's patience
 
@@ -42,22 +40,20 @@ def check(
     numbers. Under nbgrader's Validate, a failed check raises ``CheckFailed``.
     """
     found = exercise_of(fn, exercise)
-    result = _try_out(fn, found) if found.contest else _compare(fn, exam_of(found, seed, hidden))
+    result = _try_out(fn, found) if found.contest else _compare(fn, Exam(found, seed, hidden))
     execution = os.environ.get("NBGRADER_EXECUTION")
-    if not hidden and execution is None and not result.later:
+    if not hidden and execution is None:
         record.save(result)
     if hidden and execution == "autograde":
         show(result)  # the cell's own output is the number of points
-    if execution == "validate" and not (result.passed or result.later):
+    if execution == "validate" and not result.passed:
         raise CheckFailed(result)
     return result
 
 
 def _compare(fn: Callable, exam: Exam) -> Result:
     result = _examine(fn, exam)
-    if result.passed and isinstance(exam.exercise, Recorded):
-        own.keep(fn, exam.exercise.name)
-    if result.passed or result.borrowed or result.later:
+    if result.passed or result.borrowed:
         return result
     return _once_more(fn, exam, result)
 
@@ -75,14 +71,12 @@ def _examine(fn: Callable, exam: Exam) -> Result:
     began = time.monotonic()
     with patience():
         outcomes = call_all(fn, exam.cases)
-        if not outcomes:
-            return exam.judge(describe(fn), [])
         with _borrowing(fn, exam.exercise) as borrowing:  # last: a first call may import much
             call_all(fn, exam.cases[:1], repeat=False)
         result = exam.judge(describe(fn), outcomes)
         if borrowing.found:
             return result.as_borrowed(borrowing.found)
-        if time.monotonic() - began > SLOW or isinstance(exam.exercise, Recorded):
+        if time.monotonic() - began > SLOW:
             return result
         return with_evidence(result, exam.exercise, fn)
 
@@ -119,8 +113,7 @@ def _once_more(fn: Callable, exam: Exam, result: Result) -> Result:
         if state := _fault(name, namespace.get(name), exam.hidden):
             wrong[name] = state
     chosen = replaceable(exercise, [exercises.get(name) for name in above if name in wrong])
-    here = [other for other in chosen if not isinstance(other, Recorded)]
-    references, again = {other.name: other.reference for other in here}, []
+    references, again = {other.name: other.reference for other in chosen}, []
     if references:
         with replaced(namespace, references):
             again = [_examine(fn, exam)]
@@ -131,7 +124,7 @@ def _fault(name: str, fn: Any, hidden: bool) -> str:
     """What is said of a function that another one uses; "" if it is right."""
     if not callable(fn):
         return UNDEFINED
-    exam = exam_of(exercises.get(name), hidden=hidden)
+    exam = Exam(exercises.get(name), hidden=hidden)
     with patience():
         if not exam.examine(describe(fn), call_all(fn, exam.cases)).failing:
             return ""  # without a look at all the library's functions that it might be
@@ -165,16 +158,14 @@ def ready(*functions: Callable) -> bool:
 def _unwritten(fn: Callable) -> str:
     """The function to write first, `fn` or one that it calls; "" where it is written."""
     exercise = exercise_of(fn, None)
-    cases = exam_of(exercise, seed=0).cases or (Case("", dict.fromkeys(describe(fn).parameters)),)
-    error = call(fn, cases[0]).error
+    error = call(fn, Exam(exercise, seed=0).cases[0]).error
     if not error or error.type != "NotImplementedError":
         return ""
     return error.function or exercise.name
 
 
 def _way_on(names: list[str]) -> str:
-    lacking = any(isinstance(exercises.get(name), Recorded) for name in names)
-    if lacking or not names:
+    if not names:
         return ""
     return (
         "Run this in a new cell: "
@@ -188,7 +179,7 @@ def _recorded() -> str:
     shell = notebook()
     if shell is None:
         return ""
-    return recorded.shown_by(shell.history_manager.input_hist_raw[-1], current().lessons)
+    return outputs.shown_by(shell.history_manager.input_hist_raw[-1], current().lessons)
 
 
 def _missing_in_this_cell() -> list[str]:

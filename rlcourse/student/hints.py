@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rlcourse import exercises
 from rlcourse.student.checking import exercise_of
-from rlcourse.student.showing import Shown
+from rlcourse.student.display import Shown
 
 _asked: dict[str, int] = {}  # how often, by exercise
 

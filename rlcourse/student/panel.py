@@ -9,8 +9,8 @@ from rlcourse import exercises
 from rlcourse.checks.result import right_once
 from rlcourse.courses import current
 from rlcourse.student.borrowing import borrowed
+from rlcourse.student.display import Shown
 from rlcourse.student.record import load, not_kept
-from rlcourse.student.showing import Shown
 from rlcourse.words import counted
 
 BLOCKS = 10  # of a bar in a terminal

@@ -14,7 +14,7 @@ from rlcourse.authoring import build
 from rlcourse.authoring.cell_ids import is_text_of_a_lesson
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.recording import recording, with_opening
-from rlcourse.courses.recorded import Recorded, key
+from rlcourse.courses.outputs import Outputs, key
 from rlcourse.errors import UserError
 
 SOURCE = "if ready(f):\n    draw()"
@@ -39,14 +39,14 @@ def solved(*html: str, tags=(), text: str = "") -> nbformat.NotebookNode:
 
 
 def test_what_waiting_cells_showed_is_kept_and_nothing_with_scripts():
-    found = recording(solved("<b>bold</b>", "<script>1</script>", text="2 < 3 $\n"), Recorded())
+    found = recording(solved("<b>bold</b>", "<script>1</script>", text="2 < 3 $\n"), Outputs())
     kept = '<b>bold</b><pre style="background: none">2 &lt; 3 <span>$</span></pre>'
     assert found.cells == {key(SOURCE): kept}
     assert found.opening == {}  # no cell is tagged
 
 
 def test_panels_become_one_picture_at_their_size_on_the_page():
-    opening = recording(solved(picture("red"), picture("blue"), tags=["opening"]), Recorded())
+    opening = recording(solved(picture("red"), picture("blue"), tags=["opening"]), Outputs())
     whole = Image.open(io.BytesIO(base64.b64decode(opening.opening["png"]))).convert("RGB")
     assert whole.size == (84, 30)
     assert whole.getpixel((10, 10)) == (255, 0, 0) and whole.getpixel((70, 10)) == (0, 0, 255)
@@ -61,15 +61,15 @@ def test_panels_become_one_picture_at_their_size_on_the_page():
 
 def test_the_picture_is_made_again_only_if_its_cell_shows_something_else():
     notebook = solved(picture("red"), tags=["opening"])
-    first = recording(notebook, Recorded())
-    other = Recorded({}, first.opening | {"png": "of another version of the library"})
+    first = recording(notebook, Outputs())
+    other = Outputs({}, first.opening | {"png": "of another version of the library"})
     assert recording(notebook, other).opening == other.opening
     assert recording(solved(picture("blue"), tags=["opening"]), other).opening != other.opening
 
 
 def test_without_a_picture_the_mark_is_taken_out():
     notebook = new_notebook(cells=[new_markdown_cell("a <!-- opening --> b")])
-    cell = with_opening(notebook, Recorded()).cells[0]
+    cell = with_opening(notebook, Outputs()).cells[0]
     assert cell.source == "a  b"
     assert is_text_of_a_lesson(cell.id, "markdown", cell.source), "its id is made of its last text"
 

@@ -180,7 +180,7 @@ def test_what_a_function_never_reads_is_said_of_a_call_that_ended():
 
     said = "Your function never reads `mask`."
     assert said in check(sft_loss, seed=0).message
-    exam = checking.exam_of(exercises.get("sft_loss"), seed=0)
+    exam = checking.Exam(exercises.get("sft_loss"), seed=0)
     late = Outcome(error=Failure("TimeoutError", "the function ran too long"))
     lost = Outcome(error=Failure("NoAnswer", "the process ended before this case was answered"))
     for fn, outcome in ((with_a_loop, late), (with_a_loop, lost), (raises, None)):
@@ -219,7 +219,7 @@ def test_a_function_reads_what_its_text_reads_even_where_that_is_never_reached()
 
 
 def test_a_call_that_did_not_finish_raised_nothing():
-    exam = checking.exam_of(exercises.get("sft_loss"), seed=0)
+    exam = checking.Exam(exercises.get("sft_loss"), seed=0)
     right = [call(algorithms.sft_loss, case) for case in exam.cases]
     for failure, words in (
         (Failure("TimeoutError", "the function ran too long"), "t did not end in time"),

@@ -13,7 +13,7 @@ from small_courses import write_course
 from rlcourse.courses.finding import clone_root
 from rlcourse.errors import UserError
 from rlcourse.lab import lessons
-from rlcourse.lab.answers import answered_cells, released_checksum
+from rlcourse.lab.answered import answered_cells, released_checksum
 from rlcourse.lab.lessons import MANIFEST, copy_lessons, course_lessons
 
 FIRST, SECOND = "01_first", "02_second"

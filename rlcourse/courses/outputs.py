@@ -17,7 +17,7 @@ FILE = "recorded.json"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Outputs:
     """HTML by the keys of cells, and the lesson's opening picture."""
 
     cells: dict[str, str] = field(default_factory=dict)
@@ -34,12 +34,12 @@ def key(source: str) -> str:
     return hashlib.sha256(source.strip().encode()).hexdigest()[:12]
 
 
-def read(lesson: LessonFolder) -> Recorded:
+def read(lesson: LessonFolder) -> Outputs:
     """What is recorded of a lesson; nothing where there is no file, or it cannot be read."""
     try:
-        return Recorded(**json.loads((lesson.directory / FILE).read_text("utf-8")))
+        return Outputs(**json.loads((lesson.directory / FILE).read_text("utf-8")))
     except (OSError, ValueError, TypeError):
-        return Recorded()
+        return Outputs()
 
 
 def shown_by(source: str, lessons: Iterable[LessonFolder]) -> str:
