@@ -65,17 +65,6 @@ def nvidia_gpus() -> list[str]:
     return found.stdout.split("\n")[:-1] if found.returncode == 0 else []
 
 
-def free_memory() -> float:
-    """Bytes of memory that can be had without swapping; infinity where the system does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    except OSError:
-        pass
-    return float("inf")
-
-
 def _processor() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

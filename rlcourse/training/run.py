@@ -43,7 +43,7 @@ from rlcourse.training.networks.optimizer import (
 from rlcourse.training.online.teaching import require_same_words
 from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
-from rlcourse.training.runs.checkpoint import CheckpointWriter, checkpoints, load_checkpoint
+from rlcourse.training.runs.checkpoint import Checkpoints, checkpoints, load_checkpoint
 from rlcourse.training.runs.outcome import Run, load_run
 from rlcourse.training.runs.run_directory import (
     false_start_undone,
@@ -191,35 +191,33 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     shown = bars.bar(
         desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
     )
-    with CheckpointWriter(out and out / "checkpoints", recipe, *states) as saving:
-        try:
-            for metrics in learner.steps(done):
-                done = metrics["step"]
-                if recipe.eval_every and done % recipe.eval_every == 0:
-                    metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
-                writer.write(metrics)
-                if live:
-                    live.follow(metrics, ask=not telling)
-                    if telling and done % recipe.eval_every == 0 and live.held_out:
-                        tqdm.write(live.lines(), file=sys.stderr)
-                shown.set_postfix(shown_in_bar(metrics), refresh=False)
-                shown.update()
-                for sentence in alarms.heard(metrics):
-                    tqdm.write(f"rlcourse: {sentence}", file=sys.stderr)
-                stopping = bool(stop) and done < recipe.steps
-                if saving.due(done) or (out and stopping):
-                    writer.sync()
-                    saving.save(done)
-                if stopping:
-                    saving.wait()
-                    raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)
-        except NonFinite as error:
-            saving.wait()
-            raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
-        finally:
-            shown.close()
-            writer.close()
-        _conclude(run, learner, policy, task, progress)  # while the last checkpoint is written
+    saving = Checkpoints(out and out / "checkpoints", recipe, *states)
+    try:
+        for metrics in learner.steps(done):
+            done = metrics["step"]
+            if recipe.eval_every and done % recipe.eval_every == 0:
+                metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
+            writer.write(metrics)
+            if live:
+                live.follow(metrics, ask=not telling)
+                if telling and done % recipe.eval_every == 0 and live.held_out:
+                    tqdm.write(live.lines(), file=sys.stderr)
+            shown.set_postfix(shown_in_bar(metrics), refresh=False)
+            shown.update()
+            for sentence in alarms.heard(metrics):
+                tqdm.write(f"rlcourse: {sentence}", file=sys.stderr)
+            stopping = bool(stop) and done < recipe.steps
+            if saving.due(done) or (out and stopping):
+                writer.sync()
+                saving.save(done)
+            if stopping:
+                raise Interrupted(how_it_stopped(run, stop.received), run, stop.received)
+    except NonFinite as error:
+        raise NonFinite(f"{error}; {_last_checkpoint(out)}") from None
+    finally:
+        shown.close()
+        writer.close()
+    _conclude(run, learner, policy, task, progress)
     if live:
         live.end(run.after)
         if not telling:

@@ -8,11 +8,19 @@ import subprocess
 
 import pytest
 import torch
+from echo import quiet, weights
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained, write_text
 from rlcourse.training import train
-from rlcourse.training.runs.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from rlcourse.training.measuring.metrics import read_metrics
+from rlcourse.training.runs import checkpoint
+from rlcourse.training.runs.checkpoint import (
+    Checkpoints,
+    checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 
 def optimizer_of(policy):
@@ -25,6 +33,18 @@ def optimizer_of(policy):
 
 def fresh_optimizer(policy):
     return torch.optim.AdamW(policy.parameters(), lr=1e-2)
+
+
+def no_space(*arguments):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The seconds that have passed, as a list of one number."""
+    now = [0.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    return now
 
 
 def test_a_checkpoint_restores_weights_and_optimizer_exactly(policy, tmp_path):
@@ -53,6 +73,21 @@ def test_tied_weights_stay_tied(policy, tmp_path):
     load_checkpoint(path, policy)
     assert policy.model.lm_head.weight.abs().sum() > 0
     assert policy.model.lm_head.weight is policy.model.model.embed_tokens.weight
+
+
+def test_due_by_steps_and_by_minutes(tmp_path, policy, recipe, clock):
+    settings = recipe(steps=100, checkpoint_every=10, checkpoint_minutes=5)
+    saving = Checkpoints(tmp_path, settings, policy, fresh_optimizer(policy))
+    assert [step for step in range(1, 101) if saving.due(step)] == [*range(10, 101, 10)]
+    clock[0] = 299
+    assert not saving.due(11)
+    clock[0] = 300
+    assert saving.due(11)
+    saving.save(11)
+    clock[0] = 599
+    assert not saving.due(12)
+    without = Checkpoints(None, settings, policy, fresh_optimizer(policy))
+    assert not any(map(without.due, range(1, 101)))
 
 
 def test_the_last_two_are_kept(policy, tmp_path):
@@ -91,9 +126,6 @@ def test_a_checkpoint_of_another_model_is_refused(policy, tmp_path):
 def test_a_full_disk_leaves_the_earlier_checkpoint_and_says_so(policy, tmp_path, monkeypatch):
     optimizer = fresh_optimizer(policy)
     save_checkpoint(tmp_path, 1, policy, optimizer)
-
-    def no_space(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(
@@ -154,3 +186,38 @@ def test_a_disk_that_is_really_full_ends_the_run_with_a_sentence(
     (small_disk / "ballast").unlink()
     run = train(settings, small_disk / "run", policy=policy, task=task, progress=False, resume=True)
     assert [m["step"] for m in run.metrics] == list(range(1, 51))
+
+
+def test_how_often_they_are_written_changes_nothing(tmp_path, policy, task, recipe, clock):
+    runs = [
+        quiet(recipe(**often), tmp_path / str(n), policy=policy, task=task)
+        for n, often in enumerate(
+            (
+                {"checkpoint_every": 1},
+                {"checkpoint_every": 0},
+                {"checkpoint_every": 0, "checkpoint_minutes": 1e-9},
+            )
+        )
+    ]
+    assert all(torch.equal(weights(runs[0].policy), weights(run.policy)) for run in runs[1:])
+    places = [checkpoints(tmp_path / str(n) / "checkpoints") for n in range(2)]
+    assert [[path.name for path in place] for place in places] == [
+        ["step-000003", "step-000004"],
+        ["step-000004"],
+    ]
+
+
+def test_a_full_disk_ends_the_run_with_its_metrics_kept(
+    tmp_path, policy, task, recipe, monkeypatch
+):
+    monkeypatch.setattr(checkpoint, "write_directory", lambda path, fill: failing(path))
+    with pytest.raises(UserError, match=r"the disk is full: .*step-000002") as error:
+        quiet(recipe(steps=50), tmp_path / "run", policy=policy, task=task)
+    assert "\n" not in str(error.value)
+    assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) in range(2, 5)
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+def failing(path):
+    with write_errors_explained(path):
+        no_space()
