@@ -7,12 +7,12 @@ from importlib import import_module
 
 _HOMES = {
     "Comparison": "comparing",
-    "Completion": "results",
+    "Completion": "scores",
     "Difference": "comparing",
-    "Evaluation": "results",
+    "Evaluation": "scores",
     "ExperimentReport": "report_form",
-    "Interval": "results",
-    "Transcript": "results",
+    "Interval": "scores",
+    "Transcript": "scores",
     "compare": "comparing",
     "evaluate_policy": "measure",
     "evaluation_table": "tables",

@@ -14,7 +14,7 @@ from statistics import NormalDist, fmean, stdev
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import read_evaluation, read_settings
-from rlcourse.evaluation.results import Evaluation, Interval, scores
+from rlcourse.evaluation.scores import Evaluation, Interval, scores
 from rlcourse.evaluation.tables import aligned
 
 POWER = 0.8

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation.results import Evaluation, Transcript
+from rlcourse.evaluation.scores import Evaluation, Transcript
 from rlcourse.evaluation.tables import evaluation_table
 from rlcourse.files import TEMPORARY, hold, write_errors_explained, write_json, write_text
 from rlcourse.machine import hardware, versions

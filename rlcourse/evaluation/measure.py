@@ -12,7 +12,7 @@ from tqdm.std import tqdm
 from rlcourse.bars import bar
 from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import EvaluationDirectory, Records, fingerprint
-from rlcourse.evaluation.results import Evaluation
+from rlcourse.evaluation.scores import Evaluation
 from rlcourse.evaluation.solving import Judge, Sampling, in_batches, is_right, solve
 from rlcourse.evaluation.transcripts import TranscriptsTable, side_by_side
 from rlcourse.policy.turns import SOLVED, Speaker, World

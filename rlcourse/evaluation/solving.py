@@ -10,7 +10,7 @@ import torch
 from tqdm.std import tqdm
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation.results import Completion, Transcript
+from rlcourse.evaluation.scores import Completion, Transcript
 from rlcourse.machine import is_out_of_memory
 from rlcourse.policy.rollouts import truncated
 from rlcourse.policy.turns import SOLVED, Speaker, World

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rlcourse.evaluation.results import Evaluation, Interval
+from rlcourse.evaluation.scores import Evaluation, Interval
 
 
 def evaluation_table(evaluation: Evaluation) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation.answers import with_answer_marked
+from rlcourse.evaluation.transcripts import with_answer_marked
 from rlcourse.files import write_errors_explained, write_text
 
 OURS = '<meta name="generator" content="rlcourse report">'

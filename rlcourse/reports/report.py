@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from rlcourse.evaluation import Evaluation, Interval, telling
 from rlcourse.evaluation.comparing import Difference, difference
-from rlcourse.evaluation.results import scores
+from rlcourse.evaluation.scores import scores
 from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import HEIGHT, WIDE, Line, plot
 from rlcourse.reports.html_pages import flat, render, written

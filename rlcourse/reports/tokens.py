@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from math import exp
 
-from rlcourse.evaluation.answers import escape
+from rlcourse.evaluation.transcripts import escape
 
 BLUE, VERMILION, VIOLET = "0, 114, 178", "213, 94, 0", "120, 80, 200"
 BUDGET = 1600  # tokens of a page: with their numbers, about 120 characters each

@@ -41,7 +41,7 @@ def learned_in(recipe: Recipe, method: Method) -> str:
     """The module whose ``learner`` makes it. So a method imports only what it uses."""
     if recipe.fault is not None:
         return "faults.learning"
-    return "preferences.learning" if method.compares_pairs else "online.learning"
+    return "preferences.learning" if method.compares_pairs else "online.batch_learner"
 
 
 def reference_for(policy, recipe: Recipe):

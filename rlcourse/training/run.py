@@ -40,7 +40,7 @@ from rlcourse.training.networks.optimizer import (
     require_extras,
     warn_of_slow_precision,
 )
-from rlcourse.training.online.teaching import require_same_words
+from rlcourse.training.online.distilling import require_same_words
 from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
 from rlcourse.training.recipes.settings import Recipe, default_settings
 from rlcourse.training.runs.checkpoint import Checkpoints, checkpoints, load_checkpoint

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rlcourse import check, hint, progress
 from rlcourse.evaluation import Evaluation, transcripts_table
-from rlcourse.evaluation.results import Completion, Transcript
+from rlcourse.evaluation.scores import Completion, Transcript
 from rlcourse.reports.tokens import MEASURES, TokenGroup, TokenPage, Tokens
 from rlcourse.training import load_recipe, train
 """,

@@ -6,7 +6,7 @@ import pytest
 
 from rlcourse.courses import current
 from rlcourse.errors import UserError
-from rlcourse.evaluation.results import Interval
+from rlcourse.evaluation.scores import Interval
 from rlcourse.grading.ranking import page
 from rlcourse.grading.ranking.standings import Entry, Leaderboard, letters, rank, read_aliases
 

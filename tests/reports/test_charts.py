@@ -165,7 +165,7 @@ def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):
 
 @pytest.fixture
 def evaluation():
-    from rlcourse.evaluation.results import Completion, Transcript
+    from rlcourse.evaluation.scores import Completion, Transcript
 
     right = Completion("#### 7", "7", True, "7", True, 3, False)
     wrong = Completion("#### 8", "8", False, "8", False, 3, False)

@@ -8,7 +8,7 @@ import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation
-from rlcourse.evaluation.results import Completion, Transcript
+from rlcourse.evaluation.scores import Completion, Transcript
 from rlcourse.reports import RunRecord, render_comparison
 from rlcourse.reports.comparison import as_series, differing_settings, gains, run_names, warnings
 

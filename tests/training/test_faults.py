@@ -14,7 +14,7 @@ from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, train
 from rlcourse.training.faults.catalog import FAULTS
 from rlcourse.training.faults.faulty import empty_answer, inverted_reward, unreadable_gold
-from rlcourse.training.online.learning import Parts
+from rlcourse.training.online.batch_learner import Parts
 from rlcourse.training.recipes.methods import METHODS
 
 SEEDS = (0, 1)

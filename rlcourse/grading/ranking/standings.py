@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import difference
-from rlcourse.evaluation.results import Interval
+from rlcourse.evaluation.scores import Interval
 from rlcourse.grading.books.gradebook import Course, read_receipt
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.judging.judge import course_secret

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from rlcourse.policy import Policy
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks.rewards import extract_answer
-from rlcourse.training.online.learning import Parts
+from rlcourse.training.online.batch_learner import Parts
 from rlcourse.training.recipes.methods import resolved
 
 

@@ -6,7 +6,7 @@ from inspect import signature
 from rlcourse.errors import UserError
 from rlcourse.training.faults.catalog import FAULTS
 from rlcourse.training.learners import Learner
-from rlcourse.training.online import learning as online
+from rlcourse.training.online import batch_learner as online
 from rlcourse.training.recipes.methods import Method, resolved
 
 

@@ -33,6 +33,7 @@ from rlcourse.training.networks.forward import shared_prompt_logprobs
 from rlcourse.training.networks.micro_batches import MicroBatches
 from rlcourse.training.networks.optimizer import autocast, optimizer_step, set_learning_rate
 from rlcourse.training.online.critic import critic_backward, with_values
+from rlcourse.training.online.distilling import taught
 from rlcourse.training.online.dynamic_sampling import (
     draw_enough,
     with_overlong_penalty,
@@ -45,7 +46,6 @@ from rlcourse.training.online.off_policy import (
     with_old_policy,
 )
 from rlcourse.training.online.pipeline import Carried, renew
-from rlcourse.training.online.teaching import taught
 from rlcourse.training.recipes.methods import Method
 from rlcourse.training.recipes.settings import Recipe
 

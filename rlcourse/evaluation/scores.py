@@ -137,11 +137,6 @@ class Evaluation:
         """Tokens of a sampled completion."""
         return self.length.value
 
-    @property
-    def clipped_ratio(self) -> float:
-        """Fraction of sampled completions that reached ``max_tokens``."""
-        return self.truncated.value
-
     @classmethod
     def of(cls, transcripts: list[Transcript], temperature: float, seconds: float) -> "Evaluation":
         """All means and intervals of these transcripts, each with the same number of samples."""
