@@ -70,7 +70,7 @@ build: $(VENV)/.course
 
 publish-as: $(VENV)/.course
 	@test -n "$(ADDRESS)" || { echo "say where: make publish-as ADDRESS=https://github.com/OWNER/NAME" >&2; exit 2; }
-	@$(BIN)/rlcourse publish-as "$(ADDRESS)"
+	@$(BIN)/python -m rlcourse.authoring.publishing "$(ADDRESS)"
 
 site: $(VENV)/.site
 	@rm -rf build/site

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import rlcourse
-from rlcourse.authoring.commands import build, check, prove, publish_as
+from rlcourse.authoring.commands import build, check, prove
 from rlcourse.courses.commands import new_course, site
 from rlcourse.demo import demo
 from rlcourse.doctor import doctor
@@ -23,7 +23,7 @@ from rlcourse.grading.commands import amend, collect, extend, grade, grades, ros
 from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.grading.ranking.commands import leaderboard
-from rlcourse.lab.commands import lab, lessons
+from rlcourse.lab.commands import lab
 from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
@@ -32,7 +32,7 @@ from rlcourse.training.commands import report
 from rlcourse.trl_engine.commands import train
 
 GROUPS = {
-    "For students": (lab, lessons, check, progress, doctor, demo),
+    "For students": (lab, check, progress, doctor, demo),
     "For instructors (grading)": (
         *(roster, collect, extend, amend, grade, insight, grades, gradescope),
         *(leaderboard, teaching),
@@ -40,7 +40,7 @@ GROUPS = {
     "For training and measuring models": (
         *(train, plan, gpu_check, report, evaluate, compare, build_model),
     ),
-    "For authors and contributors": (new_course, build, prove, site, publish_as),
+    "For authors and contributors": (new_course, build, prove, site),
 }
 
 

@@ -1,6 +1,6 @@
 """nbgrader's settings for everybody on a hub: where lessons are handed out and handed in.
 
-A student's lessons are in one folder of their home, the same one that `rlcourse lessons` fills.
+A student's lessons are in one folder of their home, the same one that `rlcourse lab` fills.
 """
 
 import os

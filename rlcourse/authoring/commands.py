@@ -1,4 +1,4 @@
-"""``rlcourse check``, ``prove``, ``build`` and ``publish-as``."""
+"""``rlcourse check``, ``prove`` and ``build``."""
 
 import json
 from functools import partial
@@ -108,15 +108,4 @@ def build(
         from rlcourse.authoring import build
 
         for built in build(lessons or None, execute=execute, check=check, force=force):
-            print(built)
-
-
-def publish_as(
-    address: Annotated[str, typer.Argument(help="https://github.com/OWNER/NAME")],
-) -> None:
-    """Fill in the address of the repository, and rebuild the notebooks and files that hold it."""
-    with needing("grade", "building lessons"):
-        from rlcourse.authoring.publishing import publish_as
-
-        for built in publish_as(address):
             print(built)

@@ -1,6 +1,7 @@
-"""``rlcourse publish-as``: writes the address of the repository wherever it is needed."""
+"""``make publish-as ADDRESS=…``: writes the address of the repository wherever it is needed."""
 
 import re
+import sys
 from pathlib import Path
 
 from rlcourse import published
@@ -50,3 +51,11 @@ def _set_line(path: Path, start: str, value: str) -> None:
     else:
         text = f"{text.rstrip()}\n{start}{value}\n"
     write_text(path, text)
+
+
+if __name__ == "__main__":
+    try:
+        for built in publish_as(sys.argv[1]):
+            print(built)
+    except UserError as error:
+        sys.exit(f"publish-as: {error}")

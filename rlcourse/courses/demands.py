@@ -7,7 +7,6 @@ beyond that is said in the function's docstring, and the page's ``# Demands`` sa
 
 import inspect
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import get_origin
@@ -52,7 +51,6 @@ def lacking(course: Course, exercise: Exercise, seeds: Iterable[int] = (0,)) -> 
     yield from (f"{module}: {sentence}" for sentence in _unpassed(exercise))
     yield from (f"{module}: {s}" for s in unshown(exercise, seeds, course.exercises))
     yield from (f"{page}: {sentence}" for sentence in _unsaid(exercise))
-    yield from _unlisted(exercise)
 
 
 def _of_the_page(lesson: LessonFolder, exercise: Exercise) -> Iterator[str]:
@@ -155,20 +153,6 @@ def _unsaid(exercise: Exercise) -> Iterator[str]:
             f"the docstring does not say that {names} must get no gradient; for example, "
             "“Gradient flows through `logprobs` alone.”"
         )
-
-
-def _unlisted(exercise: Exercise) -> Iterator[str]:
-    """A package that lists functions of this function's module also lists this one."""
-    home = exercise.reference.__module__
-    package = sys.modules.get(home.rpartition(".")[0])
-    listed = getattr(package, "__all__", ())
-    neighbors = (getattr(sys.modules[home], name, None) for name in listed)
-    if (
-        package
-        and exercise.name not in listed
-        and any(getattr(neighbor, "__module__", "") == home for neighbor in neighbors)
-    ):
-        yield f"{package.__file__}: import {exercise.name} here, and add it to `__all__`."
 
 
 def _patterns_of(exercise: Exercise, case: Case) -> list[str]:

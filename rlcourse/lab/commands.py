@@ -1,4 +1,4 @@
-"""``rlcourse lab`` and ``rlcourse lessons``."""
+"""``rlcourse lab``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +20,15 @@ def lab(
     port: Annotated[
         int, typer.Option(help="Port to listen on; if it is taken, the next free one.")
     ] = 8888,
+    newer: Annotated[
+        bool,
+        typer.Option(
+            "--newer", help="Save newer versions of lessons that you changed, in a folder."
+        ),
+    ] = False,
+    copy_only: Annotated[
+        bool, typer.Option("--copy-only", help="Only copy the lessons; do not open JupyterLab.")
+    ] = False,
 ) -> None:
     """Open JupyterLab on your copy of the lessons.
 
@@ -27,22 +36,9 @@ def lab(
     """
     course = current()
     chosen = course.lesson(lesson).name if lesson else course.lessons[0].name
-    copied = copy_lessons(directory or default_directory())
-    print(f"{copied}\nJupyterLab is opening them; press Ctrl-C here to end it.", flush=True)
+    copied = copy_lessons(directory or default_directory(), newer)
+    print(copied)
+    if copy_only:
+        return
+    print("JupyterLab is opening them; press Ctrl-C here to end it.", flush=True)
     raise typer.Exit(open_lab(copied.directory, chosen, browser, port))
-
-
-def lessons(
-    directory: Annotated[
-        Path | None,
-        typer.Argument(metavar="[DIR]", help="By default my-lessons, or COURSE-lessons."),
-    ] = None,
-    newer: Annotated[
-        bool,
-        typer.Option(
-            "--newer", help="Save newer versions of lessons that you changed, in a folder."
-        ),
-    ] = False,
-) -> None:
-    """Copy the lessons to a folder; your changes there are never overwritten."""
-    print(copy_lessons(directory or default_directory(), newer))

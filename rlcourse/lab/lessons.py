@@ -49,8 +49,8 @@ class Copied:
         if self.outdated:
             lines.append(
                 f"{_listing(self.outdated)}: yours was left as it is, but the course has a newer "
-                f'version; `rlcourse lessons "{self.directory}" --newer` saves it in the folder '
-                f"`{NEWER}` there"
+                f'version; `rlcourse lab --newer --dir "{self.directory}"` saves it in the '
+                f"folder `{NEWER}` there"
             )
         return "\n".join(lines) or f"the lessons in {self.directory} are up to date"
 

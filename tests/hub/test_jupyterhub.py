@@ -143,9 +143,9 @@ def test_from_release_to_feedback(hub):
         hub.ask("PUT", address, data, token=tokens[name])
         said[name] = validated(hub, name, tokens[name])
         do(name, "submit")
-        # `rlcourse lessons` in their terminal means the same folder, whose lesson it leaves alone
+        # the command in their terminal means the same folder, whose lesson it leaves alone
         before = path.read_bytes()
-        text = hub.as_user(name, "rlcourse lessons", hub.home(name))
+        text = hub.as_user(name, "rlcourse lab --copy-only", hub.home(name))
         assert "rlcourse-lessons" in text and path.read_bytes() == before
         copies = list(hub.home(name).rglob(f"{LESSON}.ipynb"))  # but for what nbgrader handed in
         assert [copy for copy in copies if "nbgrader_cache" not in copy.parts] == [path]

@@ -68,7 +68,7 @@ def bare(tmp_path_factory):
 
 @pytest.mark.slow
 def test_lessons_are_copied_and_checked(bare):
-    assert bare("lessons", "mine").returncode == 0
+    assert bare("lab", "--copy-only", "--dir", "mine").returncode == 0
     checked = bare("check", "mine/00_start_here/00_start_here.ipynb")
     assert "not written yet" in checked.stdout, checked.stderr
 

@@ -20,7 +20,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
 SMALL = "rlcourse train grpo steps=1 prompts_per_step=2 group_size=4 eval_problems=4 eval_samples=1"
 SMALL += " --out out"
 USES = {
-    "": "rlcourse lessons mine; rlcourse check mine/00_start_here/00_start_here.ipynb",
+    "": "rlcourse lab --copy-only --dir m; rlcourse check m/00_start_here/00_start_here.ipynb",
     "lab": "jupyterlab --version",
     "grade": "rlcourse demo",
     "tensorboard": f"{SMALL}; tensorboard.main --inspect --logdir out",
