@@ -2,30 +2,37 @@
 written, and files that are replaced only if one of our commands has made them.
 """
 
+import re
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.transcripts import with_answer_marked
 from rlcourse.files import write_errors_explained, write_text
+from rlcourse.words import amount
 
 OURS = '<meta name="generator" content="rlcourse report">'
+HERE = Path(__file__).parent
+CODE = re.compile(r"`([^`]+)`")
 
 
-def render(template: str, **values) -> str:
-    """The page that the template makes from the values, with today's date."""
+def render(template: str | Path, **values) -> str:
+    """The page that the template makes from the values, with today's date: one of ours, or the path
+    of another one, which may extend ours."""
+    path = HERE / template
     now = datetime.now().strftime("%Y-%m-%d %H:%M")
-    return environment().get_template(template).render(date=now, **values)
+    return _environment(path.parent).get_template(path.name).render(date=now, **values)
 
 
 @cache
-def environment() -> Environment:
+def _environment(folder: Path) -> Environment:
     """The engine with the filters that the templates use."""
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader([folder, HERE]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -35,6 +42,8 @@ def environment() -> Environment:
         "percent": lambda share: f"{100 * share:.1f}",
         "duration": duration,
         "thousands": lambda number: f"{number:,.0f}",
+        "amount": amount,
+        "code": lambda sentence: Markup(CODE.sub(r"<code>\1</code>", str(escape(sentence)))),
         "answered": lambda c: with_answer_marked(c.text, c.given),
     }
     return made

@@ -20,9 +20,6 @@ def insight(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the report for machines instead of a page.")
     ] = False,
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print a table of the mistakes instead of a page.")
-    ] = False,
     draft: Annotated[
         Path | None,
         typer.Option(
@@ -37,36 +34,35 @@ def insight(
     ] = None,
 ) -> None:
     """Show what a class made of a lesson: which mistakes, by how many, and what they cost."""
-    if as_json and as_csv:
-        raise UserError("choose one of --json and --csv")
-    if out and (as_json or as_csv):
-        raise UserError("--out is for the page: --json and --csv print, so use > FILE")
+    if out and as_json:
+        raise UserError("--out is for the page: --json prints, so use > FILE")
     with needing("grade", "the report of a class"):
         from rlcourse.courses import current
         from rlcourse.grading.books.extensions import described, still_open
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
-        from rlcourse.grading.insight import drafts, page, tables
-        from rlcourse.grading.insight.recorded import read
-        from rlcourse.grading.insight.summing import Insight
+        from rlcourse.grading.insight import drafts
+        from rlcourse.grading.insight.answers import read
+        from rlcourse.grading.insight.page import page
+        from rlcourse.grading.insight.summary import summarized
+        from rlcourse.reports.html_pages import write_page
     taught = current(course)
-    found = Insight(read(course or taught.directory, lesson))
+    root = course or taught.directory
+    found = summarized(read(root, lesson), names)
     if draft:
         for path in drafts.write(found, draft):
             print(path, file=sys.stderr)
     if as_json:
-        print(json.dumps(tables.as_json(found, names), indent=2))
-    elif as_csv:
-        print(tables.as_table(found, names).text(), end="")
-    else:
-        ending = "-names" if names else ""  # beside the page that a class may see
-        path = out or Path(f"insight-{found.recorded.lesson}{ending}.html")
-        called = names_of(Course.of(course).directory) if names else {}
-        page.write(path, found, taught, names, called)
-        print(path)
-        if last := still_open(taught, course or taught.directory, found.recorded.lesson):
-            print(
-                f"Do not show it yet: some students can hand in until {described(last)}, and wrong "
-                "code is often only one line from right.",
-                file=sys.stderr,
-            )
+        print(json.dumps(found, indent=2))
+        return
+    ending = "-names" if names else ""  # beside the page that a class may see
+    path = out or Path(f"insight-{found['lesson']}{ending}.html")
+    called = names_of(Course.of(root).directory) if names else {}
+    write_page(path, page(found, taught, called))
+    print(path)
+    if last := still_open(taught, root, found["lesson"]):
+        print(
+            f"Do not show it yet: some students can hand in until {described(last)}, and wrong "
+            "code is often only one line from right.",
+            file=sys.stderr,
+        )

@@ -10,22 +10,36 @@ from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained, write_text
-from rlcourse.grading.insight.summing import Group, Insight
 from rlcourse.grading.judging.finding import UNNAMED
+from rlcourse.words import counted
+
+WORDS = """
+**TODO: what {answers} did, {i}**
+`{called}`
+TODO: say in one sentence why it is wrong.
+"""
 
 
-def write(insight: Insight, directory: Path) -> list[Path]:
+def write(summary: dict, directory: Path) -> list[Path]:
     """Write two files for every exercise with unnamed answers; the paths of those written.
 
     Raises:
         UserError: a file of that name is there already, or nobody's answer is without a name.
     """
-    texts = {}
-    for exercise in insight.exercises:
-        if groups := exercise.groups(UNNAMED):
-            place = directory / insight.recorded.lesson / exercise.name
-            texts[place.with_suffix(".md")] = words(groups)
-            texts[place.with_suffix(".py")] = code(groups)
+    texts: dict[Path, str] = {}
+    for exercise in summary["exercises"]:
+        name, words = exercise["exercise"], ""
+        code = "# Written by students: read it before anything runs it.\n"
+        unnamed = [mistake for mistake in exercise["mistakes"] if mistake["kind"] == UNNAMED]
+        for i, mistake in enumerate(unnamed, 1):
+            called = f"{name}_unnamed_{i}"
+            answers = counted(mistake["answers"], "answer")
+            words += WORDS.format(answers=answers, i=i, called=called)
+            source = mistake["codes"][0]["code"] if mistake["codes"] else f"def {name}(): ..."
+            code += "\n\n" + re.sub(rf"\b{name}\b", called, source).strip() + "\n"
+        if words:
+            place = directory / summary["lesson"] / name
+            texts |= {place.with_suffix(".md"): words, place.with_suffix(".py"): code}
     if not texts:
         raise UserError("every wrong answer has a name: there is nothing to draft")
     if existing := [path for path in texts if path.exists()]:
@@ -35,31 +49,3 @@ def write(insight: Insight, directory: Path) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
     return list(texts)
-
-
-def words(groups: list[Group]) -> str:
-    """What goes to the end of the exercise's page: a mistake for each group, to be named."""
-    return "".join(
-        f"\n**TODO: what {_answers(group.count)} did, {i}**\n"
-        f"`{_called(group, i)}`\n"
-        "TODO: say in one sentence why it is wrong.\n"
-        for i, group in enumerate(groups, 1)
-    )
-
-
-def code(groups: list[Group]) -> str:
-    """What goes to the end of the exercise's module: the functions, as students wrote them."""
-    parts = ["# Written by students: read it before anything runs it.\n"]
-    for i, group in enumerate(groups, 1):
-        source = group.codes[0][0] if group.codes else f"def {group.exercise}(): ..."
-        name = rf"\b{re.escape(group.exercise)}\b"
-        parts.append(re.sub(name, _called(group, i), source).strip() + "\n")
-    return "\n\n".join(parts)
-
-
-def _called(group: Group, i: int) -> str:
-    return f"{group.exercise}_unnamed_{i}"
-
-
-def _answers(count: int) -> str:
-    return "one answer" if count == 1 else f"{count} answers"

@@ -1,6 +1,7 @@
 """``rlcourse leaderboard``."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,8 @@ import typer
 
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
+
+TEMPLATE = Path(__file__).with_name("leaderboard.html")  # for a projector; all in it is escaped
 
 
 def leaderboard(
@@ -22,10 +25,6 @@ def leaderboard(
     names: Annotated[
         bool, typer.Option("--names", help="Say who; without it, everybody is a letter.")
     ] = False,
-    aliases: Annotated[
-        Path | None,
-        typer.Option(metavar="TABLE", help="What students are called here: student,alias in CSV."),
-    ] = None,
     course: Annotated[
         Path | None,
         typer.Option("--course", help="Directory of the gradebook [default: the course's]."),
@@ -36,16 +35,26 @@ def leaderboard(
         raise UserError("--out is for the page: --json prints, so use > FILE")
     with needing("grade", "the leaderboard"):
         from rlcourse.courses import current
-        from rlcourse.grading.ranking import page
-        from rlcourse.grading.ranking.standings import read, read_aliases
+        from rlcourse.grading.ranking.standings import read
+        from rlcourse.reports.html_pages import write_page
     taught = current(course)
-    called = read_aliases(aliases) if aliases else None
-    board = read(course or taught.directory, lesson, names, called)
+    board = read(course or taught.directory, lesson, names)
     if as_json:
-        print(json.dumps(board.as_json(), indent=2))
+        print(json.dumps(asdict(board), indent=2))
         return
-    ending = "-names" if names else ""  # beside the page that a class may see
-    path = out or Path(f"leaderboard-{board.lesson}{ending}.html")
-    page.write(path, board, taught)
+    path = out or Path(f"leaderboard-{board.lesson}{'-names' * names}.html")
+    write_page(path, page(board, taught))
     print(board)
     print(path)
+
+
+def page(board, taught) -> str:
+    """The page of a ``Leaderboard``, as text."""
+    from rlcourse.reports.html_pages import render
+
+    return render(
+        TEMPLATE,
+        title=f"Leaderboard: {taught.lesson(board.lesson).heading}",
+        board=board,
+        maker="rlcourse leaderboard",
+    )

@@ -5,7 +5,6 @@ problem, as ``rlcourse compare`` does. A place is a range: from one more than th
 who are better and told apart, to the last place that is not worse than anybody told apart.
 """
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,22 +31,11 @@ class Entry:
     def places(self) -> str:
         return f"{self.first}" if self.first == self.last else f"{self.first}–{self.last}"
 
-    def as_json(self) -> dict:
-        a = self.accuracy
-        return {
-            "name": self.name,
-            "places": [self.first, self.last],
-            "accuracy": a.value,
-            "interval": [a.low, a.high],
-            "greedy": self.greedy,
-            "completions": self.completions,
-        }
-
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """``entries`` by accuracy. ``unmeasured`` handed in a trainer that left nothing to measure;
-    ``elsewhere`` were graded on another variant, before the course's secret changed."""
+    """``entries`` by accuracy. ``left_out`` handed in a trainer that left nothing to measure, or
+    were graded on another variant, before the course's secret changed."""
 
     lesson: str
     entries: tuple[Entry, ...]
@@ -55,66 +43,39 @@ class Leaderboard:
     start: float
     problems: int
     together: int  # pairs that cannot be told apart
-    unmeasured: int = 0
-    elsewhere: int = 0
-
-    @property
-    def pairs(self) -> int:
-        return len(self.entries) * (len(self.entries) - 1) // 2
+    left_out: int = 0
 
     @property
     def remarks(self) -> list[str]:
         """What has to be known to read the table."""
+        pairs = len(self.entries) * (len(self.entries) - 1) // 2
         said = [
             f"Accuracy of 4 sampled answers to each of {self.problems} held-out problems, with the "
             f"95 % interval. Before training it was {self.start:.2f}; {self.floor:.2f} can be had "
-            "without training."
+            "without training.",
+            f"Pairs: {pairs}, of which {self.together} cannot be told apart. A range of places "
+            "says so: within it, the order is an accident of these problems and one run. By "
+            "chance, one pair in twenty of equals looks different.",
         ]
-        if self.pairs:
+        if self.left_out:
             said.append(
-                f"Pairs: {self.pairs}, of which {self.together} cannot be told apart. A range of "
-                "places says so: within it, the order is an accident of these problems and one "
-                "run. By chance, one pair in twenty of equals looks different."
-            )
-        if self.unmeasured:
-            said.append(f"{self.unmeasured} handed in a trainer that left nothing to measure.")
-        if self.elsewhere:
-            said.append(
-                f"{self.elsewhere} were graded on another variant: rlcourse grade --force "
-                "measures them again."
+                f"Not ranked: {self.left_out} whose trainer left nothing to measure, or who were "
+                "graded on another variant; rlcourse grade --force measures them again."
             )
         return said
-
-    def as_json(self) -> dict:
-        return {
-            "lesson": self.lesson,
-            "problems": self.problems,
-            "start": self.start,
-            "floor": self.floor,
-            "pairs": self.pairs,
-            "pairs_not_told_apart": self.together,
-            "unmeasured": self.unmeasured,
-            "graded_on_another_variant": self.elsewhere,
-            "entries": [entry.as_json() for entry in self.entries],
-        }
 
     def __str__(self) -> str:
         width = max([len("who"), *(len(entry.name) for entry in self.entries)])
         lines = [f"{'place':>7}  {'who':{width}}  {'accuracy':22}  greedy  completions"]
         for e in self.entries:
-            lines.append(
-                f"{e.places:>7}  {e.name:{width}}  {e.accuracy!s:22}  {e.greedy:6.3f}"
-                f"  {e.completions:11,}"
-            )
+            start = f"{e.places:>7}  {e.name:{width}}  {e.accuracy!s:22}"
+            lines.append(f"{start}  {e.greedy:6.3f}  {e.completions:11,}")
         return "\n".join([*lines, *self.remarks])
 
 
-def read(
-    root: Path, lesson: str, names: bool = False, aliases: dict[str, str] | None = None
-) -> Leaderboard:
-    """The leaderboard of a lesson from the course directory `root`.
-
-    Students are called by their alias or, with `names`, by their directory, or else by a letter.
+def read(root: Path, lesson: str, names: bool = False) -> Leaderboard:
+    """The leaderboard of a lesson from the course directory `root`; without `names`, students are
+    letters.
 
     Raises:
         UserError: there is no such lesson, or nothing in it was measured.
@@ -122,18 +83,15 @@ def read(
     opened = Course.of(root)
     name = opened.lesson(lesson)
     grades, secret = read_grades(root), course_secret(root)
-    found, unmeasured = {}, 0
-    handed_in = [
-        s for s in grades.students if name in grades.lessons and not grades.of(s, name).missing
-    ]
+    present = grades.students if name in grades.lessons else ()
+    handed_in = [s for s in present if not grades.of(s, name).missing]
+    found = {}
     for student in handed_in:
         receipt = read_receipt(opened.autograded(student, name), secret)
         marks = receipt["row"]["exercises"].values() if receipt else ()
         measured = next((m["measured"] for m in marks if m.get("measured")), None)
         if measured and measured["sampled"]:
             found[student] = measured
-        else:
-            unmeasured += 1
     if not found:
         raise UserError(
             f"grading has measured no trainer of {name}: a lesson with a contest is needed, and "
@@ -142,33 +100,22 @@ def read(
     worlds = [m["world"] for m in found.values()]
     world = max(sorted(set(worlds)), key=worlds.count)
     same = {s: m for s, m in found.items() if m["world"] == world}
-    called = aliases or {}
-    if unknown := sorted(set(called) - set(grades.students)):
-        raise UserError(f"--aliases: nobody in the gradebook is called {unknown[0]!r}")
-    entries, together = rank({s: shares(m) for s, m in same.items()})
-    listed = []
-    for i, (student, first, last) in enumerate(entries):
-        m = same[student]
-        greedy = sum(m["greedy"]) / len(m["greedy"])
-        who = called.get(student) or (student if names else letters(i))
-        interval = Interval.of(shares(m))
-        listed.append(Entry(who, interval, greedy, m["completions"], first, last))
-    some = next(iter(same.values()))
-    return Leaderboard(
-        name,
-        tuple(listed),
-        some["floor"],
-        some["start"],
-        len(some["sampled"]),
-        together,
-        unmeasured,
-        len(found) - len(same),
+    shares = {s: [right / m["samples"] for right in m["sampled"]] for s, m in same.items()}
+    places, together = rank(shares)
+    entries = tuple(
+        Entry(
+            student if names else letters(i),
+            Interval.of(shares[student]),
+            sum(same[student]["greedy"]) / len(same[student]["greedy"]),
+            same[student]["completions"],
+            first,
+            last,
+        )
+        for i, (student, first, last) in enumerate(places)
     )
-
-
-def shares(measured: dict) -> list[float]:
-    """The share of right samples of each problem."""
-    return [right / measured["samples"] for right in measured["sampled"]]
+    of_all = same[places[0][0]]
+    facts = of_all["floor"], of_all["start"], len(of_all["sampled"])
+    return Leaderboard(name, entries, *facts, together, len(handed_in) - len(same))
 
 
 def rank(scores: dict[str, list[float]]) -> tuple[list[tuple[str, int, int]], int]:
@@ -187,24 +134,4 @@ def rank(scores: dict[str, list[float]]) -> tuple[list[tuple[str, int, int]], in
 
 def letters(i: int) -> str:
     """A, B, … Z, AA, AB, …"""
-    text = ""
-    while i >= 0:
-        i, text = i // 26 - 1, chr(65 + i % 26) + text
-    return text
-
-
-def read_aliases(path: Path) -> dict[str, str]:
-    """A table of two columns, student and alias."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"--aliases: {path} cannot be read ({error})") from error
-    if rows and [cell.strip().lower() for cell in rows[0]] == ["student", "alias"]:
-        rows = rows[1:]
-    if wrong := [row for row in rows if len(row) != 2 or not all(cell.strip() for cell in row)]:
-        raise UserError(f"--aliases: {path} needs two columns, student and alias: {wrong[0]}")
-    found = {student.strip(): alias.strip() for student, alias in rows}
-    if len(set(found.values())) < len(rows):
-        raise UserError(f"--aliases: in {path} a student or an alias appears twice")
-    return found
+    return (letters(i // 26 - 1) if i >= 26 else "") + chr(65 + i % 26)

@@ -2,12 +2,12 @@
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import LARGEST_RECEIPT, Course, read_receipt
-from rlcourse.grading.books.grades import ClassGrades, read_grades
+from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.handing_in.submission import ELSEWHERE
 from rlcourse.grading.judging.finding import BLANK
 from rlcourse.grading.judging.judge import course_secret
@@ -18,7 +18,7 @@ COMMENT = re.compile(r"#[^\n\"']*$", re.MULTILINE)  # one that holds no quote, s
 
 @dataclass(frozen=True)
 class Answer:
-    """One student's answer to one exercise, as it was judged."""
+    """One student's answer to one exercise, as it was judged: what ``Mark.as_row`` has of it."""
 
     student: str
     exercise: str
@@ -35,31 +35,27 @@ class Answer:
     code: str = ""
 
     @property
-    def lost(self) -> float:
-        return self.possible - self.points
-
-    @property
     def text(self) -> str:
-        """Its code without comments, blank lines and spaces at the ends of lines."""
+        """Its code without comments, in which people write their names, and without blank lines."""
         lines = COMMENT.sub("", self.code).splitlines()
         return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+JUDGED = {f.name for f in fields(Answer)} - {"student", "exercise", "code"}
 
 
 @dataclass(frozen=True)
 class Recorded:
     """A lesson's submissions. ``unread`` says of those that could not be graded why, ``unknown``
-    are those of which grading has recorded nothing that can be counted here."""
+    are those of which grading has recorded nothing that can be counted here, ``absent`` is who is
+    in the gradebook without a submission."""
 
     lesson: str
     answers: tuple[Answer, ...]
     unread: dict[str, str]
     unknown: tuple[str, ...]
     questions: dict[str, tuple[int, int]] = field(default_factory=dict)  # (answered, blank)
-    grades: ClassGrades | None = None
-
-    @property
-    def students(self) -> list[str]:
-        return sorted({answer.student for answer in self.answers})
+    absent: tuple[str, ...] = ()
 
 
 def read(root: Path, lesson: str) -> Recorded:
@@ -70,14 +66,14 @@ def read(root: Path, lesson: str) -> Recorded:
     """
     opened = Course.of(root)
     name = opened.lesson(lesson)
-    grades = read_grades(root)
-    secret = course_secret(root)
+    grades, secret = read_grades(root), course_secret(root)
+    known = name in grades.lessons
+    present = [s for s in grades.students if known and not grades.of(s, name).missing]
     answers: list[Answer] = []
     unread: dict[str, str] = {}
     unknown: list[str] = []
     questions: dict[str, tuple[int, int]] = {}
-    known = name in grades.lessons
-    for student in [s for s in grades.students if known and not grades.of(s, name).missing]:
+    for student in present:
         path = opened.autograded(student, name)
         receipt = read_receipt(path, secret)
         row = Row.from_json(receipt["row"]) if receipt else None
@@ -87,7 +83,10 @@ def read(root: Path, lesson: str) -> Recorded:
             unread[student] = "; ".join(row.incidents) or row.status
         else:
             sources = _sources(path)
-            answers += [_answer(student, e, row.exercises[e], sources) for e in row.exercises]
+            for exercise, found in row.exercises.items():
+                code = "" if found["state"] == BLANK else _code_of(exercise, sources)
+                judged = {field: found[field] for field in JUDGED}
+                answers.append(Answer(student, exercise, code=code, **judged))
             for question, found in row.questions.items():
                 answered, blank = questions.get(question, (0, 0))
                 written = bool(found["answered"])
@@ -95,25 +94,8 @@ def read(root: Path, lesson: str) -> Recorded:
     if not (answers or unread):
         again = f"`rlcourse grade {lesson}{' --force' if unknown else ''}`"
         raise UserError(f"grading has recorded nothing of {name}: run {again} first")
-    return Recorded(name, tuple(answers), unread, tuple(unknown), questions, grades)
-
-
-def _answer(student: str, exercise: str, found: dict, sources: dict[str, str]) -> Answer:
-    return Answer(
-        student,
-        exercise,
-        found["points"],
-        found["possible"],
-        found["state"],
-        found["mistake"],
-        tuple(found["sentences"]),
-        found["heading"],
-        tuple((what, value) for what, value in found["case"]),
-        tuple(found["because"]),
-        tuple(found["once"]),
-        found["outputs"],
-        "" if found["state"] == BLANK else _code_of(exercise, sources),
-    )
+    absent = tuple(s for s in grades.students if s not in present)
+    return Recorded(name, tuple(answers), unread, tuple(unknown), questions, absent)
 
 
 def _sources(path: Path) -> dict[str, str]:
@@ -121,13 +103,10 @@ def _sources(path: Path) -> dict[str, str]:
     if path.stat().st_size > LARGEST_RECEIPT:
         return {}
     cells = json.loads(path.read_text("utf-8"))["cells"]
-    return {
-        cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", f" {i}"): (
-            "".join(cell["source"])
-        )
-        for i, cell in enumerate(cells)
-        if cell["cell_type"] == "code"
-    }
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    marks = [cell.get("metadata", {}).get("nbgrader", {}) for cell in code]
+    names = [mark.get("grade_id", f" {i}") for i, mark in enumerate(marks)]
+    return {name: "".join(cell["source"]) for name, cell in zip(names, code, strict=True)}
 
 
 def _code_of(exercise: str, sources: dict[str, str]) -> str:
