@@ -19,8 +19,3 @@ def with_files(cell: NotebookNode, keep: Callable[[bytes], str]) -> str:
         return f'```{{raw}} html\n<div class="shown">{tag}</div>\n```'
 
     return ATTACHED.sub(file_of, cell.source)
-
-
-def left_out(text: str) -> str:
-    """The text without its attached pictures."""
-    return ATTACHED.sub("", text)

@@ -78,9 +78,6 @@ def describe(app, page, template, context, doctree):
     tags = [f'<meta name="description" content="{about}">']
     tags += [f'<meta property="{name}" content="{value}">' for name, value in said.items()]
     tags.append('<meta name="twitter:card" content="summary_large_image">')
-    if ours:
-        feed = context["pathto"]("changes.atom", 1)
-        tags.append(f'<link rel="alternate" type="application/atom+xml" href="{feed}">')
     context["metatags"] = context.get("metatags", "") + "\n".join(tags)
 
 

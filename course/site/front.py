@@ -126,7 +126,7 @@ def check_box(x: float, y: float, width: float, letters: int) -> tuple[str, floa
 
 def curve(size: tuple[int, int], **attributes) -> str:
     """Accuracy on held-out problems against step, with its interval; the ends in numbers."""
-    measured = run.held_out(run.recorded())
+    measured = run.recorded().held_out()
     points = [(step, value) for step, value, *_ in measured]
     band = [(step, low, high) for step, _, low, high in measured]
     first, last = (share(value) for _, value in (points[0], points[-1]))
@@ -146,7 +146,7 @@ def file(width: float, height: float, parts: str, label: str, style: str) -> str
 
 def described() -> str:
     """The picture in words."""
-    shown, measured = named_mistake(), run.held_out(run.recorded())
+    shown, measured = named_mistake(), run.recorded().held_out()
     headline = " ".join(shown.wrong.headline.split())
     said = " ".join([f"{headline}.", *map(plain, shown.wrong.sentences)])
     return (

@@ -72,7 +72,7 @@ def mistake() -> dict:
 def trained() -> dict:
     """The card of the recorded run: its curve, and a problem that it learned to solve."""
     record = run.recorded()
-    measured = run.held_out(record)
+    measured = record.held_out()
     pairs = zip(record.before.transcripts, record.after.transcripts, strict=True)
     before, after = next(p for p in pairs if p[1].correct and not p[0].correct)
     return {

@@ -14,7 +14,6 @@ import re
 import shutil
 import struct
 import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,7 +83,6 @@ def write_pages(target: Path, extra: Path) -> None:
         write(target / f"lessons/{lesson.name}.md", page)
         write(target / f"solutions/{lesson.name}.md", solutions_page(lesson))
         write(extra / source, COURSE.notebook(lesson.name).read_text("utf-8"))
-        write(extra / f"lessons/{lesson.name}.md", plain_text(lesson))
     for path in texts:
         name = str(path.relative_to(ROOT))
         if name == "README.md":
@@ -95,7 +93,6 @@ def write_pages(target: Path, extra: Path) -> None:
     else:
         write(target / "index.md", own_home_page(lessons))
     figures.write_files(extra / "figures")
-    write(extra / "llms.txt", llms_txt(lessons))
     write(extra / "robots.txt", web.robots(site()))
     write(extra / "404.html", web.not_found(COURSE.name, site()))
 
@@ -115,8 +112,6 @@ def write_ours(target: Path, extra: Path, lessons: list[Lesson], pages: list[str
     write(extra / "run.html", render_report(run.recorded()))
     for name in ("home.css", "card.png"):
         shutil.copyfile(Path(__file__).with_name(name), extra / name)
-    found = web.changes(ROOT / "CHANGELOG.md")
-    write(extra / "changes.atom", web.feed(COURSE.name, site(), found, "CHANGELOG.html"))
     write(target / "train-one.md", live.page())
     if missing := live.write_files(extra / "live"):
         print(missing, file=sys.stderr)
@@ -252,17 +247,6 @@ def solutions_page(lesson: Lesson) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def plain_text(lesson: Lesson) -> str:
-    """The lesson as plain text: Markdown and code, no outputs."""
-    cells = lesson.released.cells
-    return "\n\n".join(
-        attached.left_out(cell.source)
-        if cell.cell_type == "markdown"
-        else fenced(cell.source, "python")
-        for cell in cells
-    )
-
-
 def fenced(text: str, language: str, role: str = "") -> str:
     """A code block whose fence is longer than any in the text."""
     ticks = "`" * max([3, *(len(run) + 1 for run in re.findall(r"`{3,}", text))])
@@ -337,25 +321,6 @@ def reference_page(part: str) -> str:
         own = "   :members:\n   :ignore-module-all:"  # not what a package only hands on
         parts.append(f"```{{eval-rst}}\n.. automodule:: {module}\n{own}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def llms_txt(lessons: list[Lesson]) -> str:
-    """The site for language models, in the form that llmstxt.org proposes."""
-    name, about = COURSE.name, COURSE.title
-    if OURS:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-        name, about = project["name"], project["description"]
-    sections = {
-        "Lessons": [(x.title, f"lessons/{x.name}.md", f": {x.about}") for x in lessons],
-        "Solutions": [(x.title, f"solutions/{x.name}.html", "") for x in lessons],
-    }
-    if OURS:
-        sections["Reference"] = [(f"rlcourse.{x}", f"reference/{x}.html", "") for x in REFERENCE]
-    lines = [f"# {name}", "", f"> {about}"]
-    for heading, links in sections.items():
-        lines += ["", f"## {heading}", ""]
-        lines += [f"- [{title}]({site()}{page}){said}" for title, page, said in links]
-    return "\n".join(lines) + "\n"
 
 
 def linked(text: str, source: str, pages: set[str]) -> str:

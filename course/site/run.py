@@ -30,17 +30,6 @@ def recorded() -> RunRecord:
         return read_run(place)
 
 
-def held_out(record: RunRecord) -> list[tuple[int, float, float, float]]:
-    """(step, greedy accuracy on held-out problems, low, high), from before the first step on."""
-    first = record.before.accuracy
-    series = (record.series(f"eval/accuracy{end}") for end in ("", "_low", "_high"))
-    value, low, high = series
-    return [
-        (0, first.value, first.low, first.high),
-        *((step, value[step], low[step], high[step]) for step in value),
-    ]
-
-
 def train(target: Path = KEPT) -> None:
     """Train the run and keep everything that its pages are made from, without weights."""
     with tempfile.TemporaryDirectory() as scratch:

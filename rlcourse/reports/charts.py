@@ -88,7 +88,7 @@ def plot(
         ends = [(furthest, y) for _, y in ends]
     parts += frame.labels([line.label for line in lines], [line.style for line in lines], ends)
     last = lines[0].points[-1][1]
-    label = f"last value {short(last)}, from {short(lines[0].points[0][1])}"
+    label = f"last value {last:.4g}, from {lines[0].points[0][1]:.4g}"
     return Markup(svg(size, parts, **{"label": label, **attributes}))
 
 
@@ -108,7 +108,7 @@ def _drawn(frame: "_Frame", line: Line) -> list[str]:
     parts.append(frame.line(points, line.style))
     for point in points if line.look == "dots" else points[-1:]:
         title = f"{line.label}: " if line.label else ""
-        parts.append(frame.dot(point, line.style, title + short(point[1])))
+        parts.append(frame.dot(point, line.style, f"{title}{point[1]:.4g}"))
     return parts
 
 
@@ -224,20 +224,6 @@ def tick_texts(ticks: Sequence[float]) -> list[str]:
 
 def _is_round(value: float, decimals: int) -> bool:
     return abs(round(value, decimals) - value) < 1e-6 * abs(value)
-
-
-def short(value: float) -> str:
-    """A number in about four characters: 0.25, 3.2e-5, 12k, 1.5M."""
-    size = abs(value)
-    if value == 0 or 1e-3 <= size < 1e4:
-        return f"{value:.4g}"
-    for power, letter in UNITS:
-        if power <= size < 1e12:
-            return f"{value / power:.4g}{letter}"
-    if size >= 1e12:
-        return f"{value:.2g}"
-    mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
 
 
 def thinned(points: Sequence[Point], most: int = POINTS) -> Sequence[Point]:

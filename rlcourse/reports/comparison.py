@@ -17,19 +17,11 @@ from rlcourse.evaluation import Interval
 from rlcourse.reports.catalog import Chart, sections
 from rlcourse.reports.charts import Line, plot, running_mean
 from rlcourse.reports.html_pages import duration, flat, render, written
-from rlcourse.reports.report import (
-    SAMPLES,
-    headline,
-    paired,
-    pass_at_k_chart,
-    problems_of,
-    transcripts,
-)
+from rlcourse.reports.report import headline, paired, pass_at_k_chart, problems_of
 from rlcourse.reports.run_record import RunRecord
 
 MOST = 12  # series that colors and dashes can distinguish
 POINTS = 120  # of each line
-COLUMNS = 4  # of transcripts side by side
 ABSENT = "–"
 
 
@@ -142,7 +134,6 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
     evaluated = {
         one.letter: (one.style, [r.after for r in one.records if r.after]) for one in series
     }
-    shown = shown_transcripts(series)
     return render(
         "comparison.html",
         title=f"{len(records)} runs compared",
@@ -157,9 +148,6 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
         bands=len(evaluated) <= 3,
         sections=curves(series),
         costs=costs(series),
-        columns=shown,
-        transcripts=transcripts({name: run.after for name, run in shown.items() if run.after}),
-        samples_shown=SAMPLES,
     )
 
 
@@ -295,14 +283,3 @@ def cost_of(record: RunRecord) -> dict[str, object]:
         "device": hardware.get("gpu") or hardware.get("device"),
         "peak GPU memory": hardware.get("peak_gpu_memory"),
     }
-
-
-def shown_transcripts(series: Sequence[Series]) -> dict[str, RunRecord]:
-    """{column's name: run} whose completions are shown side by side: the first of each series."""
-    found: dict[str, RunRecord] = {}
-    for one in series:
-        record = next((r for r in one.records if r.after), None)
-        if record is not None and len(found) < COLUMNS:
-            seed = f", seed {record.recipe['seed']}" if len(one.runs) > 1 else ""
-            found[f"{one.letter} {one.label}{seed}"] = record
-    return found

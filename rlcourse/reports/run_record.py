@@ -71,6 +71,17 @@ class RunRecord:
         """{step: value} of a metric, if it is a finite number."""
         return {m["step"]: m[key] for m in self.metrics if key in m and is_finite(m[key])}
 
+    def held_out(self) -> list[tuple[int, float, float, float]]:
+        """(step, held-out accuracy, low, high) wherever measured, also before and after."""
+        name = "eval/accuracy"
+        value, low, high = (self.series(name + end) for end in ("", "_low", "_high"))
+        found = {step: (value[step], low[step], high[step]) for step in value if step in low}
+        for step, evaluation in ((0, self.before), (self.steps, self.after)):
+            if evaluation is not None:
+                one = evaluation.accuracy
+                found.setdefault(step, (one.value, one.low, one.high))
+        return [(step, *numbers) for step, numbers in sorted(found.items())]
+
     def state(self) -> str | None:
         """What is still missing, in a sentence; None for a finished run."""
         if self.finished:

@@ -55,7 +55,7 @@ def run_data(record: RunRecord, budget: int = BUDGET) -> dict:
     return {
         "steps": record.steps,
         "reward": [[step, _short(value)] for step, value in rewards],
-        "accuracy": _accuracy(record),
+        "accuracy": [[step, *map(_short, numbers)] for step, *numbers in record.held_out()],
         "moments": moments,
     }
 
@@ -83,18 +83,6 @@ def _completion(one: dict, longest: int | None) -> dict:
     if longest is not None and len(tokens) > longest:
         made["more"] = len(tokens) - longest
     return made
-
-
-def _accuracy(record: RunRecord) -> list[list[float]]:
-    """[step, held-out accuracy, low, high] wherever it was measured, also before and after."""
-    name = "eval/accuracy"
-    value, low, high = (record.series(name + end) for end in ("", "_low", "_high"))
-    found = {step: [value[step], low[step], high[step]] for step in value if step in low}
-    for step, evaluation in ((0, record.before), (record.steps, record.after)):
-        if evaluation is not None:
-            one = evaluation.accuracy
-            found.setdefault(step, [one.value, one.low, one.high])
-    return [[step, *map(_short, numbers)] for step, numbers in sorted(found.items())]
 
 
 def _short(value: float) -> float:

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from rlcourse import check, exercises
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, train
 
@@ -11,17 +10,6 @@ from rlcourse.training import load_recipe, train
 def test_an_old_function_is_answered_where_it_is_imported():
     with pytest.raises(ImportError, match="sequence_level_loss is called gspo_loss now"):
         from rlcourse.algorithms import sequence_level_loss  # noqa: F401
-
-
-def test_an_old_function_is_answered_where_it_is_checked():
-    with pytest.raises(UserError, match="“sequence_level_loss” is called “gspo_loss” now"):
-        exercises.get("sequence_level_loss")
-
-
-def test_an_old_parameter_is_answered_by_the_check(monkeypatch, tmp_path):
-    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
-    result = check(lambda logprobs, rewards, mask: 0.0, exercise="reinforce_loss")
-    assert "called by name with `logprobs`, `advantages`, `mask`" in result.message
 
 
 def test_an_old_parameter_is_answered_by_the_trainer(policy, task, recipe):

@@ -1,7 +1,5 @@
 """KL estimators, shaped rewards, GAE and entropy against exact sums over all sentences."""
 
-from itertools import product
-
 import pytest
 import torch
 
@@ -71,40 +69,6 @@ def test_k1_and_k3_are_unbiased_and_k2_is_not(eos_id):
     assert max(biases) > 0.03
 
 
-def test_swapped_reference_gives_another_number():
-    found = []  # as above: the least maximum of six is 0.15
-    for seed in range(4):
-        policy, reference = policies(seed=seed)
-        _, probs, lp, ref = scored(policy, reference)
-        swapped = (probs @ kl_estimates(ref, lp, "k3").sum(1)).item()
-        found.append(abs(swapped / policy.kl(reference).item() - 1))
-    assert max(found) > 0.05
-
-
-def test_k2_and_k3_are_never_negative_and_k3_varies_less_than_k1():
-    policy, reference = policies()
-    _, probs, lp, ref = scored(policy, reference)
-    estimates = {k: kl_estimates(lp, ref, k).detach() for k in ("k1", "k2", "k3")}
-    assert (estimates["k2"] >= 0).all() and (estimates["k3"] >= 0).all()
-    assert (estimates["k1"] < 0).any()
-
-    def variance(k):
-        per_sentence = estimates[k].sum(1)
-        return probs @ per_sentence.square() - (probs @ per_sentence).square()
-
-    assert variance("k3") < variance("k1")
-
-
-@pytest.mark.parametrize("estimator", ["k1", "k3"])
-def test_sampled_kl_is_within_its_standard_error(estimator):
-    policy, reference = policies()
-    batch = policy.sample(4000, torch.Generator().manual_seed(3))
-    with torch.no_grad():
-        samples = kl_estimates(policy.logprobs(batch), reference.logprobs(batch), estimator).sum(1)
-    z = (samples.mean() - policy.kl(reference)) / (samples.std() / 4000**0.5)
-    assert abs(z.item()) < 4
-
-
 def test_exact_kl_obeys_the_chain_rule():
     policy, reference = policies()
     sentences, probs, *_ = scored(policy, reference)
@@ -121,23 +85,6 @@ def test_entropy_obeys_the_chain_rule():
 
 
 # gradients of the estimators, as a penalty in the loss
-
-
-@pytest.mark.parametrize("length", [1, LENGTH])
-def test_gradient_of_each_estimator_in_the_loss(length):
-    """k1: nothing. k2: the reverse KL's. k3: the *forward* KL's."""
-    policy, reference = policies(eos_id=None, length=length)
-    _, probs, lp, ref = scored(policy, reference)
-    reverse = gradient(policy.kl(reference), policy)
-    forward = gradient(reference.kl(policy), policy)
-    assert (reverse - forward).norm() > 1e-3 * reverse.norm()  # of which 1e-7 is told apart
-
-    # a sentence is one action here: its log-prob is the sum of its tokens'
-    lp, ref = lp.sum(1, keepdim=True), ref.sum(1, keepdim=True)
-    for estimator, expected in (("k1", 0 * reverse), ("k2", reverse), ("k3", forward)):
-        penalty = probs @ kl_estimates(lp, ref, estimator).squeeze(1)
-        measured = gradient(penalty, policy)
-        torch.testing.assert_close(measured, expected, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])
@@ -210,19 +157,3 @@ def test_wrong_values_bias_gae_unless_lambda_is_one():
     torch.testing.assert_close(estimate, exact)
     estimate, exact = gae_gradient(random_values, 0.0)
     assert (estimate - exact).norm() > 0.1 * exact.norm()
-
-
-def test_mean_of_gae_returns_is_the_value():
-    """With the true values, E[Â | prefix] is 0 and the critic's target averages to V."""
-    policy, reference = policies()
-    sentences, probs, lp, _ = scored(policy, reference)
-    rewards = torch.randn(len(probs), generator=torch.Generator().manual_seed(6)).double()
-    table = value_table(policy, rewards, sentences, probs)
-    rows = prefixes(policy, sentences)
-    per_token = kl_shaped_rewards(rewards, lp, lp, sentences.mask, beta=0.0)
-    _, returns = gae(per_token, table[rows], sentences.mask, lam=0.7)
-    for row, t in product(range(len(table)), range(LENGTH)):
-        here = (rows[:, t] == row) & sentences.mask[:, t]
-        if here.any():
-            mean = probs[here] @ returns[here, t] / probs[here].sum()
-            assert mean.item() == pytest.approx(table[row].item())

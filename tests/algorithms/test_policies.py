@@ -11,7 +11,6 @@ from rlcourse.algorithms import (
     masked_mean,
     returns_to_go,
     sample_tokens,
-    sft_loss,
     token_entropy,
     token_logprobs,
 )
@@ -193,11 +192,6 @@ def test_masked_mean_counts_real_elements_only():
     assert masked_mean(x, mask, dim=0).tolist() == [2.0, 2.0, 0.0]
 
 
-def test_sft_loss_weighs_tokens_not_completions():
-    logprobs = torch.tensor([[-1.0, -1.0, -1.0], [-5.0, -9.0, -9.0]])
-    assert sft_loss(logprobs, right_padded_mask([3, 1], 3)).item() == 2.0
-
-
 # returns_to_go
 
 
@@ -210,10 +204,3 @@ def test_return_sums_the_rewards_still_to_come(gamma):
         for t in range(6):
             expected = sum(gamma ** (k - t) * rewards[n, k].item() for k in range(t, length))
             assert returns[n, t].item() == pytest.approx(expected)
-
-
-def test_terminal_reward_reaches_every_token():
-    rewards = torch.tensor([[0.0, 0.0, 1.0, 7.0]])
-    mask = right_padded_mask([3], 4)
-    assert returns_to_go(rewards, mask).tolist() == [[1, 1, 1, 0]]
-    assert returns_to_go(rewards, mask, 0.5).tolist() == [[0.25, 0.5, 1, 0]]

@@ -299,14 +299,6 @@ def test_group_of_equal_rewards_gets_zero_advantage(estimator, reward, size):
     )
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS[:2])
-@given(case=grouped_rewards(), scale=st.sampled_from([-2.0, 0.5, 10.0]))
-@few
-def test_baselined_advantages_scale_with_the_rewards(estimator, case, scale):
-    rewards, size = case
-    torch.testing.assert_close(estimator(scale * rewards, size), scale * estimator(rewards, size))
-
-
 @given(case=grouped_rewards(), scale=st.sampled_from([0.5, 3.0, 10.0]))
 @few
 def test_normalized_advantages_forget_the_scale(case, scale):

@@ -79,15 +79,6 @@ def test_where_nothing_has_moved_cispo_and_the_clip_have_one_gradient():
     torch.testing.assert_close(gradient(cispo_loss, *arguments), gradient(dapo_loss, *arguments))
 
 
-def test_small_updates_are_lost_in_bfloat16():
-    """Between 1 and 2 bfloat16 has 128 numbers: what is less than half a step changes nothing."""
-    weights = torch.linspace(1, 1.99, 200)
-    rounded = weights.bfloat16()
-    assert changed_share([rounded], [rounded + 0.003]) == 0.0
-    assert changed_share([weights], [weights + 0.003]) == 1.0
-    assert changed_share([rounded], [rounded + 0.01]) == 1.0
-
-
 def test_the_share_counts_numbers_and_not_tensors():
     before = [torch.zeros(9), torch.zeros(1)]
     assert changed_share(before, [torch.zeros(9), torch.ones(1)]) == pytest.approx(0.1)

@@ -18,7 +18,6 @@ from premises import drawn_until
 from rlcourse.algorithms import (
     cispo_loss,
     dapo_loss,
-    dpo_loss,
     dr_grpo_loss,
     group_normalized_advantages,
     grpo_loss,
@@ -95,31 +94,6 @@ def trl_rloo(batch):
     loss = trl.RLOOTrainer._compute_loss(trainer, None, inputs_of(batch, old_logps=old))
     (gradient,) = torch.autograd.grad(loss, logprobs)
     return loss.detach(), gradient
-
-
-def trl_dpo(chosen, rejected, ref_chosen, ref_rejected, beta):
-    """TRL's DPO loss of completions of one token, with its gradients, and the mean margin."""
-    logprobs = torch.cat([chosen, rejected]).requires_grad_()
-    blank = torch.zeros(len(logprobs), 1, dtype=torch.float64)
-    fused = SimpleNamespace(
-        log_probs=logprobs[:, None], entropy=blank, mean_logits=blank, is_top1=blank.bool(),
-        label_mask=blank + 1, aux_loss=None,
-    )  # fmt: skip
-    trainer = bare_trainer(
-        trl.DPOTrainer, None, beta=beta, loss_types=["sigmoid"], loss_weights=[1.0],
-        ld_alpha=None, f_divergence_type="reverse_kl", label_smoothing=0.0, use_weighting=False,
-        precompute_ref_logps=True, _total_train_tokens=0, _tp_size=1,
-    )  # fmt: skip
-    trainer.accelerator.device = torch.device("cpu")
-    tokens = torch.zeros(len(logprobs), 2, dtype=torch.long)
-    inputs = dict(
-        input_ids=tokens, attention_mask=tokens + 1, completion_mask=tokens + torch.tensor([0, 1]),
-        ref_chosen_logps=ref_chosen, ref_rejected_logps=ref_rejected,
-    )  # fmt: skip
-    loss = trl.DPOTrainer._compute_loss(trainer, lambda **_: fused, inputs, False)
-    (gradient,) = torch.autograd.grad(loss, logprobs)
-    margins = trainer._metrics["train"]["rewards/margins"][0]
-    return (loss.detach(), *gradient.chunk(2)), margins
 
 
 def trl_advantages(cls, rewards, group_size):
@@ -212,18 +186,6 @@ def test_sequence_level_loss_is_trls_grpo_at_the_level_of_sequences(batch):
     torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("beta", [0.1, 0.5])
-def test_dpo_loss_is_trls_sigmoid(beta):
-    g = torch.Generator().manual_seed(3)
-    scores = torch.randn(4, 5, generator=g, dtype=torch.float64)  # chosen, rejected, and references
-    logprobs = [row.clone().requires_grad_() for row in scores[:2]]
-    loss, chosen, rejected = dpo_loss(*logprobs, *scores[2:], beta=beta)
-    expected, margins = trl_dpo(*scores, beta=beta)
-    result = (loss.detach(), *torch.autograd.grad(loss, logprobs))
-    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-14)
-    assert (chosen - rejected).mean().item() == pytest.approx(margins)
-
-
 @pytest.mark.parametrize("first", range(3))
 def test_clip_fraction_is_trls_region_mean(first):
     def theirs(batch):
@@ -253,13 +215,6 @@ def test_normalized_advantages_are_trls(group_size):
         group_normalized_advantages(rewards, group_size),
         trl_advantages(trl.GRPOTrainer, rewards, group_size), rtol=1e-7, atol=1e-12,
     )  # fmt: skip
-
-
-def test_half_right_group_in_trl():
-    rewards = torch.tensor([1.0, 0.0, 0.0, 1.0])
-    expected = trl_advantages(trl.GRPOTrainer, rewards, 4)
-    torch.testing.assert_close(group_normalized_advantages(rewards, 4), expected)
-    assert expected[0].item() == pytest.approx(0.86588, abs=5e-6)
 
 
 @pytest.mark.parametrize("group_size", [2, 4, 8])

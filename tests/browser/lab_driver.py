@@ -208,3 +208,9 @@ class Notebook:
             output.first.scroll_into_view_if_needed()
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=Path(folder, f"{name}.png"))
+
+    def screenshots(self, name: str, at: str) -> None:
+        """The same picture in both themes; the light one is left on."""
+        for theme in ("Dark", "Light"):
+            self.set_theme(f"JupyterLab {theme}")
+            self.screenshot(f"{name}-{theme.lower()}", at)

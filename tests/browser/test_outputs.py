@@ -155,21 +155,6 @@ def test_every_output_can_be_read_on_the_site(site, scheme, width):
     assert contrast(site, "article") == []
 
 
-@pytest.mark.parametrize("where", ["lab", "site"])
-def test_two_answers_stand_side_by_side_and_are_equally_wide(request, where):
-    place = request.getfixturevalue(where)
-    table = (place if where == "site" else place.page).locator(".rl-transcripts").first
-    before, after = _answers(table)[:2]
-    assert before["y"] == after["y"] and before["x"] < after["x"]
-    assert before["width"] == pytest.approx(after["width"], abs=1)
-
-
-def _answers(table) -> list[dict]:
-    found = table.locator("div").filter(has_text="samples right").all()
-    boxes = [one.bounding_box() for one in found if "border-left" in one.get_attribute("style")]
-    return [box for box in boxes if box]
-
-
 def test_hints_unfold_in_place_one_after_the_other(lab):
     cell = lab.page.locator(".jp-CodeCell").nth(list(CELLS).index("wrong"))
     for summary in ("A hint", "The next hint", "The next hint"):

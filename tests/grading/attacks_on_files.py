@@ -61,7 +61,7 @@ for path in ("REPOSITORY/.git/HEAD", "REPOSITORY/.git/packed-refs", "REPOSITORY/
 """)
 looking("the course's tests and benchmarks", """
 for root, name in walk("/"):
-    if name in ("test_oracles_policy_gradient.py", "test_worked_numbers.py", "classroom.py",
+    if name in ("test_oracles_policy_gradient.py", "test_scores.py", "classroom.py",
                 "attacks.py"): print("LEAK", root, name)
 """)
 looking("a second copy, imported from every directory of packages", """

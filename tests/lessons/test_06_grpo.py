@@ -24,19 +24,6 @@ def right(batch) -> Tensor:
     return (((batch.tokens == 2) & batch.mask).sum(dim=1) == 1).double()
 
 
-def test_offset_and_unit_of_the_reward_do_not_matter():
-    rewards = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0])
-    advantages = A.group_normalized_advantages(rewards, 5, eps=0.0)
-    for other in (10 * rewards, rewards + 100):
-        torch.testing.assert_close(A.group_normalized_advantages(other, 5, eps=0.0), advantages)
-
-
-def test_the_only_right_answer_of_eight_gets_two_and_a_half():
-    advantages = A.group_normalized_advantages(torch.tensor([1.0] + [0.0] * 7), 8)
-    assert advantages[0].item() == pytest.approx(2.474, abs=1e-3)
-    assert advantages[1:].sum().item() == pytest.approx(-advantages[0].item(), abs=1e-5)
-
-
 def test_a_token_alone_would_balance_when_28_times_rarer_and_praise_never():
     moved = torch.logspace(-2, 6, 400, dtype=torch.float64)
 
@@ -66,17 +53,6 @@ def test_two_tokens_come_to_rest_where_their_coefficients_are_equal_and_not_wher
     assert 0.5 / pi[1].item() == pytest.approx(46, abs=0.5)
 
 
-def test_the_expected_update_of_the_lesson_ends_there():
-    A_hat, half = torch.tensor([0.73, -1.095]).double(), torch.tensor([0.5, 0.5]).double()
-    z = half.log()
-    for _ in range(2000):
-        pi = z.softmax(0)
-        c = A.grpo_gradient_coefficient(A_hat, pi.log()[:, None], half.log()[:, None], beta=0.04)
-        z = z + pi * (c[:, 0] - pi @ c[:, 0])
-    assert (c[0] - c[1]).abs().item() < 1e-9
-    assert pi[0].item() == pytest.approx(0.98916, abs=1e-5)
-
-
 def test_renewed_old_logprobs_let_the_policy_run_away_on_one_batch():
     distance = {}
     for renew in (False, True):
@@ -88,17 +64,6 @@ def test_renewed_old_logprobs_let_the_policy_run_away_on_one_batch():
             A.grpo_step(toy, optimizer, batch, num_iterations=1, beta=0.0)
         distance[renew] = toy.kl(start).item()
     assert distance[True] > 1.5 * distance[False]  # 3 to 18 times, over twelve toys and batches
-
-
-def test_four_updates_learn_more_from_the_same_samples_than_one():
-    reached = {}
-    for updates in (1, 4):
-        toy = ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0)
-        optimizer = torch.optim.Adam(toy.parameters(), lr=0.03)
-        for _ in range(10):
-            A.grpo_step(toy, optimizer, toy_batch(toy), updates, beta=0.0)
-        reached[updates] = toy.expected_reward(right).item()
-    assert reached[4] > reached[1] + 0.1
 
 
 @pytest.mark.parametrize("seed", range(20))

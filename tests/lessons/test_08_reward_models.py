@@ -18,21 +18,10 @@ from rlcourse.training import load_recipe, train
 ANSWER = "3 * 6 = 18\n18 - 4 = 14\n#### 14"
 
 
-@pytest.mark.parametrize("lead, probability", [(0.0, 0.5), (1.0, 0.73), (3.0, 0.95)])
-def test_chances_of_the_text(lead, probability):
-    chance = A.preference_probability(torch.tensor(50.0 + lead), torch.tensor(50.0))
-    assert chance.item() == pytest.approx(probability, abs=5e-3)
-
-
 def test_a_model_that_knows_nothing_costs_ln_2():
     same = torch.full((4,), 1.7)
     assert A.bradley_terry_loss(same, same).item() == pytest.approx(0.6931, abs=5e-5)
     assert A.reward_accuracy(same, same).item() == 0
-
-
-def test_last_token_where_padding_stands_on_both_sides():
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 0, 1, 1, 0]])
-    assert A.last_token_index(mask).tolist() == [2, 4, 3]
 
 
 @pytest.mark.parametrize("answer", range(0, 1000, 37))
@@ -62,11 +51,6 @@ def test_table_of_pays(text, flawed, correct, robust):
     assert paid == pytest.approx([flawed, correct, robust])
 
 
-@pytest.mark.parametrize("text", ["3 - 6 = -3\n#### -3", "50 * 28 = 1400\n#### 1,400"])
-def test_a_minus_and_a_comma_belong_to_the_number(text):
-    assert robust_reward([text], [text]).tolist() == [1.0]
-
-
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
@@ -80,17 +64,6 @@ def test_a_hack_that_declares_any_number_is_told_so(home, number):
     result = check(hack, "hacking_completions", seed=0)
     assert result.mistake == "texts that declare a number that is no answer"
     assert "earns 1.0 whatever the answer is; declares no number" in result.message
-
-
-@pytest.mark.parametrize(
-    "share",
-    [
-        lambda chosen, rejected: (chosen > rejected).float().mean(),
-        lambda chosen, rejected: (chosen > rejected).sum() / len(chosen),
-    ],
-)
-def test_the_plain_ways_to_count_are_right(home, share):
-    assert check(share, "reward_accuracy", seed=0).passed
 
 
 @pytest.mark.parametrize("level", ["easy", "default", "hard"])

@@ -1,4 +1,4 @@
-"""Lesson 11: its worked numbers, and the direction of what its runs show."""
+"""Lesson 11: its estimates, and the direction of what its runs show."""
 
 import os
 from dataclasses import replace
@@ -30,13 +30,6 @@ def expected(estimate, p, n=8):
     return sum(comb(n, c) * p**c * (1 - p) ** (n - c) * estimate(n, c) for c in range(n + 1))
 
 
-def test_two_of_eight_with_four_tries():
-    assert A.pass_at_k(8, 2, 4) == pytest.approx(1 - 15 / 70)
-    assert A.pass_at_k(8, 2, 4) == pytest.approx(0.786, abs=5e-4)
-    obvious = 1 - (1 - 2 / 8) ** 4
-    assert obvious == pytest.approx(0.684, abs=5e-4)
-
-
 @pytest.mark.parametrize("p", [0.05, 0.1, 0.5])
 def test_the_unbiased_estimate_is_and_the_obvious_one_is_too_low(p):
     for k in range(1, 9):
@@ -45,10 +38,6 @@ def test_the_unbiased_estimate_is_and_the_obvious_one_is_too_low(p):
         obvious = expected(lambda n, c, k=k: 1 - (1 - c / n) ** k, p)
         assert unbiased == pytest.approx(true, abs=1e-12)
         assert obvious < true - 1e-3 if k > 1 else obvious == pytest.approx(true)
-
-
-def test_the_vote_of_the_text():
-    assert A.majority_vote(["14", "18", "14", None, "14"]) == "14"
 
 
 def test_one_of_thirty_has_no_negative_accuracy_and_none_of_thirty_no_interval():
@@ -60,26 +49,6 @@ def test_one_of_thirty_has_no_negative_accuracy_and_none_of_thirty_no_interval()
     assert unseen == pytest.approx(0.04, abs=5e-3)
 
 
-def half_width(p, n):
-    return 1.96 * (p * (1 - p) / n) ** 0.5
-
-
-def problems(d, variance):
-    """How many show a difference of d four times in five, if one difference has this variance."""
-    return (1.96 + 0.84) ** 2 * variance / d**2
-
-
-def test_how_many_problems_it_takes():
-    assert half_width(0.5, 2401) == pytest.approx(0.02)
-    assert half_width(0.5, 1319) == pytest.approx(0.027, abs=5e-4)
-    assert problems(0.02, 2 * 0.25) == pytest.approx(9800)
-    assert problems(0.02, 0.05) == pytest.approx(980)
-    # The model answer: 200 problems at 71 %, and a fifth of the problems in dispute.
-    assert half_width(0.71, 200) == pytest.approx(0.06, abs=5e-3)
-    assert problems(0.02, 0.2) == pytest.approx(3920)
-    assert problems(0.0345, 0.2) == pytest.approx(1319, rel=0.01)
-
-
 def test_two_points_are_seen_four_times_in_five_with_so_many_pairs():
     """The formula against simulated pairs that disagree on a fifth of the problems."""
     n, d, share = 3920, 0.02, 0.2
@@ -89,37 +58,6 @@ def test_two_points_are_seen_four_times_in_five_with_so_many_pairs():
     z = difference.mean(dim=1) / (difference.std(dim=1) / n**0.5)
     shown = (z > 1.96).double().mean().item()
     assert shown == pytest.approx(0.8, abs=0.045)  # five standard errors
-
-
-def test_the_text_between_tags_that_only_talk_about_themselves_is_no_answer():
-    texts = {
-        "<think>2 * 24 = 48</think>\n<answer>48</answer>": "48",
-        "<think>\n48\n</think>\n<answer>\n$1,500.00\n</answer>": "1500",
-        "<answer>48</answer> No, wait. <answer>50</answer>": "50",
-        "<think>It goes after <answer>.</think><answer>50</answer>": "50",
-        "<answer>50": None,
-        "The answer is 50.": None,
-    }
-    assert {text: extract_tagged_answer(text) for text in texts} == texts
-
-
-def test_half_a_billion_weights_and_the_logits_of_a_step():
-    from transformers import AutoModelForCausalLM, Qwen2Config
-
-    config = Qwen2Config(
-        vocab_size=151_936,
-        hidden_size=896,
-        num_hidden_layers=24,
-        num_attention_heads=14,
-        num_key_value_heads=2,
-        intermediate_size=4864,
-        tie_word_embeddings=True,
-    )
-    with torch.device("meta"):
-        weights = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
-    assert weights == 494_032_768
-    logits = 3 * 4 * 32 * 300 * config.vocab_size
-    assert logits > 2 * 16 * weights > 15e9
 
 
 @pytest.mark.skipif(not (GSM8K / "test.jsonl").exists(), reason="no GSM8K here")

@@ -7,27 +7,12 @@ from rlcourse import algorithms as A
 from rlcourse.policy import Policy, Speaker, ToyPolicy
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [("23 * 17", "391"), ("9-30", "-21"), ("7 / 2", "?"), ("How many are left", "?")],
-)
-def test_the_table_of_section_1(text, answer):
-    assert A.calculator(text) == answer
-
-
 def test_one_text_two_ways_to_cut_it():
     speaker = Speaker(Policy.load("tiny", device="cpu"))
     drawn = [speaker.encode(piece)[0] for piece in ("####", " ", "3")]
     again = speaker.encode(speaker.text(drawn))
     assert speaker.text(drawn) == speaker.text(again) == "#### 3"
     assert len(drawn) == 3 and len(again) == 2
-
-
-@pytest.mark.parametrize(("gamma", "expected"), [(0.0, [0.47, -1.61, 0]), (1.0, [-1.14, -1.61, 0])])
-def test_the_three_tokens_of_section_6(gamma, expected):
-    student, teacher = (torch.tensor([p]).log() for p in ([0.5, 0.5, 0.9], [0.8, 0.1, 0.9]))
-    found = A.reverse_kl_advantages(student, teacher, torch.ones(1, 3), gamma)
-    assert found[0].tolist() == pytest.approx(expected, abs=0.005)
 
 
 def test_an_eos_ends_a_turn_and_not_the_episode():

@@ -50,14 +50,6 @@ def test_rewards_freed_of_the_bias_average_to_the_truth_and_change_no_advantage(
     torch.testing.assert_close(*advantages)
 
 
-@pytest.mark.parametrize("rate, factor", [(0.2, 3.1), (0.35, 13.0)])
-def test_how_many_times_as_many_verdicts(rate, factor):
-    p = 0.3
-    judged = rate + (1 - 2 * rate) * p
-    rho_squared = (1 - 2 * rate) ** 2 * p * (1 - p) / (judged * (1 - judged))
-    assert 1 / rho_squared == pytest.approx(factor, abs=0.05)
-
-
 def test_the_rubric_of_section_5():
     verdicts, weights = torch.tensor([[1.0, 1, 0], [0, 1, 1]]), torch.tensor([3.0, 2, 1])
     scores = A.rubric_scores(verdicts, weights, torch.tensor([True, False, False]))

@@ -70,19 +70,6 @@ def test_the_formulas_of_the_chain(p, S):
         assert float(chance @ terms.square().sum(1)) == pytest.approx(square)
 
 
-def test_where_exact_values_have_as_much_variance_as_outcomes():
-    S, p = 73, 0.9
-    ratio = S * (1 - p) ** 2 / ((1 - p**S) * ((1 - p) ** 3 + p**3))
-    assert ratio == pytest.approx(1, abs=0.01)
-
-
-def test_the_ratio_of_a_long_chain_is_largest_at_a_third():
-    p = torch.linspace(0.01, 0.99, 981, dtype=torch.float64)
-    ratio = (1 - p).square() / ((1 - p) ** 3 + p**3)
-    assert float(ratio.max()) == pytest.approx(4 / 3, abs=1e-4)
-    assert float(p[ratio.argmax()]) == pytest.approx(1 / 3, abs=2e-3)
-
-
 def test_the_vote_of_section_6():
     answers, scores = ["14", "18", "14", "20"], torch.tensor([0.3, 0.5, 0.4, 0.1])
     assert A.weighted_vote(answers, scores) == "14"

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from rlcourse.evaluation import Evaluation
-from rlcourse.reports.charts import LABEL_GAP, Line, plot, short, tick_texts
+from rlcourse.reports.charts import LABEL_GAP, Line, plot, tick_texts
 from rlcourse.reports.report import pass_at_k_chart
 
 
@@ -57,11 +57,6 @@ def test_nothing_is_drawn_where_nothing_is_finite():
     assert plot([]) == ""
 
 
-def test_one_point_stands_in_the_middle():
-    ((x, _),) = points(curve([(7, 0.5)]), "after")
-    assert 150 < x < 260
-
-
 def test_an_interval_of_one_point_is_a_bar():
     svg = curve([(1, 0.5)], band=[(1, 0.4, 0.6)])
     (low, high) = points(svg, "whisker after")
@@ -83,13 +78,6 @@ def test_labels_of_lines_that_end_together_do_not_overlap():
     assert ys[0] >= 0 and ys[-1] <= 210
 
 
-def test_a_label_stands_at_the_end_of_its_own_line():
-    svg = plot([Line([(1, 0.0), (5, 0.5)], "s0", "A"), Line([(1, 0.0), (9, 0.5)], "s1", "B")])
-    places = re.findall(r'class="label[^>]* x="([\d.]+)" y="([\d.]+)"', svg)
-    (short_x, short_y), (long_x, long_y) = [tuple(map(float, place)) for place in places]
-    assert short_x < long_x - 100 and short_y == long_y
-
-
 def test_labels_of_lines_that_grow_are_in_a_column_right_of_all_lines():
     """A line that is measured seldom ends where the others go on, and its label is not crossed."""
     often = Line([(x, 0.3) for x in range(1, 31)], "s0", "reward")
@@ -105,17 +93,6 @@ def test_the_axis_covers_what_it_has_to_and_no_more_than_the_lines_need():
     assert min(low) == 0 and max(low) == 0.1
     high = values_of_ticks(plot([Line([(1, 0.3), (2, 0.36)])], reach=(0.0, 0.1)))
     assert min(high) == 0 and 0.36 <= max(high) <= 0.5
-
-
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        *((0, "0"), (0.25, "0.25"), (30, "30"), (9999, "9999"), (-5e5, "-500k"), (1.5e6, "1.5M")),
-        *((3e-4, "3e-4"), (2.5e-7, "2.5e-7"), (12000, "12k")),
-    ],
-)
-def test_numbers_are_short(value, text):
-    assert short(value) == text
 
 
 @pytest.mark.parametrize(

@@ -100,13 +100,6 @@ def test_settings_that_are_not_the_default_are_marked_with_the_default(record):
     assert 'class="changed"' not in render_report(record)
 
 
-def test_seconds_tokens_and_speed_are_told(record):
-    html = render_report(record)
-    assert f"<td>tokens</td><td>{record.tokens:,}</td>" in html
-    assert f"<td>tokens a second</td><td>{record.tokens / record.seconds:,.0f}</td>" in html
-    assert record.tokens == sum(m["tokens"] for m in record.metrics)
-
-
 def test_what_a_model_writes_is_shown_not_run(record):
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> #### <b>7</b>"
 
@@ -149,12 +142,6 @@ def test_an_unfinished_run_shows_what_there_is_and_says_so(record, tmp_path):
     assert "not finished" not in render_report(record)
 
 
-def test_one_step_can_be_drawn(record):
-    record.metrics = record.metrics[:1]
-    drawn = chart(render_report(record), "Loss")
-    assert drawn.count("<circle") == 1 and "nan" not in drawn
-
-
 def test_values_that_are_not_numbers_are_counted_not_drawn(record):
     record.metrics[3]["loss"] = float("nan")
     record.metrics[4]["loss"] = float("inf")
@@ -184,26 +171,11 @@ def test_each_reward_function_has_its_line(record):
     assert "Parts of the reward" not in render_report(record)  # it is the accuracy
 
 
-def test_lengths_of_right_and_wrong_share_a_picture(record):
-    for metrics in record.metrics:
-        metrics |= {"completions/mean_length": 5.0, "completions/mean_length_right": 4.0}
-    record.metrics[7]["completions/mean_length_wrong"] = 9.0
-    drawn = chart(render_report(record), "Completion length")
-    assert [f">{label}</text>" in drawn for label in ("all", "right", "wrong")] == [True] * 3
-
-
 def test_metrics_of_other_engines_are_drawn_under_others(record):
     for metrics in record.metrics:
         metrics["sampler/delay"] = 0.1
     html = render_report(record)
     assert html.index(">Others<") < html.index(">sampler/delay<")
-
-
-def test_only_as_many_samples_are_unfolded_as_fit(record):
-    many = [replace(t, samples=t.samples * 10) for t in record.after.transcripts]
-    record.after = replace(record.after, transcripts=many)
-    html = render_report(record)
-    assert "the first 8 samples" in html
 
 
 def test_a_chart_that_never_leaves_its_usual_value_is_a_sentence(record):

@@ -1,9 +1,6 @@
 """A run's record is read from its directory without its weights; other directories are refused."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -118,16 +115,3 @@ def test_a_page_never_takes_the_place_of_another_file(directory):
         write_report([directory], other)
     assert (directory / "recipe.yaml").read_bytes() == before
     assert other.read_text() == "<p>mine</p>"
-
-
-def test_the_command_writes_the_page_and_says_where(directory):
-    command = [sys.executable, "-m", "rlcourse.cli", "report"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, directory], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == str(directory / "report.html")
-    done = subprocess.run(
-        [*command, directory / "nowhere"], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and "holds no run" in done.stderr

@@ -85,17 +85,6 @@ def test_the_static_picture_is_folded_and_without_javascript_open(opened, name):
     assert without.locator("section.figure").count() == 0
 
 
-def test_a_figure_asks_only_its_own_site(opened, browser, served):
-    page = browser.new_page()
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"{served}/lessons/{FIGURES['dpo']}.html")
-    page.locator("[data-figure=dpo] svg").first.wait_for()
-    page.close()
-    assert [url for url in asked if "/figures/" in url]
-    assert not [url for url in asked if not url.startswith((served, "data:"))]
-
-
 def test_the_recorded_run_is_scrubbed_and_played(opened):
     page = opened("recorded-run")
     slider = page.get_by_role("slider", name="Step")
@@ -114,18 +103,6 @@ def test_the_recorded_run_is_scrubbed_and_played(opened):
     other = page.locator(".rl-scrub .question").inner_text()
     page.get_by_role("radio", name="1").check()
     assert page.locator(".rl-scrub .question").inner_text() != other
-
-
-@pytest.mark.parametrize(("width", "theme"), [(1400, "dark"), (390, "light")])
-def test_the_page_of_the_recorded_run_is_whole_and_legible(
-    browser, served, faults_of, width, theme
-):
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce"
-    )
-    faults = faults_of(context.new_page(), f"{served}/recorded-run.html", width)
-    context.close()
-    assert not faults
 
 
 def test_without_javascript_the_recorded_run_is_a_table(opened):

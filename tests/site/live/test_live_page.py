@@ -64,15 +64,6 @@ def test_it_trains_in_the_tab(opened, site):
     assert page.locator("path.ghost").get_attribute("d")
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (390, "dark")])
-def test_it_is_whole_and_legible(browser, served, faults_of, width, theme):
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce"
-    )
-    assert not faults_of(context.new_page(), f"{served}/train-one.html", width)
-    context.close()
-
-
 def test_a_machine_that_cannot_train_plays_the_recorded_run(opened):
     page = opened(before="delete window.Worker")
     page.click("#step")
