@@ -32,7 +32,7 @@ from .kernel import error_of, run_cells, traceback_of
 from .lesson import Lesson, read_lesson
 from .notebooks import dumps, solved_notebook, source_notebook, student_notebook, without_outputs
 from .recording import recording, with_opening
-from .results import check_output
+from .verdicts import check_output
 
 ALIVE_ONLY = {"application/vnd.jupyter.widget-view+json", bars.MIME}
 CELL_TIMEOUT = 600.0  # seconds: a demo cell trains for up to two minutes on a laptop

@@ -6,7 +6,7 @@ import nbformat
 
 from rlcourse import exercises
 from rlcourse.authoring.builder import build
-from rlcourse.authoring.results import check_output
+from rlcourse.authoring.verdicts import check_output
 from rlcourse.checks.calling import call_all, describe
 from rlcourse.checks.exam import Exam
 from rlcourse.courses import Course, current

@@ -21,6 +21,7 @@ from pathlib import Path
 import jupytext
 
 from rlcourse.authoring import recording
+from rlcourse.authoring.cells import without_magics
 from rlcourse.authoring.filling import LessonFacts, Unfilled, course_facts
 from rlcourse.authoring.mentions import with_links
 from rlcourse.authoring.rubrics import Part, read_rubric, scaled, total
@@ -235,25 +236,7 @@ def _verify_code(lesson: Lesson) -> None:
                 "between <!-- #region --> and <!-- #endregion -->.",
             )
         try:
-            ast.parse(_without_magics(cell.source))
+            ast.parse(without_magics(cell.source))
         except SyntaxError as error:
             line = cell.line + (error.lineno or 1)
             raise lesson.error(line, f"this cell is not valid Python: {error.msg}.") from error
-
-
-def _without_magics(source: str) -> str:
-    """The source without IPython's own lines (``%timeit``, ``!ls``), for ``ast`` to read."""
-    return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
-
-
-def defined_names(source: str) -> set[str]:
-    """Names that running ``source`` binds at the top level: imports, definitions, assignments."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(_without_magics(source))):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names

@@ -5,6 +5,7 @@ what nbgrader's own ``generate_assignment`` makes of it. The solved one is the s
 solutions written in, so it is also a perfect submission.
 """
 
+import ast
 import logging
 import re
 import tempfile
@@ -25,8 +26,8 @@ from rlcourse.errors import UserError
 from rlcourse.words import counted
 
 from . import hosted, rubrics, stubs
-from .cell_ids import cell_id
-from .lesson import Cell, Lesson, defined_names
+from .cells import cell_id, names_bound_by, without_magics
+from .lesson import Cell, Lesson
 
 CHECK = """\
 check({name})
@@ -65,7 +66,7 @@ def source_notebook(
             _verify_imports(lesson, cell, defined)
             defined.add(cell.name)
         elif cell.kind == "code":
-            defined |= defined_names(cell.source)
+            defined |= names_bound_by(ast.parse(without_magics(cell.source)))
         for made in _notebook_cells(lesson, cell):
             made["id"] = _cell_id(made, lines)
             lines[made["id"]] = cell.line

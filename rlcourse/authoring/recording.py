@@ -14,7 +14,7 @@ import re
 from nbformat import NotebookNode
 from PIL import Image
 
-from rlcourse.authoring.cell_ids import cell_id
+from rlcourse.authoring.cells import cell_id
 from rlcourse.courses.outputs import Outputs, key
 
 TAG, MARK, NAME = "opening", "<!-- opening -->", "opening.png"

@@ -12,7 +12,7 @@ from rlcourse.errors import UserError
 
 from .kernel import error_of, run_cells
 from .notebook_file import FileCell, NotANotebook, read_notebook_file
-from .results import check_output
+from .verdicts import check_output
 
 CHECK_TIMEOUT = 60.0  # seconds per cell; cells that train are demo cells, which are not run
 

@@ -2,7 +2,7 @@
 
 An exercise needs no right numbers: they come from the reference, which is the function that the
 trainer runs. Two files in the folder of its lesson declare it, both named after the function. The
-page, ``masked_mean.md``, has the words (``rlcourse.courses.pages`` says how they are written):
+page, ``masked_mean.md``, has the words, as ``rlcourse.courses.exercise_page`` shows:
 points, hints, and the mistakes that students make. The module, ``masked_mean.py``, has the code::
 
     def cases(draw):

@@ -19,9 +19,9 @@ from rlcourse.checks.case_sampler import CaseSampler
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.sketch import Sketch
 from rlcourse.courses.course import Course, LessonFolder
+from rlcourse.courses.exercise_page import SHARED, Code, Edits, Entry, read_page
 from rlcourse.courses.finding import shipped
 from rlcourse.courses.modules import explained, load_module
-from rlcourse.courses.pages import SHARED, Code, Edits, Entry, read_page
 from rlcourse.errors import UserError, first_line
 
 OPTIONAL = ("observe", "oracle", "suspects", "contest")

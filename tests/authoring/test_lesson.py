@@ -1,9 +1,12 @@
 """Reading a lesson, and the sentence an author gets for each way of getting it wrong."""
 
+import ast
+
 import pytest
 from fixture_course import LESSON, NAME, declare
 
-from rlcourse.authoring.lesson import defined_names, read_lesson
+from rlcourse.authoring.cells import names_bound_by, without_magics
+from rlcourse.authoring.lesson import read_lesson
 from rlcourse.errors import UserError
 
 
@@ -91,6 +94,6 @@ def test_a_badly_named_folder_is_refused(tmp_path, registry):
         read_lesson(path, registry)
 
 
-def test_defined_names_see_imports_definitions_and_assignments():
+def test_names_are_bound_by_imports_definitions_and_assignments():
     code = "%matplotlib inline\nimport a.b, c as d\nfrom e import f\nx, y = 1, 2\ndef g(): pass"
-    assert defined_names(code) == {"a", "d", "f", "x", "y", "g"}
+    assert names_bound_by(ast.parse(without_magics(code))) == {"a", "d", "f", "x", "y", "g"}

@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 
 from rlcourse.authoring import build
-from rlcourse.authoring.cell_ids import is_text_of_a_lesson
+from rlcourse.authoring.cells import is_text_of_a_lesson
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.recording import recording, with_opening
 from rlcourse.courses.outputs import Outputs, key

@@ -11,8 +11,8 @@ from rlcourse import check, exercises, ready
 from rlcourse.authoring import build
 from rlcourse.authoring.kernel import error_of, run_cells
 from rlcourse.authoring.lesson import read_lesson
-from rlcourse.authoring.results import check_output
 from rlcourse.authoring.stubs import solution
+from rlcourse.authoring.verdicts import check_output
 from rlcourse.courses import shipped
 from rlcourse.errors import UserError
 

@@ -6,7 +6,7 @@ import pytest
 
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.proof_of_neighbors import source_of, try_neighbors
-from rlcourse.courses.pages import read_page
+from rlcourse.courses.exercise_page import read_page
 from rlcourse.errors import UserError
 from rlcourse.exercises import get
 

@@ -9,10 +9,10 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from rlcourse.authoring.cell_ids import cell_id
+from rlcourse.authoring.cells import cell_id, without_magics
 from rlcourse.courses import shipped
 from rlcourse.grading.handing_in import submission
-from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild, without_magics
+from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild
 from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
 from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
 from rlcourse.grading.judging.reading import Reader

@@ -7,7 +7,6 @@ the instructor's cells, comes from the released notebook.
 
 import ast
 import hashlib
-import re
 import threading
 from collections import defaultdict
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from functools import lru_cache
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from rlcourse.authoring.cell_ids import is_text_of_a_lesson
+from rlcourse.authoring.cells import is_text_of_a_lesson, names_bound_by, without_magics
 from rlcourse.authoring.notebook_file import FileCell, NotANotebook, read_notebook_file
 from rlcourse.grading.handing_in import written
 from rlcourse.grading.pages.markdown import harmless
@@ -30,11 +29,6 @@ LONGEST_KEPT = 10_000  # of a cell whose functions are remembered
 
 ELSEWHERE = "# The answer is in another cell."
 _PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' trees together
-
-# %magic, !command, ?name, name? and x = !command; whitespace of one line only, or it is quadratic
-_IPYTHON = re.compile(
-    r"^([^\S\n]*)(?:[%!?].*|[\w.]+\?{1,2}[^\S\n]*|[\w.]+[^\S\n]*=[^\S\n]*[%!].*)$", re.MULTILINE
-)
 
 
 @dataclass(frozen=True)
@@ -266,24 +260,7 @@ def bound_in(source: str) -> frozenset[str]:
 @lru_cache(maxsize=MOST_CELLS)
 def _bound_in(source: str) -> frozenset[str]:
     tree = parsed(source)
-    found: set[str] = set()
-    open_ends: list[ast.AST] = list(tree.body) if tree else []
-    while open_ends:
-        node = open_ends.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif not isinstance(node, ast.Lambda):
-            open_ends += ast.iter_child_nodes(node)
-    return frozenset(found)
-
-
-def without_magics(source: str) -> str:
-    """Code that ``ast`` can read, with IPython's own lines taken out."""
-    return _IPYTHON.sub(r"\1pass", source)
+    return frozenset(names_bound_by(tree)) if tree else frozenset()
 
 
 def _with_added_cells(cells, found: list[Found], matches: dict[int, int]) -> list[NotebookNode]:
