@@ -1,7 +1,6 @@
 """`rlcourse evaluate` and `rlcourse compare` as their users call them."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -11,11 +10,6 @@ from rlcourse.cli import main
 from rlcourse.evaluation import read_evaluation
 from rlcourse.tasks import format_reward
 
-GSM8K = Path(
-    os.environ.get(
-        "RLCOURSE_GSM8K", Path(__file__).resolve().parents[2] / ".." / "shared" / "gsm8k"
-    )
-)
 QUICK = ["--problems", "6", "--samples", "2", "--max-tokens", "24"]
 
 
@@ -74,25 +68,6 @@ def test_every_option_reaches_the_evaluation(rlcourse):
             assert one.format_reward == pytest.approx(float(format_reward([one.text])[0]))
 
 
-def test_an_evaluation_goes_on_where_it_was_cut(rlcourse):
-    arguments = ["evaluate", *QUICK, "--batch", 4, "--out", "out"]
-    rlcourse(*arguments)
-    whole = Path("out/result.json").read_text()
-    Path("out/result.json").unlink()
-    completions = Path("out/completions.jsonl")
-    completions.write_bytes(completions.read_bytes()[:-100])
-    code, _, error = rlcourse(*arguments)
-    assert code == 1
-    assert error.strip() == (
-        "rlcourse: out already holds a started evaluation: add --resume to continue it, "
-        "or choose another --out"
-    )
-    assert rlcourse(*arguments, "--resume")[0] == 0
-    again, before = (json.loads(t) for t in (Path("out/result.json").read_text(), whole))
-    again.pop("seconds"), before.pop("seconds")
-    assert again == before
-
-
 def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, task, recipe):
     from rlcourse.training import train
 
@@ -133,17 +108,3 @@ def test_wrong_calls_end_in_one_sentence(rlcourse, arguments, code, message):
 def test_what_failed_at_once_may_be_tried_with_other_settings(rlcourse):
     assert rlcourse("evaluate", *QUICK, "--max-tokens", "100000", "--out", "out")[0] == 1
     assert rlcourse("evaluate", *QUICK, "--out", "out")[0] == 0
-
-
-@pytest.mark.skipif(
-    not (GSM8K / "test.jsonl").exists(), reason="set RLCOURSE_GSM8K to a directory with GSM8K"
-)
-def test_the_real_task_is_evaluated_and_kept(rlcourse):
-    code, _, _ = rlcourse(
-        *("evaluate", "--task", "gsm8k", "--data", GSM8K, *QUICK, "--out", "out", "--json")
-    )
-    assert code == 0
-    lines = (GSM8K / "test.jsonl").read_text(encoding="utf-8").splitlines()[:6]
-    transcripts = read_evaluation("out").transcripts
-    assert [t.question for t in transcripts] == [json.loads(line)["question"] for line in lines]
-    assert [t.answer for t in transcripts] == [json.loads(line)["answer"] for line in lines]

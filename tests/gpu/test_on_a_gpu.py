@@ -1,8 +1,7 @@
 """The tests in on_device/, in processes that have a pretended GPU (pretended_gpu.py).
 
 The build takes about ten seconds of a processor, once for each version of torch and of the source.
-Each file has a process of its own; the lessons have three, since to start one takes as long as a
-short lesson.
+Each file has a process of its own.
 """
 
 import os
@@ -16,10 +15,7 @@ from filelock import FileLock
 
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
-FILES.remove("test_gpu_lessons.py")
 SLOW = ("test_gpu_budgets.py", "test_gpu_functions.py", "test_gpu_recipes.py")
-LESSONS = sorted(path.stem for path in (HERE.parents[1] / "solutions").glob("[0-9]*.ipynb"))
-THIRDS = [LESSONS[part::3] for part in range(3)]
 
 
 @pytest.fixture(scope="module")
@@ -49,24 +45,8 @@ def test_the_pretended_gpu_can_be_built(environment):
     "name", [pytest.param(f, marks=pytest.mark.slow) if f in SLOW else f for f in FILES]
 )
 def test_file(name, environment):
-    run_tests([name], environment)
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("lessons", THIRDS, ids=" ".join)
-def test_lessons(lessons, environment):
-    run_tests([f"test_gpu_lessons.py::test_lesson[{name}]" for name in lessons], environment)
-
-
-def run_tests(which: list[str], environment):
     options = ["-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "--color=no"]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *options,
-        *(str(HERE / "on_device" / name) for name in which),
-    ]
+    command = [sys.executable, "-m", "pytest", *options, str(HERE / "on_device" / name)]
     done = subprocess.run(
         command, cwd=HERE.parents[1], env=environment, capture_output=True, text=True
     )

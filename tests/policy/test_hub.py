@@ -7,10 +7,6 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from small_models import small_model, small_tokenizer
-
-from rlcourse.errors import UserError
-from rlcourse.policy import Policy
 
 SCRIPT = (
     "from rlcourse.policy import Policy; from rlcourse.errors import UserError\n"
@@ -72,27 +68,3 @@ def test_a_hub_that_is_away_is_one_sentence_and_no_minute_of_retries(tmp_path, m
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert "the Hugging Face hub cannot be reached: check the network" in done.stdout
     assert done.stdout.count("\n") == 1 and "Retrying" not in done.stderr, done.stderr
-
-
-def test_a_tokenizer_without_pad_token_pads_with_the_end_of_text():
-    tokenizer = small_tokenizer()
-    tokenizer.pad_token = None
-    policy = Policy(small_model("llama"), tokenizer)
-    assert policy.pad_id == tokenizer.eos_token_id
-    tokens, mask = policy.encode_prompts(["a b c", "a"])
-    assert (tokens[~mask] == tokenizer.eos_token_id).all() and not mask.all()
-
-
-def test_a_tokenizer_with_neither_is_refused_with_a_sentence():
-    tokenizer, model = small_tokenizer(), small_model("llama")
-    tokenizer.pad_token = tokenizer.eos_token = None
-    model.generation_config.eos_token_id = None
-    with pytest.raises(UserError, match="neither a padding nor an end-of-text token"):
-        Policy(model, tokenizer)
-
-
-def test_a_tokenizer_without_chat_template_gets_plain_text():
-    tokenizer = small_tokenizer()
-    tokenizer.chat_template = None
-    policy = Policy(small_model("llama"), tokenizer)
-    assert policy.format_prompt("7?", system="Be brief.") == "Be brief.\n\nQuestion: 7?\nAnswer:"

@@ -159,21 +159,6 @@ def test_prompts_are_shared_where_that_is_possible(architecture, changes, group_
     assert isinstance(decoder, decoding.SharedPrompts) == shares
 
 
-def test_the_models_attention_is_restored_even_after_an_error():
-    model, prompts = small_model("llama"), left_padded_prompts()
-    assert model.config._attn_implementation == "sdpa"
-    steps = []
-
-    def fails_later(logits, **_):
-        steps.append(model.config._attn_implementation)
-        return logits.argmax(-1) if len(steps) < 3 else logits.no_such_method()
-
-    with pytest.raises(AttributeError):
-        draw(model, prompts, group_size=2, eos_ids=(), sample_tokens=fails_later)
-    assert steps[-1] == "shared_prompt"
-    assert model.config._attn_implementation == "sdpa"
-
-
 def test_same_generator_same_completions_other_generator_others():
     model, prompts = small_model("llama"), left_padded_prompts()
     first, again, other = (draw(model, prompts, seed, group_size=4) for seed in (3, 3, 4))

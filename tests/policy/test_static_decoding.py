@@ -1,7 +1,5 @@
 """The decoder of fixed shapes draws what the growing one draws, in a graph and without."""
 
-from contextlib import contextmanager, suppress
-
 import pytest
 import torch
 from simulated_graph import SimulatedGraph, simulate, simulated_capture
@@ -140,51 +138,6 @@ def test_a_capture_without_memory_is_no_capture_that_failed(monkeypatch, capsys)
     assert "CUDA graph" not in capsys.readouterr().err
 
 
-class StuckGenerator:
-    """What torch 2.6 makes of a generator on a GPU whose capture has failed."""
-
-    device = torch.device("cuda")
-
-    def __init__(self):
-        self.state = {"capturing": False}
-
-    def clone_state(self):
-        copy = StuckGenerator()
-        copy.state = dict(self.state)
-        return copy
-
-    def graphsafe_set_state(self, other):
-        self.state = other.state
-
-    def draw(self):
-        if self.state["capturing"]:
-            raise RuntimeError("Offset increment outside graph capture encountered unexpectedly.")
-
-
-@pytest.mark.parametrize("error", [RuntimeError("not permitted"), torch.OutOfMemoryError("")])
-def test_a_failed_capture_leaves_a_generator_that_draws(monkeypatch, error):
-    generator = StuckGenerator()
-
-    class Graph:
-        def register_generator_state(self, registered):
-            registered.state["capturing"] = True
-
-    @contextmanager
-    def capture(graph):
-        yield
-
-    def advance():
-        with pytest.raises(RuntimeError, match="Offset increment"):
-            generator.draw()  # as it would be after this, too
-        raise error
-
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", capture)
-    with suppress(static_decoding.NoMemoryForGraph):
-        assert static_decoding.captured(advance, generator) is None
-    generator.draw()
-
-
 def test_attention_is_restored_even_after_an_error():
     model, steps = small_model("llama"), []
 
@@ -224,14 +177,3 @@ def test_the_simulated_capture_refuses_what_waits_for_the_device(asks):
     graph, x = SimulatedGraph(), torch.ones(3)
     with pytest.raises(RuntimeError, match="when stream is capturing"), simulated_capture(graph):
         asks(x)
-
-
-def test_the_simulated_capture_computes_nothing_and_its_graph_repeats():
-    graph, x = SimulatedGraph(), torch.ones(3)
-    with simulated_capture(graph):
-        x += 1
-        doubled = 2 * x
-    assert x.tolist() == [1, 1, 1]
-    graph.replay()
-    graph.replay()
-    assert x.tolist() == [3, 3, 3] and doubled.tolist() == [6, 6, 6]

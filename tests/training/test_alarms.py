@@ -1,6 +1,7 @@
 """What a run prints while it trains, and that it prints it once."""
 
 import pytest
+from echo import by_length
 
 from rlcourse.training import train
 from rlcourse.training.measuring.alarms import Alarms
@@ -72,9 +73,3 @@ def test_a_run_with_a_fault_warns_on_stderr(policy, task, recipe, capsys):
     )
     said = capsys.readouterr().err
     assert said.count("does the mask end at the EOS") == 1 and "rlcourse: step 1: " in said
-
-
-def by_length(completions):
-    import torch
-
-    return torch.tensor([float(len(text)) for text in completions])

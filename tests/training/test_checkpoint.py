@@ -173,7 +173,7 @@ def small_disk(tmp_path):
 
 
 # From no room for the metrics to room for a few checkpoints; in between each file hits the end.
-@pytest.mark.parametrize("free", range(2_000, 120_000, 7_000))
+@pytest.mark.parametrize("free", range(2_000, 120_000, 23_000))
 def test_a_disk_that_is_really_full_ends_the_run_with_a_sentence(
     small_disk, policy, task, recipe, free
 ):

@@ -4,14 +4,13 @@ from functools import partial
 
 import pytest
 import torch
-from echo import by_length, echo_policy, having, quiet, weights
+from echo import by_length, having, quiet, weights
 
 from rlcourse.errors import UserError
 from rlcourse.training import Pair, write_pairs
 from rlcourse.training.networks.forward import shared_prompt_logprobs
 from rlcourse.training.networks.micro_batches import MicroBatches
 from rlcourse.training.networks.optimizer import NonFinite, autocast, loss_scaler, optimizer_step
-from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.runs.checkpoint import checkpoints
 
 CPU = torch.device("cpu")
@@ -100,15 +99,14 @@ def test_a_loss_that_is_not_a_number_ends_the_run(policy, task, recipe):
         quiet(recipe("sft", dtype="float16"), policy=policy, task=task, loss=bad)
 
 
-@pytest.mark.parametrize("algorithm", sorted(METHODS))
-def test_every_algorithm_trains_in_float16(algorithm, tmp_path, policy, task, recipe):
+@pytest.mark.parametrize("algorithm", ["dpo", "grpo", "ppo", "reward_model", "sft"])
+def test_every_kind_of_algorithm_trains_in_float16(algorithm, tmp_path, policy, task, recipe):
     write_pairs(tmp_path / "pairs.jsonl", [Pair(str(n), f"#### {n}", f"### {n}") for n in range(9)])
     own = having(algorithm, beta=0.05, pairs=str(tmp_path / "pairs.jsonl"), keep_reward=0.0)
     found = {}
     for dtype in ("float32", "float16"):
         settings = recipe(algorithm, dtype=dtype, steps=3, micro_batch=3, eval_problems=0, **own)
-        taught = {"teacher": echo_policy(1)} if algorithm == "distill" else {}
-        run = quiet(settings, policy=policy, task=task, reward=by_length, **taught)
+        run = quiet(settings, policy=policy, task=task, reward=by_length)
         found[dtype] = run.metrics[0]
         assert all(torch.tensor(list(m.values())).isfinite().all() for m in run.metrics)
         trained = run.policy or run.reward_model.reader
@@ -119,7 +117,7 @@ def test_every_algorithm_trains_in_float16(algorithm, tmp_path, policy, task, re
             assert found["float16"][name] == pytest.approx(found["float32"][name], rel=0.05)
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
+@pytest.mark.parametrize("algorithm", ["ppo", "sft"])
 def test_a_run_in_float16_resumes_exactly(algorithm, tmp_path, policy, task, recipe):
     settings = recipe(algorithm, dtype="float16", steps=6, checkpoint_every=2, eval_problems=0)
     options = {"policy": policy, "task": task, "reward": by_length}

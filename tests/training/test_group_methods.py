@@ -6,7 +6,6 @@ from echo import having, likes_sevens, quiet, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
-from rlcourse.training import load_recipe
 from rlcourse.training.data.batches import joined
 from rlcourse.training.online.dynamic_sampling import (
     draw_enough,
@@ -142,8 +141,3 @@ def test_a_resumed_dapo_run_asks_the_same_questions(tmp_path, warm, task, recipe
     assert [m["groups_drawn"] for m in resumed.metrics] == [
         m["groups_drawn"] for m in plain.metrics
     ]
-
-
-def test_the_recipes_name_what_makes_them_different():
-    assert load_recipe("dapo").clip_high == 0.28 and load_recipe("dapo").resample > 0
-    assert load_recipe("gspo").clip < 0.1

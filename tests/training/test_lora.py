@@ -83,14 +83,6 @@ def test_a_run_with_adapters_learns_keeps_little_and_saves_a_whole_model(algorit
         assert torch.equal(a, b)
 
 
-def test_imitation_through_adapters_learns_the_task():
-    policy, task = echo_policy(), echo_task()
-    recipe = echo_recipe("sft", lora={"rank": 8}, lr=2e-2, steps=150, prompts_per_step=10, warmup=5)
-    run = train(recipe, policy=policy, task=task, progress=False)
-    # Ten seeds: by .21 at least.
-    assert run.metrics[-1]["loss"] < run.metrics[0]["loss"] - 0.1
-
-
 def test_a_run_with_adapters_resumes_exactly(tmp_path):
     policy, task = echo_policy(), echo_task()
     options = {"policy": policy, "task": task, "progress": False}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from echo import by_length
 
 from rlcourse.training import train
 from rlcourse.training.measuring.metrics import nothing_to_learn_from, numbers, rollout_metrics
@@ -52,7 +53,3 @@ def test_steps_that_report_no_gradient_are_not_taken_for_none():
 
 def never(completions):
     return torch.zeros(len(completions))
-
-
-def by_length(completions):
-    return torch.tensor([float(len(text)) for text in completions])

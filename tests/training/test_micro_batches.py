@@ -8,7 +8,6 @@ import torch
 from echo import by_length, echo_policy, echo_recipe, echo_task, having
 
 from rlcourse.algorithms import group_normalized_advantages
-from rlcourse.errors import UserError
 from rlcourse.machine import is_out_of_memory
 from rlcourse.training import Pair, train, write_pairs
 from rlcourse.training.networks.forward import shared_prompt_logprobs
@@ -211,35 +210,3 @@ def test_pieces_report_what_was_read_and_not_what_was_taken_for_granted(exact, b
     expected = exact.logprobs(batch).detach()
     torch.testing.assert_close(seen[read], expected[read])
     assert (batch.old_logprobs - expected)[read].abs().max() > 0.1
-
-
-def test_a_run_is_resumed_with_another_micro_batch(tmp_path):
-    settings = {"eval_problems": 0, "checkpoint_every": 2, "beta": 0.1}
-    task, policy = echo_task(), echo_policy().double()
-    options = {"policy": policy, "task": task, "progress": False}
-    plain = train(echo_recipe(**settings), reward=by_length, **options)
-    out = tmp_path / "run"
-
-    def reward(completions):
-        if fails and (out / "checkpoints" / "step-000002").exists():
-            raise UserError("the machine went away")
-        return by_length(completions)
-
-    fails = True
-    with pytest.raises(UserError, match="went away"):
-        train(echo_recipe(**settings), out, reward=reward, **options)
-    fails = False
-    resumed = train(
-        echo_recipe(micro_batch=2, **settings), out, reward=reward, resume=True, **options
-    )
-    torch.testing.assert_close(weights(resumed), weights(plain), rtol=1e-5, atol=1e-7)
-
-
-def test_without_memory_for_a_single_row_a_sentence_says_what_to_lower(monkeypatch):
-    def no_room(*args, **kwargs):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr("rlcourse.training.online.objective.shared_prompt_logprobs", no_room)
-    options = {"policy": echo_policy(), "task": echo_task(), "progress": False}
-    with pytest.raises(UserError, match="lower prompts_per_step"):
-        train(echo_recipe(eval_problems=0), **options)

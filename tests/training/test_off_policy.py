@@ -8,7 +8,7 @@ from premises import drawn_until
 from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe
-from rlcourse.training.online.pipeline import Carried, Pipeline, renew
+from rlcourse.training.online.pipeline import Pipeline, renew
 from rlcourse.training.runs.checkpoint import checkpoints
 
 
@@ -248,7 +248,3 @@ def test_truncated_weights_are_a_students_only_where_they_are_used(policy, task,
     mine = [algorithms.truncated_weights]
     with pytest.raises(UserError, match="grpo uses no function 'truncated_weights'"):
         quiet(recipe(), policy=policy, task=task, functions=mine)
-
-
-def test_a_run_that_carries_nothing_has_nothing_more_in_its_checkpoints(recipe):
-    assert Carried.of(recipe(), None).state_dict() == {}

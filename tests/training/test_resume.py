@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from echo import echo_policy, weights
+from echo import weights
 
 from rlcourse.errors import UserError
 from rlcourse.training import Interrupted, train
-from rlcourse.training.runs.checkpoint import checkpoints, load_checkpoint
+from rlcourse.training.runs.checkpoint import checkpoints
 
 HERE = Path(__file__).parents[1]
 CHILD = """
@@ -140,7 +140,7 @@ def test_killed_while_a_checkpoint_is_written_and_resumed_equals_never_killed(
     child.send_signal(signal.SIGKILL)
     assert child.wait(900) == -signal.SIGKILL
     assert [path.name for path in checkpoints(places)] == ["step-000003"]
-    assert len((killed / "metrics.jsonl").read_text().splitlines()) >= 6  # it did not wait
+    assert len((killed / "metrics.jsonl").read_text().splitlines()) == 6
 
     options = {"policy": policy, "task": task, "progress": False}
     resumed = train(recipe(**settings), killed, resume=True, **options)
@@ -148,20 +148,6 @@ def test_killed_while_a_checkpoint_is_written_and_resumed_equals_never_killed(
     assert torch.equal(weights(resumed.policy), weights(plain.policy))
     assert content(resumed)[1] == content(plain)[1]
     assert not [*places.glob(".partial-*")]
-
-
-@pytest.mark.slow
-def test_sigterm_waits_until_the_checkpoint_is_written(tmp_path):
-    settings = {"steps": 5000, "eval_problems": 0, "checkpoint_every": 2}
-    child = start(tmp_path / "run", settings, before=SLOW_DISK.format(seconds=0.05))
-    wait_for_step(tmp_path / "run", 3, child)
-    child.send_signal(signal.SIGTERM)
-    message = child.communicate(timeout=900)[1].decode()
-    done = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
-    assert child.returncode == 0, message
-    saved = checkpoints(tmp_path / "run" / "checkpoints")
-    assert saved[-1].name == f"step-{done:06}"
-    assert load_checkpoint(saved[-1], echo_policy()) == done  # whole: its checksum is right
 
 
 @pytest.mark.slow

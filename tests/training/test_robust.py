@@ -96,15 +96,6 @@ def test_a_run_of_another_machine_goes_on_here(tmp_path):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
 
 
-def test_what_decides_the_result_may_not_change_on_the_way(tmp_path):
-    task, out = echo_task(), tmp_path / "run"
-    train(echo_recipe(eval_problems=0), out, policy=echo_policy(), task=task, **OPTIONS)
-    (out / "result.json").unlink()
-    with pytest.raises(UserError, match="was started with lr=0"):
-        recipe = echo_recipe(eval_problems=0, lr=1e-3)
-        train(recipe, out, policy=echo_policy(), task=task, resume=True, **OPTIONS)
-
-
 @pytest.mark.parametrize("text", ["CUDA out of memory", "MPS backend out of memory"])
 def test_a_sampler_without_memory_says_what_to_lower(text, monkeypatch):
     policy = echo_policy()

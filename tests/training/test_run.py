@@ -177,15 +177,6 @@ def test_the_summary_gives_accuracy_before_and_after_with_intervals(finished):
     assert "95 % bootstrap intervals" in text
 
 
-def test_too_little_memory_is_explained(policy, task, recipe, monkeypatch):
-    def full(*arguments):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(run, "_train", full)
-    with pytest.raises(UserError, match="too little memory: lower prompts_per_step"):
-        train(recipe(), policy=policy, task=task, progress=False)
-
-
 def test_a_nan_names_the_last_checkpoint(tmp_path, policy, task, recipe):
     calls = []
 

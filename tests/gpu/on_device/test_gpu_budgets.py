@@ -41,10 +41,6 @@ def test_one_wait_in_eight_tokens(options):
     assert per_token("waits", static_cache=True, **options) == 1 / 8
 
 
-def test_without_a_graph_prompts_of_one_length_cost_no_more():
-    assert per_token("waits", static_cache=False, prompts=(9, 9)) == 1 / 8
-
-
 def test_operators_of_a_token(monkeypatch):
     monkeypatch.setattr(static_decoding, "GRAPHS_ON", ())
     # Of which 100 are the two layers', and the draw's about 15.
