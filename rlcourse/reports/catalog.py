@@ -19,14 +19,8 @@ class Chart:
     note: str  # what to read in it, and the unit
     metrics: dict[str, str]
     share: bool = False  # the axis is 0–1
-    sparse: bool = False  # measured now and then: every value is a dot
-    exact: bool = False  # no noise, so no running mean
+    look: str = "raw"  # see ``charts.Line``
     usual: float | None = None  # not drawn where it never leaves this value
-
-    @property
-    def look(self) -> str:
-        """How its lines are drawn, see ``charts.Line``."""
-        return "dots" if self.sparse else "plain" if self.exact else "raw"
 
     def keys_in(self, found: Container[str]) -> list[str]:
         """The metrics of the chart that were recorded."""
@@ -65,26 +59,15 @@ GAP = {"gap/mean": "mean", "gap/max": "max"}
 CLIPPED = {"clip_ratio": "by the loss", "clip_ratio/low": "low end", "clip_ratio/high": "high end"}
 SILENT = {"frac_reward_zero_std": "measured", "frac_reward_zero_std_expected": "expected"}
 SHARE = {"share": True}
+MEASURED = {"share": True, "look": "dots"}  # now and then, so every value is a dot
 CATALOG = [
     Section(
         "Did it learn?",
         "Held-out accuracy is the evidence. The rest is what training saw of itself: a reward "
         "that rises while held-out accuracy does not is a reward that was gamed.",
         [
-            one(
-                "eval/accuracy",
-                "Held-out accuracy",
-                "greedy, on problems never trained on",
-                **SHARE,
-                sparse=True,
-            ),
-            one(
-                "eval/pair_accuracy",
-                "Held-out pairs",
-                "share put in the right order",
-                **SHARE,
-                sparse=True,
-            ),
+            one("eval/accuracy", "Held-out accuracy", "greedy, on problems never seen", **MEASURED),
+            one("eval/pair_accuracy", "Held-out pairs", "share in the right order", **MEASURED),
             one("accuracy", "Accuracy in training", "share of sampled completions right", **SHARE),
             one("reward/mean", "Reward", "mean over the step's completions"),
             one("rewards/accuracies", "Pairs", "share of the step's pairs ordered right", **SHARE),
@@ -175,7 +158,7 @@ CATALOG = [
             one("kept", "Kept", "completions rewarded, and so imitated"),
             one("grad_norm", "Gradient norm", "before it is shortened to max_grad_norm"),
             one("weights_changed", "Weights that moved", "share, of a sample of them", **SHARE),
-            one("lr", "Learning rate", "after warmup and schedule", exact=True),
+            one("lr", "Learning rate", "after warmup and schedule", look="plain"),
             one(
                 "loss",
                 "Loss",

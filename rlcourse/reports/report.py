@@ -158,7 +158,7 @@ def drawn(chart: Chart, record: RunRecord) -> dict:
         band = [(step, low[step], high[step]) for step in values if step in low and step in high]
         style = STYLES.get(label, f"s{i}" if label not in ("", "all") else "after")
         points = list(values.items())
-        if chart.sparse and (start := _at_the_start(key, record)):
+        if chart.look == "dots" and (start := _at_the_start(key, record)):
             points = [(0, start.value), *points]
             band = [(0, start.low, start.high), *band]
         lines.append(Line(points, style, label, band, chart.look))

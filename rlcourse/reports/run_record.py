@@ -91,17 +91,8 @@ class RunRecord:
         if first and first.exists() and not (first / "result.json").exists():
             return f"This run is not finished: its warm start is not done, see {first}."
         if self.steps < planned:
-            return (
-                f"This run is not finished: it is at step {self.steps} of {planned}{self._left()}."
-            )
+            return f"This run is not finished: it is at step {self.steps} of {planned}."
         return "This run is not finished: its steps are done, but not the evaluation after them."
-
-    def _left(self) -> str:
-        """How long the other steps take, if they take as long as those that are done."""
-        if not self.seconds:
-            return ""
-        minutes = self.seconds / len(self.metrics) * (self.recipe["steps"] - self.steps) / 60
-        return f", and the rest takes about {max(1, round(minutes))} min"
 
 
 def training_seconds(metrics: Sequence[dict]) -> float:
