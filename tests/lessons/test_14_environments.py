@@ -64,33 +64,6 @@ def test_the_whole_vocabulary_has_the_mean_of_gamma_0_at_a_fraction_of_its_varia
     assert of_whole < of_drawn / 3
 
 
-def test_a_template_that_forgets_breaks_at_the_message_that_follows_a_turn():
-    tokenizer = Policy.load("tiny", device="cpu").tokenizer
-    keeps = tokenizer.chat_template
-    content = "{{ message['content'] }}{{ eos"
-    assert keeps.count(content) == 1
-    forgets = keeps.replace(content, "{% if loop.last %}{{ message['content'] }}{% endif %}{{ eos")
-    messages = [
-        {"role": who, "content": what}
-        for who, what in zip(
-            ("user", "assistant", "user", "assistant"),
-            ("Ben has 14 pens.", "14 + 6", "20", "#### 20"),
-            strict=True,
-        )
-    ]
-
-    def renderings(template):
-        return [
-            tokenizer.apply_chat_template(
-                messages[: k + 1], chat_template=template, return_dict=False
-            )
-            for k in range(4)
-        ]
-
-    assert A.broken_prefix(renderings(keeps)) is None
-    assert A.broken_prefix(renderings(forgets)) == 2
-
-
 def test_three_words_of_which_one_is_kept():
     student, teacher = (torch.tensor([[p]]).log() for p in ([0.25, 0.25, 0.5], [0.2, 0.6, 0.2]))
     mask = torch.ones(1, 1)

@@ -63,13 +63,6 @@ def test_an_interval_of_one_point_is_a_bar():
     assert low[0] == high[0] and low[1] > high[1]
 
 
-def test_long_runs_are_averaged_down():
-    svg = curve([(step, step % 2) for step in range(1, 5001)])
-    drawn = points(svg, "raw after")
-    assert len(drawn) <= 300
-    assert len({y for _, y in drawn[:-1]}) <= 2  # 16 or 17 alternating values average to a half
-
-
 def test_labels_of_lines_that_end_together_do_not_overlap():
     svg = plot([Line([(1, 0.0), (2, y)], f"s{n}", f"{n}") for n, y in enumerate([0.5] * 12)])
     ys = sorted(float(y) for y in re.findall(r'class="label[^>]* y="([\d.]+)"', svg))

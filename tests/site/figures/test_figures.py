@@ -183,15 +183,6 @@ def numbers_in(sentence: str) -> list[float]:
     return [float(n.replace("−", "-")) for n in re.findall(NUMBER, sentence)]
 
 
-def test_what_the_bandit_asks_one_to_try_comes_true(said):
-    """A earns 1 and is pushed down; at 1.2 it is not; what is added to all changes no push."""
-    start, found, more = said("bandit", {}, {"A": 1.2}, {"added": 3})
-    pushes = re.compile(rf"A ({NUMBER}), B ({NUMBER}), C ({NUMBER})")
-    assert pushes.search(start)[1] == "−0.05"
-    assert pushes.search(found)[1] == "0.00"
-    assert pushes.search(more)[0] == pushes.search(start)[0]
-
-
 def test_what_the_baseline_asks_one_to_try_comes_true(calls):
     """Where B is likely, the mean reward is a far worse baseline than none, and b* is better."""
     state = {"right": 0.9, "added": 0}

@@ -156,22 +156,6 @@ def test_functions_and_gradients_agree_on_the_checks_own_cases(ask):
                 assert close, f"{label}: {tensor(other)} where the library says {one}"
 
 
-@pytest.mark.parametrize("name", ["grpo_loss", "dr_grpo_loss"])
-def test_max_for_min_pushes_on_what_went_too_far(ask, name):
-    """And brings nothing back that fell behind: the reverse of the clip."""
-    ratios = torch.tensor([[1.5, 0.5]])
-    same = torch.ones(1, 2)
-    given = {"logprobs": ratios.log(), "old_logprobs": 0 * same, "mask": same}
-    given |= {"advantages": torch.ones(1)}
-    given |= {"ref_logprobs": ratios.log()} if name == "grpo_loss" else {"max_tokens": 2}
-    call = {"ask": "call", "name": name, "given": given, "by": "logprobs"}
-    right, wrong = (
-        tensor(found["gradient"]) for found in ask(call, {**call, "fault": "max_for_min"})
-    )
-    assert (right != 0).tolist() == [[False, True]]
-    assert (wrong != 0).tolist() == [[True, False]]
-
-
 def test_updates_are_torchs(ask):
     """AdamW with the recipe's settings, after the gradient was shortened to length 1."""
     generator = torch.Generator().manual_seed(0)
