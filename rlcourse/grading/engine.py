@@ -27,7 +27,7 @@ from rlcourse.grading.handing_in import student_folder as submissions
 from rlcourse.grading.handing_in.student_folder import HandedIn
 from rlcourse.grading.judging.annotating import annotate
 from rlcourse.grading.judging.judge import course_secret
-from rlcourse.grading.judging.reading import Read, Reader, Readers
+from rlcourse.grading.judging.marking import Read, Reader, Readers
 from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.names import alike, one_line, shown, twins
 from rlcourse.grading.rejected import Rejected
@@ -196,7 +196,6 @@ class _Batch:
                 [s.source for s in self.exam.steps(self.release) if isinstance(s, Cell)],
                 [*hidden, self.course.root, self.directory],
                 self.options.layers_off,
-                self.options.limits,
                 self.options.memory,
             ) as sandbox:
                 yield sandbox

@@ -27,6 +27,7 @@ import attacks_by_clock  # noqa: F401
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
 import attacks_by_name  # noqa: F401
+import attacks_in_second_runs  # noqa: F401
 import attacks_on_answers  # noqa: F401
 import attacks_on_files  # noqa: F401
 import attacks_on_parts  # noqa: F401

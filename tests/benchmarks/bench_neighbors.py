@@ -16,6 +16,7 @@ a twentieth of the usual ones.
 
 import argparse
 import os
+import socket
 import statistics
 import sys
 import tempfile
@@ -65,9 +66,7 @@ class Ground:
         self.field = Field(course, room.released(course), room.solved(course), outside, secret, 9)
         write_library(root / "library", self.exam.exercises.values())
         cells = [s.source for s in self.exam.steps(self.release) if isinstance(s, Cell)]
-        self.sandbox = Sandbox(
-            root / "library", root / "server", cells, limits=LIMITS, memory=MEMORY
-        )
+        self.sandbox = Sandbox(root / "library", root / "server", cells, memory=MEMORY)
         self.honest = self.steps(room.json.dumps(self.field.perfect).encode())
 
     def steps(self, data: bytes) -> Sequence:
@@ -81,10 +80,11 @@ class Ground:
     def cost(self, steps: Sequence) -> tuple[float, float]:
         """(seconds on the clock, processor seconds) of a submission."""
         start = time.perf_counter()
-        with Account(self.sandbox) as account:
+        with self.sandbox.line() as line:
+            account = Account(line, LIMITS)
             Conversation(account).run(steps)
             seconds = time.perf_counter() - start
-        return seconds, account._used
+        return seconds, account.used
 
     def beside(self, other: Sequence, times: int) -> list[tuple[float, float]]:
         """What honest submissions cost while `other` runs again and again."""
@@ -92,21 +92,21 @@ class Ground:
 
         def run() -> None:
             while not stop.is_set():
-                with Account(self.sandbox) as account:
-                    accounts.append(account)
-                    Conversation(account).run(other)
+                with self.sandbox.line() as line:
+                    lines.append(line)
+                    Conversation(Account(line, LIMITS)).run(other)
 
-        accounts: list[Account] = []
+        lines: list[socket.socket] = []
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(run)
-            while not accounts and not running.done():
+            while not lines and not running.done():
                 time.sleep(0.01)
             try:
                 return [self.cost(self.honest) for _ in range(times)]
             finally:
                 stop.set()
-                for account in accounts[-1:]:
-                    account.__exit__()
+                for line in lines[-1:]:
+                    line.shutdown(socket.SHUT_WR)
 
 
 def neighbors(course: Path, root: Path, kinds: Sequence[str], rounds: int) -> int:

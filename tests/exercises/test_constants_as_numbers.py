@@ -5,13 +5,13 @@ import copy
 import pytest
 import torch
 
+from rlcourse.checks import wire
 from rlcourse.checks.calling import Outcome, call, call_all, describe
 from rlcourse.checks.case import Case
 from rlcourse.checks.comparing import compare
 from rlcourse.checks.exam import Exam
 from rlcourse.exercises import get
-from rlcourse.grading.running import protocol
-from rlcourse.grading.running.answers import ExamInParts
+from rlcourse.grading.running.answers import AnswersSoFar
 
 LOSS = get("reinforce_loss")
 
@@ -34,11 +34,11 @@ def of_the_policy(logprobs, advantages, mask):
 def graded(fn):
     """The verdict from outside: questions that name no constant, answers over the pipe."""
     exam = Exam(LOSS, 0, hidden=True)
-    answers = ExamInParts(len(exam.cases))
+    answers = AnswersSoFar(len(exam.cases))
     answers.add({"facts": describe(fn)})
-    for i, case in enumerate(exam.cases):
-        said = {"case": i, "outcome": call(fn, case.question())}
-        answers.add(protocol.loads(protocol.dumps(said)))
+    for case in exam.cases:
+        said = {"outcome": call(fn, case.question())}
+        answers.add(wire.loads(wire.dumps(said)))
     told = answers.answer(None)
     return exam.judge(told.facts, list(told.outcomes))
 
@@ -59,9 +59,9 @@ def test_what_is_trained_may_not_and_the_error_says_so():
 
 def test_a_refusal_that_is_none_is_no_answer():
     for forged in ({"x": None}, {"x": 1}, [1]):
-        answers = ExamInParts(1)
+        answers = AnswersSoFar(1)
         answers.add({"facts": describe(by_numpy)})
-        with pytest.raises(protocol.BrokenMessage):
+        with pytest.raises(wire.BrokenMessage):
             answers.add({"case": 0, "outcome": Outcome(refused=forged)})
 
 

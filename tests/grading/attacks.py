@@ -40,7 +40,9 @@ class Attack:
 # The course's, by which its cases are drawn. What is asked twice follows from it, and so what an
 # attack by noise earns: the cases asked twice have a loss that is not 0, and so shows the noise.
 SECRET = b"attacks"
-LIMITS, MEMORY = Limits(step=4.0, grace=1.0, submission=60.0), 512 * 2**20
+# Processor seconds of honest cells and exams are below 1; patience is for busy machines.
+LIMITS = Limits(step=2.0, grace=0.5, submission=30.0, patience=8.0, look=0.5)
+MEMORY = 512 * 2**20
 ATTACKS: list[Attack] = []
 TOTAL = sum(room.POINTS.values())
 
@@ -66,6 +68,12 @@ def answering(name: str, kind: str, deserved=0.0, status=None, **answers):
         room.submit(field.course, student, room.with_answers(field.blank, **answers))
 
     ATTACKS.append(Attack(name, kind, write, deserved, status))
+
+
+def by_notebook(name: str, kind: str, make, deserved=0.0, status=None) -> None:
+    """An attack by the notebook that `make` returns."""
+    ATTACKS.append(Attack(name, kind, lambda field, student: room.submit(
+        field.course, student, make(field)), deserved, status))
 
 
 def every(body: str) -> dict[str, str]:

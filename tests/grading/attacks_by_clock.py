@@ -6,7 +6,7 @@ What gets in somebody's way prints LEAK where it works.
 # fmt: off
 
 import classroom as room
-from attacks import ATTACKS, TOTAL, Attack, Field, code
+from attacks import ATTACKS, TOTAL, Attack, Field, by_notebook, code
 
 SLOW = """
 import time
@@ -45,7 +45,7 @@ while True: pass
 """, status=None)  # the cell hears its alarm: which runs out first, cell or submission, is a race
 after_all("a cell that works in deafness, then dies", DEAF.replace("while True: pass", """
 import os, time
-end = time.process_time() + 1  # far from the 4 s at which the grader ends it
+end = time.process_time() + 1  # far from the 2 s at which the grader ends it
 while time.process_time() < end: pass
 os.abort()"""), status="died")
 after_all("a name that is missing, and a second run", f"missing_name = 1\n{DEAF}")
@@ -234,21 +234,17 @@ work()
 
 # Honest: written in an unusual place or way
 
-def honest(name: str, status: str, deserved: float, make) -> None:
-    ATTACKS.append(Attack(name, "honest", lambda field, student: room.submit(
-        field.course, student, make(field)), deserved, status))
-
-
 ALL = "\n\n".join(map(room.solution, room.NAMES))
-honest("all answers in one cell at the end", "graded", TOTAL, lambda field: room.with_code(
-    field.blank, f"# mine\n{ALL}", "applause"))
-honest("answers below an if", "graded", TOTAL, lambda field: room.with_code(
-    field.blank, "if True:\n    " + ALL.replace("\n", "\n    "), "applause"))
-honest("a breakpoint that was left in", "graded", TOTAL - room.POINTS["score_function"],
-       lambda field: room.with_answers(field.perfect, score_function=(
-           "def score_function(logits, action):\n    breakpoint()\n    return logits")))
-honest("a result made of one number", "graded", TOTAL - room.POINTS["score_function"],
-       lambda field: room.with_answers(field.perfect, score_function=(
-           "import torch\ndef score_function(logits, action):\n"
-           "    return logits.sum().expand(2**40)")))
+by_notebook("all answers in one cell at the end", "honest", lambda field: room.with_code(
+    field.blank, f"# mine\n{ALL}", "applause"), TOTAL, "graded")
+by_notebook("answers below an if", "honest", lambda field: room.with_code(
+    field.blank, "if True:\n    " + ALL.replace("\n", "\n    "), "applause"), TOTAL, "graded")
+REST = TOTAL - room.POINTS["score_function"]
+code("a breakpoint that was left in", "honest", "", REST, "graded", True,
+     score_function="def score_function(logits, action):\n    breakpoint()\n    return logits")
+code("a result made of one number", "honest", "", REST, "graded", True,
+     score_function="import torch\ndef score_function(logits, action):\n"
+                    "    return logits.sum().expand(2**40)")
+code("a compiled function", "honest", "", TOTAL, "graded", True,
+     reinforce_loss="@torch.compile\n" + room.solution("reinforce_loss"))
 # fmt: on

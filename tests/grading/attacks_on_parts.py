@@ -18,7 +18,7 @@ from rlcourse.checks.exam import Exam
 from rlcourse.checks.partial_credit import PARTIAL_CREDIT
 from rlcourse.exercises import get
 from rlcourse.grading.judging.judge import _seed
-from rlcourse.grading.judging.paper import Paper
+from rlcourse.grading.judging.questions import Questions
 
 PARTS = CHANNEL + """
 def outcome(value=0.5):
@@ -36,23 +36,18 @@ def lying(name: str, body: str, status: str | None = "died", deserved=0.0) -> No
     code(name, "parts", PARTS, deserved, status, score_function=every(source)["score_function"])
 
 
-lying("every case answered in the first call",
-      "for i in range(22): part(case=i, outcome=outcome())")
-lying("one case answered twice", "part(case=3, outcome=outcome()); part(case=3, outcome=outcome())")
-lying("a case that there is not", "part(case=1000000, outcome=outcome())")
-lying("a case before the first", "part(case=-1, outcome=outcome())")
-lying("a case that is no number", "part(case='0', outcome=outcome())")
-lying("a case that is a list", "part(case={'list': [0]}, outcome=outcome())")
-lying("a case that is true", "part(case=True, outcome=outcome())")
+lying("every case answered in the first call", "for _ in range(22): part(outcome=outcome())")
+lying("one case answered twice", "part(outcome=outcome())")
 lying("other facts, in the middle", "part(facts=facts)")
 lying("over in the first call", "part(over=True)")
 lying("over, with points", "part(over=True, points=99.0, passed=True, score=1.0)")
-lying("an outcome that is none", "part(case=5, outcome=5)")
-lying("an outcome of a case, and its end", "part(case=5, outcome=outcome()); os._exit(0)")
+lying("an outcome that is none", "part(outcome=5)")
+lying("an outcome of a case, and its end", "part(outcome=outcome()); os._exit(0)")
+lying("a call that nobody answers", "part(call=1, arguments={'dict': []})")
 code("a thread that answers for every function", "parts", PARTS + """
 import threading, time
 def answer():
-    for i in range(100000): part(case=i % 22, outcome=outcome()); time.sleep(0.001)
+    for _ in range(100000): part(outcome=outcome()); time.sleep(0.001)
 threading.Thread(target=answer, daemon=True).start()
 time.sleep(0.1)
 """)  # where both speak at once, a message may be cut, and its end is waited for
@@ -72,7 +67,7 @@ def answered(name: str, calls: int) -> float:
         Exam(get(name), _seed(SECRET, name, which), which == "hidden").cases
         for which in ("visible", "hidden")
     )
-    order = Paper.draw((visible, hidden), _seed(SECRET, f"check_{name}", "order")).order
+    order = Questions.draw((visible, hidden), _seed(SECRET, f"check_{name}", "order")).order
     known = {i - len(visible) for i in order[:calls] if i >= len(visible)}
     assert not all(hidden[i].edge for i in range(len(hidden)) if i not in known)
     return PARTIAL_CREDIT * len(known) / len(hidden) * room.POINTS[name]

@@ -30,6 +30,7 @@ REPOSITORY = Path(__file__).parents[2]
 LESSON = "02_policy_gradient"
 NAMES = [e.name for e in all_exercises() if e.lesson == LESSON]
 POINTS = {e.name: float(e.points) for e in all_exercises() if e.lesson == LESSON}
+sharing = True  # whether gradings use one server, as conftest.py has it
 ANSWER = "Fifteen push up a little, the wrong one does nothing; it should push down."
 
 
@@ -139,13 +140,14 @@ def servers_watched() -> Iterator[Callable[[], set[str]]]:
 
     They are told from other tests' by the directory in which their library stands.
     """
+    global sharing
     before, directory = tempfile.tempdir, tempfile.mkdtemp(prefix="rlcourse-servers-")
     os.chmod(directory, 0o755)
-    tempfile.tempdir = directory
+    tempfile.tempdir, sharing = directory, False
     try:
         yield lambda: _processes_with(directory.encode())
     finally:
-        tempfile.tempdir = before
+        tempfile.tempdir, sharing = before, True
         shutil.rmtree(directory, ignore_errors=True)
 
 

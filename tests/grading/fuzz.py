@@ -29,14 +29,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_markdown import HOSTILE
 
+from rlcourse.checks import wire
 from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
 from rlcourse.checks.specs import Spec
 from rlcourse.grading.handing_in import student_folder
 from rlcourse.grading.handing_in.submission import parse, rebuild
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.rejected import Rejected
-from rlcourse.grading.running import protocol
-from rlcourse.grading.running.answers import LOST, ExamAnswer, ExamInParts, fields_of
+from rlcourse.grading.running.answers import LOST, AnswersSoFar, ExamAnswer, fields_of
 from rlcourse.grading.running.steps import Transcript
 
 COUNTS = {"frames": 0, "notebooks": 0, "answers": 0, "directories": 0}
@@ -106,7 +106,7 @@ def frame(header, body: bytes) -> bytes:
 
 
 def told(parts: list[dict], cases: int) -> ExamAnswer:
-    exam = ExamInParts(cases)
+    exam = AnswersSoFar(cases)
     for part in parts:
         exam.add(part)
     return exam.answer(LOST)
@@ -115,14 +115,14 @@ def told(parts: list[dict], cases: int) -> ExamAnswer:
 def read_frame(message: bytes) -> None:
     COUNTS["frames"] += 1
     try:
-        value = protocol.loads(message)
-    except protocol.BrokenMessage:
+        value = wire.loads(message)
+    except wire.BrokenMessage:
         return
-    with suppress(protocol.BrokenMessage):
-        ExamInParts(2).add(fields_of(value))
-    with suppress(protocol.BrokenMessage):
+    with suppress(wire.BrokenMessage):
+        AnswersSoFar(2).add(fields_of(value))
+    with suppress(wire.BrokenMessage):
         told([{"facts": Facts("f")}, fields_of(value)], 2)
-    protocol.loads(protocol.dumps(value))
+    wire.loads(wire.dumps(value))
 
 
 def fuzz_frames(number: int) -> None:
@@ -241,7 +241,7 @@ def fuzz_notebooks(number: int) -> None:
 SHAPES = st.sampled_from(
     [(), (0,), (1,), (3,), (2, 3), (3, 2), (0, 4), (1000, 0), (2, 3, 1), (64,)]
 )
-DTYPES = st.sampled_from(list(protocol.DTYPES.values()))
+DTYPES = st.sampled_from(list(wire.DTYPES.values()))
 FILLS = st.sampled_from([0, 1, -1, 0.5, float("nan"), float("inf"), 1e30])
 
 
@@ -296,15 +296,17 @@ def exam() -> LessonExam:
 
 def fuzz_answers(number: int) -> None:
     @examples(number)
-    @given(st.sampled_from(list(exam().papers)), FACTS, st.lists(OUTCOMES, min_size=1, max_size=3))
+    @given(
+        st.sampled_from(list(exam().requests)), FACTS, st.lists(OUTCOMES, min_size=1, max_size=3)
+    )
     def run(grade_id, facts, few):
         COUNTS["answers"] += 1
-        cases = exam().papers[grade_id].cases
+        cases = len(exam().requests[grade_id].questions)
         outcomes = [few[i % len(few)] for i in range(cases)]
-        sent = [{"facts": facts}, *({"case": i, "outcome": o} for i, o in enumerate(outcomes))]
+        sent = [{"facts": facts}, *({"outcome": o} for o in outcomes)]
         try:
-            answer = told([protocol.loads(protocol.dumps(part)) for part in sent], cases)
-        except protocol.BrokenMessage:
+            answer = told([wire.loads(wire.dumps(part)) for part in sent], cases)
+        except wire.BrokenMessage:
             return
         marks = exam().judge(Transcript(exams={grade_id: answer}))
         for mark in marks.values():

@@ -19,6 +19,7 @@ import attacks_by_clock  # noqa: F401
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
 import attacks_by_name  # noqa: F401
+import attacks_in_second_runs  # noqa: F401
 import attacks_on_answers  # noqa: F401
 import attacks_on_files  # noqa: F401
 import attacks_on_parts  # noqa: F401
@@ -146,9 +147,10 @@ def test_there_are_attacks_of_every_kind():
     assert kinds == {
         "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
         "metadata", "html", "honest", "claiming", "copies", "parts", "pages", "owners",
-        "names", "notes", "archives", "clocks", "exports", "neighbors",
+        "names", "notes", "archives", "clocks", "exports", "neighbors", "second runs", "messages",
+        "calls",
     }  # fmt: skip
-    assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 250
+    assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 290
 
 
 def test_every_honest_neighbor_gets_the_points_earned(battle):
@@ -190,11 +192,10 @@ def test_nobody_saw_what_is_hidden(battle):
         text = battle.text_of(student)
         assert "HIDDEN-TREASURE" not in text, student
         printed = [
-            output.text
+            output.get("text") or output.get("data", {}).get("text/plain", "")
             for cell in room.autograded(battle.course, student).cells
             if cell.cell_type == "code"
             for output in cell.outputs
-            if output.output_type == "stream"
         ]
         found = [w for w in room.words_of_a_leak() if any(w in text for text in printed)]
         assert not found, (student, printed)

@@ -4,13 +4,15 @@ import faulthandler
 import os
 import resource
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable, Lost, may_fork
+from rlcourse.grading.confinement.channel import Channel
+from rlcourse.grading.confinement.disposable import Bounds, Disposable, Lost, may_fork
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix sockets")
 
@@ -23,7 +25,7 @@ class Trials:
     def prepare(self, warm_up_keys) -> None:
         self.warm_up_keys = warm_up_keys
 
-    def do(self, request: bytes, ask: Channel):
+    def do(self, request: bytes, line):
         name = request.decode()
         if name == "loop":
             while True:
@@ -42,8 +44,8 @@ class Trials:
         elif name == "much":
             return "x" * (300 * 2**20)
         elif name == "ask":
-            ask.tell({"what": 6})
-            return ask.hear()
+            Channel(line).tell({"what": 6})
+            return Channel(line).hear()[0]
         return [name, self.warm_up_keys]
 
 
@@ -62,9 +64,13 @@ def lost(process, name: str) -> Lost:
     return raised.value
 
 
-def test_a_job_that_goes_well_gives_its_result_and_may_ask(process):
+def test_a_job_that_goes_well_gives_its_result_and_has_its_line(process):
     assert process.run(b"fine") == ["fine", None]
-    assert process.run(b"ask", lambda said, channel: channel.tell(said["what"] * 7)) == 42
+    ours, theirs = map(Channel, socket.socketpair())
+    with ours, theirs:
+        ours.tell(42)
+        assert process.run(b"ask", line=theirs.stream) == 42
+        assert ours.hear()[0] == {"what": 6}
 
 
 def test_a_loop_is_ended_by_processor_time(process):

@@ -5,16 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import classroom as room
 import pytest
 
 from rlcourse.doctor import examine
-from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement import isolation, probing
-from rlcourse.grading.running.library import write_library
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Sandbox
 from rlcourse.grading.running.steps import Cell
@@ -54,26 +51,11 @@ attempt("be root over files", lambda: open("/etc/shadow").read())
 ALL = tuple(isolation.LAYERS)
 
 
-@pytest.fixture(scope="module")
-def library(reachable):
-    lesson = [e for e in all_exercises() if e.lesson == room.LESSON]
-    write_library(reachable / "library", lesson)
-    return reachable / "library"
-
-
-@pytest.fixture(scope="module")
-def reachable():
-    """A directory that other users may enter; pytest's own they may not."""
-    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
-        os.chmod(directory, 0o755)
-        yield Path(directory)
-
-
 def did(library, off=()):
     """(what student code managed with these layers off, the layers that stood)."""
     server = library.parent / f"server-{'-'.join(off)}"
-    with Sandbox(library, server, refuse=off, limits=Limits(step=20)) as sandbox:
-        transcript = sandbox.run([Cell("try", TRY_EVERYTHING)])
+    with Sandbox(library, server, refuse=off) as sandbox:
+        transcript = sandbox.run([Cell("try", TRY_EVERYTHING)], Limits(step=20))
         lines = transcript.cells["try"].printed.splitlines()
         return {line.removeprefix("did ") for line in lines}, sandbox.layers
 
@@ -122,7 +104,7 @@ def test_without_any_layer_the_attempts_succeed_so_the_tests_above_say_something
 
 
 @pytest.mark.slow
-def test_the_lessons_functions_are_stubs_in_the_students_library(library):
+def test_the_lessons_functions_are_stubs_in_the_students_library(library, sandbox):
     source = "from rlcourse.algorithms import reinforce_loss, masked_mean, completion_mask\n"
     source += "import torch, rlcourse, sys\n"
     source += "print(masked_mean(torch.ones(2), torch.ones(2)).item())\n"
@@ -131,8 +113,7 @@ def test_the_lessons_functions_are_stubs_in_the_students_library(library):
     source += "    try: __import__('rlcourse.' + name); print('LEAK', name)\n"
     source += "    except ImportError: pass\n"
     source += "reinforce_loss(None, None, None)"
-    with Sandbox(library, library.parent / "stubs") as sandbox:
-        answer = sandbox.run([Cell("x", source)]).cells["x"]
+    answer = sandbox.run([Cell("x", source)]).cells["x"]
     assert answer.printed.startswith("1.0\n") and "LEAK" not in answer.printed
     assert answer.error.type == "NotImplementedError"
     text = "".join(path.read_text() for path in library.rglob("*.py"))

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from shared import one_in
 
+from rlcourse.checks import wire
 from rlcourse.checks.exam import Exam, judge
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement import visible
-from rlcourse.grading.running import protocol
 from rlcourse.grading.running.library import write_library
 
 LESSONS = sorted({exercise.lesson for exercise in all_exercises()})
@@ -52,7 +52,7 @@ def test_no_function_of_the_students_library_solves_an_exercise(lesson, tmp_path
         }
         for name, exam in exams.items()
     }
-    (tmp_path / "questions").write_bytes(protocol.dumps(questions))
+    (tmp_path / "questions").write_bytes(wire.dumps(questions))
     done = subprocess.run(
         [sys.executable, "-I", SWEEP, tmp_path / "library", json.dumps(visible.package_paths()),
          tmp_path / "questions", tmp_path / "answers"],
@@ -63,7 +63,7 @@ def test_no_function_of_the_students_library_solves_an_exercise(lesson, tmp_path
     solved = [
         (path.name, function)
         for path in (tmp_path / "answers").iterdir()
-        for function, outcomes in protocol.loads(path.read_bytes()).items()
+        for function, outcomes in wire.loads(path.read_bytes()).items()
         if agreeing(exams[path.name], outcomes) > 0.8
     ]
     assert solved == []

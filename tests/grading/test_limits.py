@@ -2,20 +2,14 @@
 
 import signal
 import sys
-import tempfile
-from pathlib import Path
 
-import classroom as room
 import pytest
 import torch
 
+from rlcourse.checks import wire
 from rlcourse.checks.calling import Facts, Opaque
 from rlcourse.checks.case import Case
-from rlcourse.exercises import all as all_exercises
-from rlcourse.grading.running import protocol
-from rlcourse.grading.running.library import write_library
 from rlcourse.grading.running.limits import Limits
-from rlcourse.grading.running.sandbox import Sandbox
 from rlcourse.grading.running.steps import Cell, ExamRequest
 from rlcourse.grading.untrusted import worker
 
@@ -37,21 +31,31 @@ def session():
         signal.signal(number, handler)
 
 
+def asking(said: list[dict]):
+    """The grader's part: takes what is said, and asks the next question."""
+    questions = iter([*({"do": "case", "case": case} for case in CASES), {"do": "end"}])
+
+    def exchange(part: dict) -> dict:
+        wire.dumps(part)
+        said.append(part)
+        return next(questions)
+
+    return exchange
+
+
 def sit(session, function, processor=60.0, wall=600.0):
-    """(how it ended, the outcome of each case that was answered)."""
+    """(how it ended, the outcomes in the order in which the questions were asked)."""
     session.names["f"] = function
     said: list[dict] = []
-    end = session.sit_exam(
-        {"function": "f", "cases": CASES}, worker.Time(processor, wall), said.append
-    )
+    end = session.sit_exam({"function": "f"}, worker.Time(processor, wall), asking(said))
     assert end.pop("over") and isinstance(said.pop(0)["facts"], Facts)
-    return end, {part["case"]: part["outcome"] for part in said}
+    return end, [part["outcome"] for part in said]
 
 
 def test_a_function_is_called_once_for_each_question(session):
     seen = []
     end, outcomes = sit(session, lambda x: seen.append(float(x)) or x)
-    assert seen == [float(i) for i in range(len(CASES))] == list(outcomes)
+    assert seen == [float(i) for i in range(len(CASES))] == [float(o.value) for o in outcomes]
     assert end == {"late": False, "memory": False, "borrowed": ""}
 
 
@@ -62,7 +66,7 @@ def test_what_was_answered_in_time_counts(session):
         return x
 
     end, outcomes = sit(session, endless_at_five, processor=0.3)
-    assert end["late"] and list(outcomes) == [0, 1, 2, 3, 4]
+    assert end["late"] and len(outcomes) == 5
 
 
 def test_an_answer_that_swallows_the_interruption_is_not_asked_for_more(session):
@@ -75,24 +79,17 @@ def test_an_answer_that_swallows_the_interruption_is_not_asked_for_more(session)
         return x
 
     end, outcomes = sit(session, deaf, processor=0.3)
-    assert end["late"] and outcomes[4].error is None and 6 not in outcomes
+    assert end["late"] and outcomes[4].error is None and len(outcomes) == 6
 
 
 def test_an_answer_that_cannot_be_sent_costs_its_own_case(session):
     def large(x):
         return torch.zeros(1).expand(2**40) if x == 5 else x
 
-    session.names["f"] = large
-    said: list[dict] = []
-
-    def say(part):
-        protocol.dumps(part)
-        said.append(part)
-
-    session.sit_exam({"function": "f", "cases": CASES}, worker.Time(60, 600), say)
-    lost = [p["case"] for p in said[1:] if isinstance(p["outcome"].value, Opaque)]
-    assert lost == [5] and len(said) == 1 + len(CASES)
-    assert not any(part["outcome"].error for part in said[1:])  # nor is it called a lack of memory
+    _, outcomes = sit(session, large)
+    assert [i for i, o in enumerate(outcomes) if isinstance(o.value, Opaque)] == [5]
+    assert len(outcomes) == len(CASES)
+    assert not any(outcome.error for outcome in outcomes)  # nor is it called a lack of memory
 
 
 def test_who_only_waits_is_interrupted_however_much_processor_time_is_left(session, monkeypatch):
@@ -102,36 +99,19 @@ def test_who_only_waits_is_interrupted_however_much_processor_time_is_left(sessi
 
 
 @pytest.mark.slow
-def test_a_slow_machine_takes_no_points_and_a_deaf_sleeper_is_killed():
+def test_a_slow_machine_takes_no_points_and_a_deaf_sleeper_is_killed(sandbox):
     # Three seconds on the clock, and a fraction of them of work: as on a busy machine
     shared = f"import time\n{BURN}end = time.monotonic() + 3\n"
     shared += "while time.monotonic() < end: burn(.01); time.sleep(.03)\nprint('done')"
     deaf = "import time\nwhile True:\n    try: time.sleep(1000)\n    except BaseException: pass"
     hog = f"import signal, time\nsignal.setitimer(signal.ITIMER_PROF, 0)\n{BURN}burn(1000)"
     cells = [Cell("shared", shared), Cell("deaf", deaf), Cell("hog", hog)]
-    limits = Limits(step=1.5, grace=0.5, submission=60)
-    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
-        root = Path(directory)
-        root.chmod(0o755)  # another user enters it
-        write_library(root / "library", [e for e in all_exercises() if e.lesson == room.LESSON])
-        with Sandbox(root / "library", root / "server", limits=limits) as sandbox:
-            transcript = sandbox.run(cells)
+    transcript = sandbox.run(cells, Limits(step=1.5, grace=0.5, submission=60, look=0.5))
     assert transcript.cells["shared"].printed == "done\n"
     assert [(i.where, i.status) for i in transcript.incidents] == [
         ("deaf", "timed out"),
         ("hog", "timed out"),
     ]
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    limits = Limits(step=1.0, grace=0.5, submission=60)
-    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
-        root = Path(directory)
-        root.chmod(0o755)
-        write_library(root / "library", [])
-        with Sandbox(root / "library", root / "server", limits=limits) as sandbox:
-            yield sandbox
 
 
 FATAL = {
@@ -151,9 +131,11 @@ def test_cases_answered_before_the_process_is_lost_count(sandbox, how):
     if sys.platform != "linux":
         pytest.skip("the sandbox is Linux's")
     source = f"def f(x):\n    if x != 5: return x\n    {FATAL[how]}"
-    order = {"do": "exam", "function": "f", "cases": CASES, **sandbox.limits.seconds}
-    exam = ExamRequest("check_f", protocol.dumps(order), len(CASES))
-    transcript = sandbox.run([Cell("f", source), exam, Cell("next", "print('on')")])
+    limits = Limits(step=1.0, grace=0.5, submission=60, look=0.3)
+    order = wire.dumps({"do": "exam", "function": "f", **limits.seconds})
+    questions = tuple(wire.dumps({"do": "case", "case": case}) for case in CASES)
+    exam = ExamRequest("check_f", order, questions)
+    transcript = sandbox.run([Cell("f", source), exam, Cell("next", "print('on')")], limits)
     answer = transcript.exams["check_f"]
     values = [None if outcome.error else float(outcome.value) for outcome in answer.outcomes]
     assert values == [0, 1, 2, 3, 4] + [None] * 7

@@ -15,7 +15,7 @@ from rlcourse.grading.handing_in import submission
 from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild
 from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
 from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
-from rlcourse.grading.judging.reading import Reader
+from rlcourse.grading.judging.marking import Reader
 from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running.limits import Limits
 

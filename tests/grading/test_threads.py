@@ -11,7 +11,7 @@ import pytest
 
 from rlcourse.grading import grade
 from rlcourse.grading.handing_in.submission import parse, rebuild
-from rlcourse.grading.judging import reading
+from rlcourse.grading.judging import marking
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_a_fault_of_ours_on_one_submission_is_a_status_and_ends_no_batch(course,
             raise ZeroDivisionError
         return annotate(notebook, transcript, marks, incidents)
 
-    annotate = reading.annotate
-    monkeypatch.setattr(reading, "rebuild", stumbling)
-    monkeypatch.setattr(reading, "annotate", falling)
+    annotate = marking.annotate
+    monkeypatch.setattr(marking, "rebuild", stumbling)
+    monkeypatch.setattr(marking, "annotate", falling)
     rows = {row.student: row for row in grade("02", course=course).rows}
     assert {s: (r.status, r.score) for s, r in rows.items()} == {
         "ada": ("graded", 2.0), "bob": ("unreadable file", 0.0), "cyd": ("unreadable file", 0.0)

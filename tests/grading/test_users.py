@@ -9,7 +9,7 @@ from pathlib import Path
 
 import classroom as room
 import pytest
-from test_isolation import TRY_EVERYTHING, _as_nobody, reachable  # noqa: F401  (a fixture)
+from test_isolation import TRY_EVERYTHING, _as_nobody
 
 from rlcourse.grading.confinement import isolation
 
@@ -81,7 +81,7 @@ def commands(program: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("who", commands(""))
-def test_less_than_root_is_isolated_or_refused(who, template, reachable):  # noqa: F811
+def test_less_than_root_is_isolated_or_refused(who, template, reachable):
     home = reachable / who.replace(" ", "-")
     shutil.copytree(template.parent, home / "repository")
     course = home / "repository" / "course"

@@ -64,11 +64,11 @@ def machine(monkeypatch):
 def test_stray_copies_of_the_course_are_out_of_sight(machine, off):
     write_library(machine / "library", [e for e in all_exercises() if e.lesson >= "02"])
     limits = Limits(step=60, submission=120)
-    with Sandbox(machine / "library", machine / "server", refuse=off, limits=limits) as sandbox:
+    with Sandbox(machine / "library", machine / "server", refuse=off) as sandbox:
         if not {"mount", "landlock"} - set(off) <= sandbox.layers.standing:
             pytest.skip(f"missing here: {sandbox.layers.missing}")
         source = READ_ALL.replace("TOP", str(machine / "lib"))
-        answer = sandbox.run([Cell("read", source)]).cells["read"]
+        answer = sandbox.run([Cell("read", source)], limits).cells["read"]
     assert answer.error is None
     assert answer.printed.splitlines() == ["libfine.so fine", "Europe/Berlin"]
 

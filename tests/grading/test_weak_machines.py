@@ -117,12 +117,10 @@ def test_what_others_own_stays_as_it_is_without_the_mount_and_pid_layers():
         with subprocess.Popen(["sleep", "100"]) as sleeper:
             source = REACH.replace("MINE", str(mine)).replace("PID", str(sleeper.pid))
             off = ("user", "pid", "mount", "network")
-            with Sandbox(
-                directory / "library", directory / "server", refuse=off, limits=Limits(step=20)
-            ) as sandbox:
+            with Sandbox(directory / "library", directory / "server", refuse=off) as sandbox:
                 if not {"landlock", "seccomp"} <= sandbox.layers.standing:
                     pytest.skip(f"missing here: {sandbox.layers.missing}")
-                answer = sandbox.run([Cell("reach", source)]).cells["reach"]
+                answer = sandbox.run([Cell("reach", source)], Limits(step=20)).cells["reach"]
             sleeper.kill()
         assert answer.error is None
         assert set(answer.printed.splitlines()) == {"did work", "did write a file"}
@@ -140,21 +138,18 @@ while True:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
 @pytest.mark.parametrize("size", [2**20, 0], ids=["large files", "many files"])
-def test_without_mount_a_disk_is_not_filled_and_a_file_can_be_written(size):
+def test_without_mount_a_disk_is_not_filled_and_a_file_can_be_written(size, library):
     cells = [
         Cell("honest", "open('own.py', 'w').write('x = 3')\nimport own\nprint(own.x)"),
         Cell("fill", FILL.replace("SIZE", str(size))),
         Cell("next", "print('on')"),
     ]
-    with tempfile.TemporaryDirectory(prefix="rlcourse-test-") as directory:
-        os.chmod(directory, 0o755)
-        write_library(Path(directory, "library"), list(all_exercises())[:1])
-        server = Path(directory, "server")
-        with Sandbox(Path(directory, "library"), server, refuse=("mount",)) as sandbox:
-            if "landlock" not in sandbox.layers.standing:
-                pytest.skip("nothing is graded here")
-            transcript = sandbox.run(cells)
-            left = [path.name for path in (server / "scratch").glob("submission*")]
+    server = library.parent / f"without-mount-{size}"
+    with Sandbox(library, server, refuse=("mount",)) as sandbox:
+        if "landlock" not in sandbox.layers.standing:
+            pytest.skip("nothing is graded here")
+        transcript = sandbox.run(cells)
+        left = [path.name for path in (server / "scratch").glob("submission*")]
     assert transcript.cells["honest"].printed == "3\n" and left == []
     (incident,) = transcript.incidents
     assert (incident.status, incident.where) == ("over memory", "fill")

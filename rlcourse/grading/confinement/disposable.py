@@ -3,26 +3,22 @@
 A warm process waits for work: a fork of its starter, or a program of its own where the starter has
 threads. For each job it forks one that has limits on processor time, time and memory, does that job
 and ends; where forking is not safe, it does the job itself, and another one takes its place when it
-is lost. The job asks its starter for what it may not do itself.
+is lost.
 """
 
 import gc
-import json
 import os
 import pickle
 import resource
 import signal
 import socket
-import struct
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-LARGEST_FRAME = 256 * 2**20
-_LENGTH = struct.Struct("<I")
+from rlcourse.grading.confinement.channel import Channel, Closed, TooLarge
 
 
 class Lost(Exception):
@@ -43,10 +39,6 @@ class Lost(Exception):
         return self.signal in (signal.SIGXCPU, signal.SIGALRM)
 
 
-class Closed(Exception):
-    """The other end of a channel is gone."""
-
-
 @dataclass(frozen=True)
 class Bounds:
     """What one job may use."""
@@ -57,63 +49,12 @@ class Bounds:
 
 
 class Work(Protocol):
-    """The work to do. `prepare` runs in the warm process, before the job begins."""
+    """The work to do. `prepare` runs in the warm process, before the job begins; `line` is a socket
+    that the job was given for itself."""
 
     def prepare(self, warm_up_keys: Any) -> None: ...
 
-    def do(self, request: bytes, ask: "Channel") -> Any: ...
-
-
-class Channel:
-    """Frames of bytes or JSON over a stream socket, with descriptors attached on request."""
-
-    def __init__(self, stream: socket.socket):
-        self.stream = stream
-
-    def send(self, data: bytes) -> None:
-        try:
-            self.stream.sendall(_LENGTH.pack(len(data)) + data)
-        except OSError:
-            raise Closed from None
-
-    def receive(self) -> bytes:
-        (size,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
-        if size > LARGEST_FRAME:
-            raise Closed
-        return self._exactly(size)
-
-    def _exactly(self, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size:
-            try:
-                part = self.stream.recv(min(size - len(found), 1 << 20))
-            except OSError:
-                raise Closed from None
-            if not part:
-                raise Closed
-            found += part
-        return bytes(found)
-
-    def tell(self, message: Any) -> None:
-        self.send(json.dumps(message).encode())
-
-    def hear(self) -> Any:
-        return json.loads(self.receive())
-
-    def pass_on(self, descriptor: int) -> None:
-        try:
-            socket.send_fds(self.stream, [b"d"], [descriptor])
-        except OSError:
-            raise Closed from None
-
-    def take(self) -> int:
-        try:
-            _, found, _, _ = socket.recv_fds(self.stream, 1, 1)
-        except OSError:
-            raise Closed from None
-        if not found:
-            raise Closed
-        return found[0]
+    def do(self, request: bytes, line: socket.socket | None) -> Any: ...
 
 
 def may_fork() -> bool:
@@ -157,7 +98,7 @@ class Disposable:
         theirs.close()
         self._control = Channel(ours)
         if self._program:
-            self._control.send(pickle.dumps(self._job))
+            self._control.tell(None, pickle.dumps(self._job))
 
     def __enter__(self) -> "Disposable":
         return self
@@ -177,31 +118,27 @@ class Disposable:
                 os.waitpid(self._pid, 0)
 
     def run(
-        self,
-        request: bytes,
-        answer: Callable[[Any, Channel], None] = lambda question, channel: None,
-        warm_up_keys: Any = None,
+        self, request: bytes, warm_up_keys: Any = None, line: socket.socket | None = None
     ) -> Any:
-        """The work's result for `request`; `answer` gets its questions. ``Lost`` if it dies."""
+        """The work's result for `request`; the job gets the `line`. ``Lost`` if it dies."""
         ours, theirs = socket.socketpair()
         with ours:
             try:
                 with theirs:
-                    self._control.tell(warm_up_keys)
-                    self._control.pass_on(theirs.fileno())
+                    passed = [end.fileno() for end in (theirs, line) if end]
+                    self._control.tell(warm_up_keys, descriptors=tuple(passed))
                 channel = Channel(ours)
-                channel.send(request)
-                while "done" not in (said := channel.hear()):
-                    answer(said, channel)
-            except (Closed, ValueError):
+                channel.tell(None, request)
+                said: tuple | None = channel.hear()
+            except (Closed, TooLarge, ValueError):
                 said = None
         try:
-            status = self._control.hear()
+            status = self._control.hear()[0]
         except Closed:
             status = self._revive()
         if said is None:
             raise Lost(status)
-        return said["done"]
+        return said[0]
 
     def _revive(self) -> int | None:
         """Start another process for one that is gone; forking is over once there are threads."""
@@ -217,7 +154,7 @@ class Disposable:
 def main() -> None:
     """Be a warm process that was started, not forked; the work arrives first."""
     control = socket.socket(fileno=os.dup(0))
-    _live(control, *pickle.loads(Channel(control).receive()))
+    _live(control, *pickle.loads(Channel(control).hear()[1]))
 
 
 def _live(control: socket.socket, work: Work, bounds: Bounds, fork: bool) -> None:
@@ -227,14 +164,29 @@ def _live(control: socket.socket, work: Work, bounds: Bounds, fork: bool) -> Non
         _die_with_starter()
         channel = Channel(control)
         while True:
-            work.prepare(channel.hear())
+            work.prepare(channel.hear()[0])
             gc.freeze()  # a collection in the fork would write to, and so copy, all there is
-            with socket.socket(fileno=channel.take()) as job:
-                status = _in_a_fork(job, work, bounds) if fork else _here(job, work, bounds)
-            channel.tell(status)
+            ends = [socket.socket(fileno=passed) for passed in channel.take(2)]
+            child = os.fork() if fork else 0
+            if not child:
+                _do(work, bounds, Channel(ends[0]), *ends[1:] or [None])
+                if fork:
+                    os._exit(0)
+            for end in ends:
+                end.close()
+            channel.tell(os.waitpid(child, 0)[1] if fork else 0)
     except Closed:
         os._exit(0)
     finally:
+        os._exit(70)
+
+
+def _do(work: Work, bounds: Bounds, job: Channel, line: socket.socket | None) -> None:
+    try:
+        _die_with_starter()
+        _limit(bounds)
+        job.tell(work.do(job.hear()[1], line))
+    except Closed:
         os._exit(70)
 
 
@@ -244,25 +196,6 @@ def _die_with_starter() -> None:
 
         with suppress(OSError):
             syscalls.die_with_parent()
-
-
-def _in_a_fork(job: socket.socket, work: Work, bounds: Bounds) -> int:
-    child = os.fork()
-    if not child:
-        try:
-            _die_with_starter()
-            _here(job, work, bounds)
-            os._exit(0)
-        finally:
-            os._exit(70)
-    return os.waitpid(child, 0)[1]
-
-
-def _here(job: socket.socket, work: Work, bounds: Bounds) -> int:
-    _limit(bounds)
-    channel = Channel(job)
-    channel.tell({"done": work.do(channel.receive(), channel)})
-    return 0
 
 
 def _limit(bounds: Bounds) -> None:

@@ -198,27 +198,45 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 # Seccomp
 
-# name: (x86-64, AArch64); None where the architecture has no such call
+# name: (x86-64, AArch64); None where the architecture has no such call. Where the kernel has an old
+# and a new call for the same, both are here; a test holds the table to that.
 _FORBIDDEN = {
+    # Processes and programs; signals to others, and looks into them
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
-    "kill": (62, 129), "tkill": (200, 130), "pidfd_send_signal": (424, 424),
-    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_open": (434, 434),
-    "pidfd_getfd": (438, 438), "ptrace": (101, 117), "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271), "process_madvise": (440, 440), "kcmp": (312, 272),
-    "prlimit64": (302, 261), "setpriority": (141, 140), "sched_setscheduler": (144, 119),
+    "uselib": (134, None), "kill": (62, 129), "tkill": (200, 130), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438), "process_mrelease": (448, 448), "ptrace": (101, 117),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440), "kcmp": (312, 272), "prlimit64": (302, 261),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    # Sockets
     "socket": (41, 198), "bind": (49, 200), "connect": (42, 203), "listen": (50, 201),
+    "accept": (43, 202), "accept4": (288, 242),
+    # Namespaces and mounts
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39),
-    "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430), "fsmount": (432, 432),
-    "move_mount": (429, 429), "open_tree": (428, 428), "mount_setattr": (442, 442),
-    "open_by_handle_at": (304, 265), "bpf": (321, 280), "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282), "io_uring_setup": (425, 425), "keyctl": (250, 219),
-    "add_key": (248, 217), "request_key": (249, 218), "memfd_create": (319, 279),
-    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
-    "inotify_init1": (294, 26), "fanotify_init": (300, 262), "kexec_load": (246, 104),
-    "init_module": (175, 105), "finit_module": (313, 273), "reboot": (169, 142),
+    "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fspick": (433, 433), "move_mount": (429, 429),
+    "open_tree": (428, 428), "open_tree_attr": (467, 467), "mount_setattr": (442, 442),
+    "statmount": (457, 457), "listmount": (458, 458), "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    # Ways past the calls, and what the machine has only one of
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "io_setup": (206, 0), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
+    "syslog": (103, 116),
+    # Memory that outlives a process, or that others find
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
+    "shmat": (30, 196), "shmctl": (31, 195), "msgget": (68, 186), "msgsnd": (69, 189),
+    "msgrcv": (70, 188), "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193),
+    "semtimedop": (220, 192), "semctl": (66, 191), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    # Who opens what
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27),
+    "fanotify_init": (300, 262), "fanotify_mark": (301, 263),
+    # The kernel itself
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105),
+    "finit_module": (313, 273), "delete_module": (176, 106), "reboot": (169, 142),
     "ioperm": (173, None), "iopl": (172, None), "modify_ldt": (154, None),
-    "ioprio_set": (251, 30), "memfd_secret": (447, 447),
-    "io_setup": (206, 0),  # of which there is one number for all that runs on the machine
 }  # fmt: skip
 # The page cache and the disks are shared: their contents could be queried, dropped or flushed.
 # They fail as if the kernel had no such call, so that libraries take another way.
@@ -239,8 +257,8 @@ _FORBIDDEN_OUTSIDE = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
     "removexattrat": (466, 466), "file_setattr": (469, 469), "truncate": (76, 45),
-    "sched_setparam": (142, 118), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
-    "setpgid": (109, 154), "migrate_pages": (256, 238), "move_pages": (279, 239),
+    "sched_setaffinity": (203, 122), "setpgid": (109, 154), "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
 }  # fmt: skip
 _FCNTL, _IOCTL, _MADVISE, _PRCTL = (72, 25), (16, 29), (28, 233), (157, 167)
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15  # who gets a signal when a descriptor is ready

@@ -22,8 +22,7 @@ from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_byte
 from rlcourse.grading.locking import scratch_directory
 from rlcourse.grading.rejected import REFUSED, Rejected
 from rlcourse.grading.running.limits import Limits
-from rlcourse.grading.running.remote import answer_for, in_words, reading_bounds
-from rlcourse.grading.running.sandbox import Account, Sandbox
+from rlcourse.grading.running.sandbox import Sandbox, reading_bounds, why_unread
 
 # Gradescope ends a run after ten minutes; these end a submission before, and it keeps its points.
 LIMITS = Limits(submission=120.0)
@@ -43,7 +42,7 @@ class LateReader:
     def prepare(self, warm_up_keys: Any) -> None:
         raise NotImplementedError
 
-    def do(self, request: bytes, ask: Any) -> Any:
+    def do(self, request: bytes, line: Any) -> Any:
         raise NotImplementedError
 
 
@@ -52,7 +51,7 @@ def _reader(release: str, secret: bytes, references: bytes):
     import torch
 
     from rlcourse.courses import current
-    from rlcourse.grading.judging.reading import Reader
+    from rlcourse.grading.judging.marking import Reader
 
     torch.set_num_threads(1)
     reader = Reader(nbformat.reads(release, as_version=4), secret, LIMITS, current())
@@ -103,14 +102,14 @@ def _read(
     with (
         scratch_directory() as scratch,
         Disposable(work, bounds, fork=False) as reader,
-        Sandbox(library, scratch / "server", rehearsal, hidden, limits=LIMITS) as sandbox,
+        Sandbox(library, scratch / "server", rehearsal, hidden) as sandbox,
     ):
         _verify_layers(sandbox)
         try:
-            with Account(sandbox) as account:
-                return reader.run(data, answer_for(account))
+            with sandbox.line() as line:
+                return reader.run(data, line=line)
         except LostReader as lost:
-            raise in_words(lost) from None
+            raise why_unread(lost) from None
 
 
 def _verify_layers(sandbox: Sandbox) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from rlcourse.checks import wire
 from rlcourse.checks.case import Case
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.exercise import Exercise
@@ -29,10 +30,10 @@ from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.handing_in.submission import is_demo
 from rlcourse.grading.judging import finding as found_out
 from rlcourse.grading.judging.finding import Finding
+from rlcourse.grading.judging.locating import FunctionCells
 from rlcourse.grading.judging.mark import Mark
-from rlcourse.grading.judging.paper import Paper
-from rlcourse.grading.judging.whereabouts import Whereabouts
-from rlcourse.grading.running import protocol
+from rlcourse.grading.judging.questions import Questions
+from rlcourse.grading.judging.wordless import lines_of, tell_without_values, wordless
 from rlcourse.grading.running import steps as running
 from rlcourse.grading.running.answers import ExamAnswer
 from rlcourse.grading.running.limits import Limits
@@ -52,7 +53,7 @@ Verdict = tuple[Result, Result]  # on the visible cases, on the hidden ones
 
 
 class LessonExam:
-    """All exams of a lesson: the visible cases and the hidden ones, in one paper per exercise."""
+    """All exams of a lesson: the visible cases and the hidden ones, mixed for each exercise."""
 
     def __init__(
         self,
@@ -83,15 +84,21 @@ class LessonExam:
             for grade_id, exercise in self.exercises.items()
             if grade_id not in self._trials
         }
-        self._papers = {
-            grade_id: Paper.draw((visible.cases, hidden.cases), _seed(secret, grade_id, "order"))
+        self._questions = {
+            grade_id: Questions.draw(
+                (visible.cases, hidden.cases), _seed(secret, grade_id, "order")
+            )
             for grade_id, (visible, hidden) in self._exams.items()
         }
         found = [exercise for exercise in self.exercises.values() if not exercise.suspects]
         library = {e.name: (e.reference.__module__, e.reference.__name__) for e in found}
         order = {"do": "exam", "library": library, **limits.seconds}
         self._orders = {g: {**order, "function": e.name} for g, e in self.exercises.items()}
-        self.papers = {
+        self._messages = {
+            g: tuple(_question(case) for case in questions.asked())
+            for g, questions in self._questions.items()
+        }
+        self.requests = {
             g: self._trial_of(g) if g in self._trials else self._request(g) for g in self.exercises
         }
         # Numbers by which a stand-in calls for a reference, where that is right and not to be seen.
@@ -99,44 +106,41 @@ class LessonExam:
 
     def _trial_of(self, grade_id: str) -> ExamRequest:
         """A trainer is called once, on a variant that only the course's secret knows."""
-        trial, order = self._trials[grade_id], self._orders[grade_id]
-        seconds = trial.contest.seconds
+        trial, seconds = self._trials[grade_id], self._trials[grade_id].contest.seconds
         times = {"seconds": seconds, "wall": seconds * self._patience}
-        message = protocol.dumps({**order, **times, "cases": [trial.case.question()]})
-        return ExamRequest(grade_id, message, 1, trial.sitting, seconds=seconds)
+        order = wire.dumps({**self._orders[grade_id], **times})
+        asked = (_question(trial.case.question()),)
+        return ExamRequest(grade_id, order, asked, trial.sitting, seconds=seconds)
 
     def _request(self, grade_id: str) -> ExamRequest:
-        questions, order = self._papers[grade_id].questions(), self._orders[grade_id]
-
-        def request(cases: list[Case], answer: Callable[[], Answers] | None = None) -> ExamRequest:
-            message = protocol.dumps({**order, "cases": cases})
-            return ExamRequest(grade_id, message, len(cases), answer)
-
-        whole = request(questions)
+        order, messages = wire.dumps(self._orders[grade_id]), self._messages[grade_id]
+        whole = ExamRequest(grade_id, order, messages)
         if self.exercises[grade_id].suspects is None:
             return whole
         # The visible ones together, as they earn nothing; the hidden ones one by one.
-        hidden = self._papers[grade_id].places(len(self._exams[grade_id][0].cases))
-        visible = tuple(k for k in range(len(questions)) if k not in hidden)
+        questions = self._questions[grade_id]
+        hidden = questions.places(len(self._exams[grade_id][0].cases))
+        visible = tuple(k for k in range(len(messages)) if k not in hidden)
         parts = []
         for places in (visible, *((k,) for k in hidden)):
-            asked = [questions[k] for k in places]
-            parts.append((places, request(asked, partial(Answers, tuple(asked)))))
-        return replace(whole, message=b"", parts=tuple(parts))
+            asked = tuple(questions.asked()[k] for k in places)
+            part = tuple(messages[k] for k in places)
+            parts.append((places, ExamRequest(grade_id, order, part, partial(Answers, asked))))
+        return replace(whole, parts=tuple(parts))
 
     def steps(self, notebook: NotebookNode) -> list[Cell | ExamRequest]:
         """What is to be done for a notebook: its code in order, each check where it stands, or
         below it where the function is written further down."""
         steps: list[Cell | ExamRequest] = []
-        places = Whereabouts(notebook)
+        places = FunctionCells(notebook)
         later: dict[int, list[ExamRequest]] = defaultdict(list)
         for i, cell in enumerate(notebook.cells):
             if cell.cell_type != "code" or is_demo(cell):
                 continue
             grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-            if grade_id in self.papers:
+            if grade_id in self.requests:
                 at = places.judged_after(self.exercises[grade_id].name, i)
-                later[at].append(self.papers[grade_id])
+                later[at].append(self.requests[grade_id])
             elif cell.source.strip():
                 steps.append(Cell(f"cell {cell.id}", cell.source))
             steps += later.pop(i, [])
@@ -151,16 +155,24 @@ class LessonExam:
         """A mark for every exercise. A function that cannot be judged earns nothing. If a wrong
         function is also written elsewhere in the `notebook`, the message says so. Functions that
         use wrong ones are called once more, through `ask`, with right ones in their place."""
+        lines = lines_of(notebook)
+        for grade_id, answer in transcript.exams.items():
+            if self.exercises[grade_id].suspects:
+                transcript.exams[grade_id] = wordless(answer, answer.facts, lines)
         results = self._verdicts(transcript)
         wrong = {g: self._wrong_below(g, transcript, results) for g in results}
-        requests = {g: r for g, names in wrong.items() if (r := self._request_again(g, names))}
+        requests = {g: r for g, names in wrong.items() if (r := self.request_again(g, names))}
         asked_again = ask(requests) if requests and ask else Transcript()
+        for grade_id, answer in asked_again.exams.items():
+            facts = transcript.exams[grade_id].facts
+            asked_again.exams[grade_id] = wordless(answer, facts, lines)
         again, answers = self._verdicts(asked_again), dict(transcript.exams)
         for grade_id, names in wrong.items():
             if first := results[grade_id]:
                 replaced = [other.name for other in self._replaced(grade_id, names)]
                 second = again.get(grade_id)
-                found = counting(first, second, names, replaced)
+                told = second and tell_without_values(second, self.exercises[grade_id])
+                found = counting(first, told, names, replaced)
                 results[grade_id] = found[0], found[1]
                 if second and is_better(first, second):
                     answers[grade_id], wrong[grade_id] = asked_again.exams[grade_id], {}
@@ -168,7 +180,7 @@ class LessonExam:
             g: self._mark(g, transcript, results.get(g), answers.get(g), tuple(wrong.get(g, ())))
             for g in self.exercises
         }
-        places = Whereabouts(notebook) if notebook else None
+        places = FunctionCells(notebook) if notebook else None
         for g, mark in marks.items():
             if places and not mark.passed:
                 said = places.elsewhere(mark.exercise, g, transcript)
@@ -195,11 +207,11 @@ class LessonExam:
     def references_done(self) -> bytes:
         """What the references return on all cases, for ``know_references`` of the same exam."""
         done = {g: [exam.expected for exam in exams] for g, exams in self._exams.items()}
-        return protocol.dumps(done)
+        return wire.dumps(done)
 
     def know_references(self, done: bytes) -> None:
         """Take over what ``references_done`` says, instead of calling the references again."""
-        for grade_id, outcomes in protocol.loads(done).items():
+        for grade_id, outcomes in wire.loads(done).items():
             for exam, expected in zip(self._exams[grade_id], outcomes, strict=True):
                 exam.expected = expected
 
@@ -246,8 +258,9 @@ class LessonExam:
         above = [other for other in self._above(grade_id) if other.name in wrong]
         return replaceable(self.exercises[grade_id], above)
 
-    def _request_again(self, grade_id: str, wrong: dict[str, str]) -> ExamRequest | None:
-        """The same exam, with stand-ins for references in place of wrong functions."""
+    def request_again(self, grade_id: str, wrong: dict[str, str]) -> ExamRequest | None:
+        """The same exam, with stand-ins for references in place of the wrong functions that it
+        uses: of functions above it, never of itself or of one below."""
         in_place = {
             other.name: standing_for(
                 other.reference, self._numbers[CHECK + other.name], other.reference
@@ -256,10 +269,9 @@ class LessonExam:
         }
         if not in_place:
             return None
-        questions = self._papers[grade_id].questions()
-        order = {**self._orders[grade_id], "cases": questions, "in_place": in_place}
+        order = wire.dumps({**self._orders[grade_id], "in_place": in_place})
         answer = partial(Answers, (Case("", in_place),))
-        return ExamRequest(grade_id, protocol.dumps(order), len(questions), answer)
+        return ExamRequest(grade_id, order, self._messages[grade_id], answer)
 
     def _results(self, grade_id: str, answer: ExamAnswer) -> Verdict | None:
         if answer.facts is None:
@@ -269,7 +281,7 @@ class LessonExam:
             result = trial.judge(answer.facts, answer.outcomes[0], rewards)
             return result, result
         visible, hidden = self._exams[grade_id]
-        outcomes = self._papers[grade_id].collate(answer.outcomes)
+        outcomes = self._questions[grade_id].collate(answer.outcomes)
         shown, unseen = outcomes[: len(visible.cases)], outcomes[len(visible.cases) :]
         return visible.judge(answer.facts, shown), hidden.judge(answer.facts, unseen)
 
@@ -317,8 +329,8 @@ class LessonExam:
             return found_out.find(
                 telling, hidden.passed, hidden.mistake, failed, raised, because, ended, ""
             )
-        paper = self._papers[grade_id]
-        outcomes = paper.collate(answer.outcomes)
+        questions = self._questions[grade_id]
+        outcomes = questions.collate(answer.outcomes)
         return found_out.find(
             telling,
             right=visible.passed and hidden.passed,
@@ -326,11 +338,11 @@ class LessonExam:
             failing=sum(result.cases - result.agreeing for result in verdict),
             raising=sum(
                 bool(outcome.error) and not case.raises
-                for case, outcome in zip(paper.cases, outcomes, strict=True)
+                for case, outcome in zip(questions.cases, outcomes, strict=True)
             ),
             because=because,
             ended=ended,
-            outputs=found_out.fingerprint(self.exercises[grade_id], paper.cases, outcomes),
+            outputs=found_out.fingerprint(self.exercises[grade_id], questions.cases, outcomes),
         )
 
     @staticmethod
@@ -344,6 +356,10 @@ class LessonExam:
         if cell and cell.error:
             return f"not defined, because its cell ends in {cell.error.type}: {cell.error.message}"
         return "when its turn came, no function had that name."
+
+
+def _question(case: Case) -> bytes:
+    return wire.dumps({"do": "case", "case": case})
 
 
 def _is_settled(verdict: Verdict) -> bool:

@@ -26,7 +26,7 @@ from traitlets.config import Config
 from rlcourse.authoring.hosted import is_setup
 from rlcourse.errors import UserError
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.confinement.disposable import Bounds, Channel, Disposable, Lost
+from rlcourse.grading.confinement.disposable import Bounds, Disposable, Lost
 from rlcourse.grading.pages.formulas import FormulaExporter
 from rlcourse.grading.pages.markdown import harmless
 
@@ -54,7 +54,7 @@ class Page:
     def prepare(self, warm_up_keys: Any) -> None:
         """Nothing is kept from one page to the next."""
 
-    def do(self, request: bytes, ask: Channel) -> dict:
+    def do(self, request: bytes, line: Any) -> dict:
         path, resources, too_much = json.loads(request)
         exporter = FormulaExporter(config=self.config)
         for preprocessor in self.preprocessors:

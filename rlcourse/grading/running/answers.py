@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlcourse.checks.calling import Facts, Failure, Outcome
-from rlcourse.grading.running import protocol
+from rlcourse.checks.wire import BrokenMessage
 
 MOST_CELLS_PRINTED = 2000
 LONGEST_COMPLAINT = 10_000
@@ -30,7 +30,7 @@ class ExamAnswer:
 
 def fields_of(answer) -> dict:
     if not isinstance(answer, dict):
-        raise protocol.BrokenMessage("an answer without fields")
+        raise BrokenMessage("an answer without fields")
     return answer
 
 
@@ -47,54 +47,53 @@ def failure_of(value) -> Failure | None:
         for text in (value.type, value.message, value.line, value.function, value.cause)
     )
     if not good or not isinstance(value.line_number, int | None):
-        raise protocol.BrokenMessage("not an error")
+        raise BrokenMessage("not an error")
     return value
 
 
-class ExamInParts:
-    """An exam's answer, case by case as it arrives: what came before a process was lost counts."""
+class AnswersSoFar:
+    """An exam's answers as they arrive: what came before a process was lost counts."""
 
     def __init__(self, cases: int):
         self._cases = cases
         self._facts: Facts | None = None
         self._borrowed = ""
-        self._outcomes: dict[int, Outcome] = {}
+        self._outcomes: list[Outcome] = []
 
     def add(self, part: dict) -> bool:
-        """Accept one more part, and say whether it was the last. ``BrokenMessage`` for others."""
+        """Accept the next one, and say whether it was the last. ``BrokenMessage`` for others."""
         if part.get("over") is True:
             self._borrowed = text_of(part, "borrowed")
             return True
-        case = part.get("case")
         if self._facts is None:
             self._facts = _facts(part.get("facts"))
-        elif type(case) is int and 0 <= case < self._cases and case not in self._outcomes:
-            self._outcomes[case] = _outcome(part.get("outcome"))
+        elif self.begun < self._cases:
+            self._outcomes.append(_outcome(part.get("outcome")))
         else:
-            raise protocol.BrokenMessage("an answer to nothing")
+            raise BrokenMessage("an answer to nothing")
         return False
 
     @property
-    def begun(self) -> bool:
-        return bool(self._outcomes)
+    def begun(self) -> int:
+        """How many questions were answered."""
+        return len(self._outcomes)
 
     def answer(self, otherwise: Failure, asked: Any = None) -> ExamAnswer:
         """The answers, and `otherwise` for missing ones."""
         if self._facts is None:
             return ExamAnswer()
-        rest = Outcome(error=otherwise)
-        outcomes = tuple(self._outcomes.get(i, rest) for i in range(self._cases))
-        return ExamAnswer(self._facts, outcomes, self._borrowed, asked)
+        rest = [Outcome(error=otherwise)] * (self._cases - self.begun)
+        return ExamAnswer(self._facts, (*self._outcomes, *rest), self._borrowed, asked)
 
 
 def _facts(value) -> Facts:
     if not isinstance(value, Facts) or not isinstance(value.name, str):
-        raise protocol.BrokenMessage("not facts")
+        raise BrokenMessage("not facts")
     if not all(
         isinstance(names, tuple) and all(isinstance(name, str) for name in names)
         for names in (value.parameters, value.unused, value.uses)
     ):
-        raise protocol.BrokenMessage("not facts")
+        raise BrokenMessage("not facts")
     return value
 
 
@@ -103,13 +102,13 @@ def _outcome(value) -> Outcome:
     failure_of(value.error if isinstance(value, Outcome) else 0)
     texts = (*_tuple(value.changed), *_tuple(value.warnings), value.printed)
     if not all(isinstance(text, str) for text in texts):
-        raise protocol.BrokenMessage("not an outcome")
+        raise BrokenMessage("not an outcome")
     if not isinstance(value.repeatable, bool):
-        raise protocol.BrokenMessage("not an outcome")
+        raise BrokenMessage("not an outcome")
     if not isinstance(value.gradients, dict) or not isinstance(value.after, dict):
-        raise protocol.BrokenMessage("not an outcome")
+        raise BrokenMessage("not an outcome")
     if not isinstance(value.refused, dict) or None in value.refused.values():
-        raise protocol.BrokenMessage("not an outcome")
+        raise BrokenMessage("not an outcome")
     for failure in value.refused.values():
         failure_of(failure)
     return value
@@ -117,5 +116,5 @@ def _outcome(value) -> Outcome:
 
 def _tuple(value) -> tuple:
     if not isinstance(value, tuple):
-        raise protocol.BrokenMessage("not an outcome")
+        raise BrokenMessage("not an outcome")
     return value

@@ -40,8 +40,8 @@ STUDENTS_SIDE = tuple(
     )
 )
 RUNTIME = (
-    *("confinement/isolation.py", "confinement/lent.py", "confinement/syscalls.py"),
-    *("running/limits.py", "running/protocol.py"),
+    *(f"confinement/{name}.py" for name in ("channel", "isolation", "subuid", "syscalls")),
+    "running/limits.py",
     *("untrusted/server.py", "untrusted/worker.py"),
 )
 

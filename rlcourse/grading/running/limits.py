@@ -17,6 +17,7 @@ class Limits:
     grace: float = 2.0  # from the interruption until it is killed
     submission: float = 180.0
     patience: float = 4.0
+    look: float = 2.0  # between two looks at what a slow process is doing
 
     @property
     def clock(self) -> float:

@@ -33,7 +33,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class ExamRequest:
-    """A step: call the function on the cases that `message` holds, ready to send.
+    """A step: find the function by the `order`, then call it on one of the `questions` after the
+    other. Both are messages, ready to send.
 
     `answer` makes what replies to the calls of stand-ins, which the function takes or finds beside
     it; each sitting has its own. `seconds` replaces the usual limit of processor time. A test
@@ -42,8 +43,8 @@ class ExamRequest:
     """
 
     name: str
-    message: bytes
-    cases: int
+    order: bytes
+    questions: tuple[bytes, ...]
     answer: Callable[[], Callable[[dict, int], dict]] | None = None
     parts: tuple[tuple[tuple[int, ...], ExamRequest], ...] = ()
     seconds: float | None = None

@@ -1,19 +1,20 @@
 """The warm server on the untrusted side: it forks a confined process for every submission.
 
 It is a separate program, started with an empty environment, and holds nothing secret: torch, the
-students' copy of the library, and the means to fork. It talks to the grader over the socket that is
-its standard input, in small JSON packets:
+students' copy of the library, and the means to fork. The grader talks to it by a ``Channel`` over
+the socket that is its standard input: first what confines it, then "line" for each submission, with
+a socket attached. Over that, the submission's reader says
 
-    {"start": 3, "cpu": 180}, with a socket attached
-                                   fork, confine, run a submission over that socket
-    {"kill": 3}                    end it now
-    {"time": 3}                    say what it has used
-    → {"spent": 3, "seconds": …}   processor seconds, of all its threads
-    → {"ended": 3, "status": …, "memory": …, "seconds": …, "late": …, "full": …}
-                                   it has ended, how (as ``waitpid`` says it), whether its processor
-                                   time was over, and whether it wrote too much
+    {"start": 180}, with a socket attached
+                    fork, confine, run code for so many processor seconds, talk over that socket
+    {"kill": true}  end it now
+    {"time": true}  → {"spent": …}  its processor seconds so far, of all its threads
+    → {"ended": true, "status": …, "seconds": …, "late": …, "full": …}
+                    it has ended, how (as ``waitpid`` says it), whether its processor time was over,
+                    and whether it wrote too much
 
-When the grader is gone the socket closes, the server ends, and so does all it started.
+A line has one process at a time. When it is hung up, that is killed; once it is gone, the server
+hangs up, too. When the grader is gone, the server ends, and so does all that it started.
 """
 
 import contextlib
@@ -29,24 +30,21 @@ import time
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rlcourse.grading.confinement import isolation, syscalls
+from rlcourse.grading.confinement.channel import Channel, Closed
 
-LARGEST_PACKET = 1 << 18
 # Used if no file system of its own bounds what a submission writes
 MOST_FILES = 1000
 LOOK_SECONDS = 0.1  # between two looks at them
 
 
 def main() -> None:
-    """Configure from the first packet, confine, warm up, and serve until the grader is gone."""
-    control = socket.socket(fileno=os.dup(0))
+    """Configure by the first message, confine, warm up, and serve until the grader is gone."""
+    control = Channel(socket.socket(fileno=os.dup(0)))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    settings = json.loads(control.recv(LARGEST_PACKET))
-    for key, value in settings["confinement"].items():
-        settings["confinement"][key] = tuple(value) if isinstance(value, list) else value
-    wanted = isolation.Confinement(**settings["confinement"])
+    settings = control.hear()[0].items()
+    wanted = isolation.Confinement(**{k: tuple(v) if type(v) is list else v for k, v in settings})
     layers = isolation.Layers()
     _be_first_to_go()
     if sys.platform == "linux":
@@ -56,8 +54,8 @@ def main() -> None:
     warm_up(Path(sys.path[0]))
     found = _layers_of_a_fork(wanted, layers)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until here it told the grader what went wrong
-    control.send(json.dumps({"ready": True, **found}).encode())
-    with contextlib.suppress(OSError, ValueError):
+    control.tell(found)
+    with contextlib.suppress(Closed):
         Server(control, wanted, layers).run()
     os._exit(0)
 
@@ -134,24 +132,34 @@ def clock_of(pid: int) -> int:
 
 
 @dataclass
-class Running:
-    """A process of a submission: its number, its processor seconds, its scratch directory."""
+class Line:
+    """A submission's line, and the process that runs for it."""
 
-    number: int
-    cpu: int
+    channel: Channel
     scratch: str
+    pid: int = 0  # 0: there is none
+    cpu: int = 0
     full: bool = False
+    hung_up: bool = False
+
+    def say(self, answer: dict) -> None:
+        with contextlib.suppress(Closed):  # it hangs up, which is noticed next
+            self.channel.tell(answer)
+
+    def kill(self) -> None:
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 class Server:
-    """Forks, kills and reaps; one process per submission that is under way."""
+    """Forks, kills and reaps; one process for each submission that is under way."""
 
-    def __init__(
-        self, control: socket.socket, wanted: isolation.Confinement, layers: isolation.Layers
-    ):
+    def __init__(self, control: Channel, wanted: isolation.Confinement, layers: isolation.Layers):
         self.control, self.wanted, self.layers = control, wanted, layers
         self.mapped = layers.mapped()
-        self.running: dict[int, Running] = {}  # by process id
+        self.lines: list[Line] = []
+        self.count = 0
         self.wakeup, wakes = os.pipe()
         for end in (self.wakeup, wakes):
             os.set_blocking(end, False)
@@ -159,76 +167,74 @@ class Server:
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
     def run(self) -> None:
+        """Until the grader is gone, which raises ``Closed``."""
         unbounded = "mount" not in self.layers.standing
         while True:
-            waiting: list[Any] = [self.control, self.wakeup]
-            look = LOOK_SECONDS if unbounded and self.running else None
+            open_lines = {line.channel.stream: line for line in self.lines if not line.hung_up}
+            look = LOOK_SECONDS if unbounded and self.lines else None
+            waiting = [self.control.stream, self.wakeup, *open_lines]
             ready, _, _ = select.select(waiting, [], [], look)
             if unbounded:
                 self.look_after_files()
             if self.wakeup in ready:
                 os.read(self.wakeup, 4096)
                 self.reap()
-            if self.control in ready:
-                packet, attached, _, _ = socket.recv_fds(self.control, LARGEST_PACKET, 1)
-                if not packet:
-                    return
-                self.obey(json.loads(packet), attached)
+            for stream in ready:
+                if stream in open_lines:
+                    self.attend(open_lines[stream])
+            for line in [line for line in self.lines if line.hung_up and not line.pid]:
+                line.channel.stream.close()
+                self.lines.remove(line)
+            if self.control.stream in ready:
+                self.control.hear()
+                self.count += 1
+                line = Channel(socket.socket(fileno=self.control.take()[0]))
+                scratch = f"{self.wanted.scratch}/submission-{self.count}"
+                self.lines.append(Line(line, scratch))
 
-    def obey(self, order: dict, attached: list[int]) -> None:
-        if "start" in order:
-            scratch = f"{self.wanted.scratch}/submission-{order['start']}"
-            started = Running(order["start"], order["cpu"], scratch)
-            pid = isolation.fork(self.layers)
-            if not pid:
-                self.become_worker(attached[0], started)
-            os.close(attached[0])
-            self.running[pid] = started
-        for pid, process in self.running.items():
-            if process.number == order.get("kill"):
-                self.kill(pid)
-            if process.number == order.get("time"):
+    def attend(self, line: Line) -> None:
+        """Do what a submission's reader says next."""
+        try:
+            order, _ = line.channel.hear()
+            if "start" in order:
+                self.start(line, order["start"], line.channel.take()[0])
+            elif "time" in order:
+                spent = None
                 with contextlib.suppress(OSError):
-                    spent = {"spent": process.number, "seconds": time.clock_gettime(clock_of(pid))}
-                    self.control.send(json.dumps(spent).encode())
+                    spent = time.clock_gettime(clock_of(line.pid)) if line.pid else None
+                line.say({"spent": spent})
+            else:
+                line.kill()
+        except Closed:
+            line.hung_up = True
+            line.kill()
 
-    @staticmethod
-    def kill(pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    def start(self, line: Line, cpu: int, channel: int) -> None:
+        line.cpu, line.full = cpu, False
+        line.pid = isolation.fork(self.layers)
+        if not line.pid:
+            self.become_worker(channel, line)
+        os.close(channel)
 
     def look_after_files(self) -> None:
         """Bound what a process writes, if no file system of its own does."""
-        for pid, process in self.running.items():
-            if not process.full and is_full(process.scratch, self.wanted):
-                process.full = True
-                self.kill(pid)
+        for line in self.lines:
+            if line.pid and not line.full and is_full(line.scratch, self.wanted):
+                line.full = True
+                line.kill()
 
     def reap(self) -> None:
-        while self.running:
+        while any(line.pid for line in self.lines):
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if not pid:
                 return
-            process = self.running.pop(pid, None)
-            if process is None:
-                continue
-            seconds = usage.ru_utime + usage.ru_stime
-            killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (
-                signal.SIGXCPU,  # process 1 of a namespace is deaf to it, and is killed
-                signal.SIGKILL,
-            )
-            ended = {
-                "ended": process.number,
-                "status": status,
-                "memory": usage.ru_maxrss * 1024,
-                "seconds": round(seconds, 3),
-                "late": killed and seconds >= process.cpu - 0.5,
-                "full": process.full,
-            }
-            shutil.rmtree(process.scratch, ignore_errors=True)
-            self.control.send(json.dumps(ended).encode())  # last, when nothing of it is left
+            for line in self.lines:
+                if line.pid == pid:
+                    line.pid = 0
+                    shutil.rmtree(line.scratch, ignore_errors=True)
+                    line.say(how_it_ended(line, status, usage))  # last: nothing of it is left
 
-    def become_worker(self, channel: int, started: Running) -> None:
+    def become_worker(self, channel: int, line: Line) -> None:
         """In the child: never returns."""
         status = 70
         try:
@@ -238,8 +244,8 @@ class Server:
             os.dup2(channel, 3)
             os.closerange(4, 4096)
             if sys.platform == "linux":
-                wanted = replace(self.wanted, cpu_seconds=started.cpu)
-                isolation.confine(wanted, self.layers, self.mapped, started.scratch)
+                wanted = replace(self.wanted, cpu_seconds=line.cpu)
+                isolation.confine(wanted, self.layers, self.mapped, line.scratch)
             from rlcourse.grading.untrusted import worker
 
             worker.serve(socket.socket(fileno=3))
@@ -248,5 +254,18 @@ class Server:
             os._exit(status)
 
 
-if __name__ == "__main__":
-    main()
+def how_it_ended(line: Line, status: int, usage) -> dict:
+    """What is said of a process that has ended."""
+    seconds = usage.ru_utime + usage.ru_stime
+    # process 1 of a namespace is deaf to SIGXCPU, and is killed
+    by_the_limit = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (
+        signal.SIGXCPU,
+        signal.SIGKILL,
+    )
+    return {
+        "ended": True,
+        "status": status,
+        "seconds": round(seconds, 3),
+        "late": by_the_limit and seconds >= line.cpu - 0.5,
+        "full": line.full,
+    }

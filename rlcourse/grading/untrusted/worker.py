@@ -20,49 +20,62 @@ import sys
 import threading
 import time
 import types
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
-from rlcourse.checks import stand_in
+from rlcourse.checks import stand_in, wire
 from rlcourse.checks.borrowed import Borrowing, function_at, replaced
 from rlcourse.checks.calling import Facts, Failure, Outcome, _failure, call, describe
 from rlcourse.checks.case import Case
 from rlcourse.checks.quiet import FirstWords
 from rlcourse.checks.specs import build
-from rlcourse.grading.running import protocol
+from rlcourse.grading.confinement.channel import Channel
 from rlcourse.grading.running.limits import IDLE
 
-FOREVER = 10**9  # the grader keeps the time
+FOREVER = 10**9
 IDLE_SECONDS = 10.0  # between two looks at whether a step still works
 MOST_THREADS = 16  # alive after a cell, before a person should look
-Say = Callable[[dict], None]
+# Sends what was found out, and returns the grader's next message.
+Exchange = Callable[[dict], dict]
 
 
 class TookTooLong(BaseException):
     """The soft time limit; no ``except Exception`` swallows it."""
 
 
-def serve(channel: socket.socket) -> None:
+def serve(stream: socket.socket) -> None:
     """Carry out orders until the grader ends this process."""
     sys.stdin = open("/dev/null") if hasattr(sys, "stdin") else None  # noqa: SIM115
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _alarm)
     sys.path.append("")  # modules that a notebook writes next to itself
-    say = partial(_say, channel)
-    say({"ready": True})
     _let_nobody_be_asked()
-    session, line = Session(), Line(channel)
-    stand_in.ask_through(line.ask)
+    session, channel = Session(), Channel(stream)
+
+    def exchange(said: dict) -> dict:
+        message = wire.dumps(said)  # ``BrokenMessage`` before anything is sent
+        with _undisturbed():
+            channel.send(message)
+            return wire.loads(channel.receive())
+
+    def ask(number: int, arguments: dict, tracked: tuple, weights: list | None) -> dict:
+        """The result of an implementation that only the grader holds."""
+        call = {"call": number, "arguments": arguments, "tracked": tracked, "weights": weights}
+        reply = exchange(call)
+        if _times and _times[-1].over:
+            raise TookTooLong
+        return reply
+
+    stand_in.ask_through(ask)
+    order = exchange({"ready": True})
     while True:
-        order = line.next_order()
         if order["do"] == "cell":
-            say(session.run_cell(order["name"], order["source"], _time_of(order)))
+            done = session.run_cell(order["name"], order["source"], _time_of(order))
         else:
-            say(session.sit_exam(order, _time_of(order), say))
+            done = session.sit_exam(order, _time_of(order), exchange)
+        order = exchange(done)
 
 
 def _let_nobody_be_asked() -> None:
@@ -79,38 +92,6 @@ def _let_nobody_be_asked() -> None:
     builtins.input = refusing("input()")
 
 
-def _say(channel: socket.socket, answer: dict) -> None:
-    protocol.send(channel, protocol.dumps(answer), time.monotonic() + FOREVER)
-
-
-class Line:
-    """The channel, on which orders may come before the reply that is waited for."""
-
-    def __init__(self, channel: socket.socket):
-        self._channel = channel
-        self._orders: deque[dict] = deque()
-
-    def next_order(self) -> dict:
-        while not self._orders:  # a reply that came too late is not an order
-            self._take()
-        return self._orders.popleft()
-
-    def ask(self, number: int, arguments: dict, tracked: tuple, weights: list | None) -> dict:
-        """The result of an implementation that only the grader holds."""
-        call = {"call": number, "arguments": arguments, "tracked": tracked, "weights": weights}
-        _say(self._channel, call)
-        while (reply := self._take()) is None:
-            pass
-        return reply
-
-    def _take(self) -> dict | None:
-        message = protocol.receive(self._channel, time.monotonic() + FOREVER)
-        if "do" not in message:
-            return message
-        self._orders.append(message)
-        return None
-
-
 @dataclass
 class Time:
     """The time that a step may take: processor seconds, and seconds on the clock."""
@@ -118,17 +99,19 @@ class Time:
     processor: float
     wall: float
     over: bool = False  # said once; a student's bare ``except`` may have caught it
-    speaking: bool = False  # in the middle of an answer, which is finished first
+    speaking: bool = False  # with the grader, which is finished first
     began: tuple[float, float] = (0.0, 0.0)
+    waited: float = 0.0  # on the clock, for the grader
 
     def is_over(self, number: int) -> bool:
         """Whether a signal ends the step: its processor time is used up, or it only waits.
 
         On a busy machine the clock runs while nothing is done here, which is nobody's fault.
         """
-        if number == signal.SIGPROF:
-            return True
-        wall, spent = time.monotonic() - self.began[0], time.process_time() - self.began[1]
+        if number == signal.SIGPROF or self.speaking:
+            return number == signal.SIGPROF
+        wall = time.monotonic() - self.began[0] - self.waited
+        spent = time.process_time() - self.began[1]
         return wall >= self.wall or spent < IDLE * wall
 
 
@@ -144,6 +127,18 @@ def _alarm(number, frame):
         _times[-1].over = True
         if not _times[-1].speaking:
             raise TookTooLong
+
+
+@contextlib.contextmanager
+def _undisturbed():
+    """No alarm tears a message apart; and what the grader takes on the clock is not counted."""
+    step, before = _times[-1] if _times else Time(0.0, 0.0), time.monotonic()
+    step.speaking = True
+    try:
+        yield
+    finally:
+        step.speaking = False
+        step.waited += time.monotonic() - before
 
 
 @contextlib.contextmanager
@@ -208,20 +203,21 @@ class Session:
         else:
             exec(code, self.names)
 
-    def sit_exam(self, order: dict, allowed: Time, say: Say) -> dict:
-        """Call the function on every case and `say` each answer at once; how it ended is returned.
+    def sit_exam(self, order: dict, allowed: Time, exchange: Exchange) -> dict:
+        """Call the function on each question as it comes; how it ended is returned.
 
         What was said counts, whatever the next call does to this process. Functions that the order
         has stand-ins for are replaced by these meanwhile.
         """
-        name, cases = order["function"], order["cases"]
+        name = order["function"]
         function = self.names.get(name)
         if not callable(function):
             return {"over": True}
-        say({"facts": _facts(function)})
-        answered, memory = 0, False
+        question = exchange({"facts": _facts(function)})
+        memory, late = False, True
         library = {n: function_at(*place) for n, place in order.get("library", {}).items()}
         borrowing = Borrowing(name, library, self.names)
+        watching: contextlib.AbstractContextManager = borrowing
         in_place = {n: build(spec, {}) for n, spec in order.get("in_place", {}).items()}
         with (
             replaced(self.names, in_place),
@@ -230,20 +226,16 @@ class Session:
             contextlib.suppress(TookTooLong),
             _at_most(allowed),
         ):
-            for i, case in enumerate(cases):
-                with contextlib.nullcontext() if i else borrowing:
-                    outcome = _outcome(function, case)
+            while question["do"] == "case" and not allowed.over:
+                with watching:
+                    outcome = _outcome(function, question["case"])
+                watching = contextlib.nullcontext()
                 memory = memory or _is_memory(outcome.error)
-                allowed.speaking = True
                 try:
-                    say({"case": i, "outcome": outcome})
-                except protocol.BrokenMessage as error:  # too large, say: nothing was sent
-                    say({"case": i, "outcome": Outcome(error=_failure(error))})
-                allowed.speaking = False
-                answered += 1
-                if allowed.over:
-                    break
-        late = answered < len(cases)
+                    question = exchange({"outcome": outcome})
+                except wire.BrokenMessage as error:  # too large, say: nothing was sent
+                    question = exchange({"outcome": Outcome(error=_failure(error))})
+            late = question["do"] == "case"
         return {"over": True, "late": late, "memory": memory, "borrowed": borrowing.found}
 
     # What IPython's own syntax becomes: %magic, %%magic, !command, name?
@@ -321,8 +313,13 @@ def rehearse(cells: list[str]) -> None:
     for cell in ("def double(x):\n    return (2 * x).sum()\n%time 1\n", *cells):
         session.run_cell("rehearsal", cell, allowed)
     case = Case("", {"x": torch.ones(2, dtype=torch.float64)}, ("x",))
-    order = {"function": "double", "cases": [case]}
-    session.sit_exam(order, allowed, lambda part: protocol.loads(protocol.dumps(part)))
+    asked = iter([{"do": "case", "case": case}, {"do": "end"}])
+
+    def exchange(said: dict) -> dict:
+        wire.loads(wire.dumps(said))
+        return next(asked)
+
+    session.sit_exam({"function": "double"}, allowed, exchange)
     plt.close("all")
     torch.set_default_dtype(dtype)  # which a lesson may have changed halfway
     linecache.clearcache()

@@ -5,24 +5,24 @@ from dataclasses import replace
 import pytest
 import torch
 
+from rlcourse.checks import wire
 from rlcourse.checks.calling import Failure, Outcome, call, describe
 from rlcourse.checks.case import Case
 from rlcourse.checks.exam import Exam
 from rlcourse.checks.partial_credit import ALMOST_CREDIT
 from rlcourse.exercises import all as all_exercises
 from rlcourse.exercises import get as get_exercise
-from rlcourse.grading.judging.paper import REPEATED, Paper
-from rlcourse.grading.running import protocol
+from rlcourse.grading.judging.questions import REPEATED, Questions
 
 
-def paper_of(name, seed=0):
+def questions_of(name, seed=0):
     exercise = get_exercise(name)
     halves = (Exam(exercise, seed), Exam(exercise, seed, hidden=True))
-    return halves, Paper.draw(tuple(exam.cases for exam in halves), seed)
+    return halves, Questions.draw(tuple(exam.cases for exam in halves), seed)
 
 
-def verdicts(halves, paper, fn, alter=lambda outcome: outcome):
-    outcomes = paper.collate(tuple(alter(call(fn, case)) for case in paper.questions()))
+def verdicts(halves, questions, fn, alter=lambda outcome: outcome):
+    outcomes = questions.collate(tuple(alter(call(fn, case)) for case in questions.asked()))
     first, second = halves
     n = len(first.cases)
     facts = describe(fn)
@@ -35,7 +35,7 @@ def test_a_question_tells_nothing_but_its_arguments(exercise):
         other = replace(
             case, label="x", differentiable=(), constants=("y",), atol=9.0, raises=not case.raises
         )
-        assert protocol.dumps(case.question()) == protocol.dumps(other.question())
+        assert wire.dumps(case.question()) == wire.dumps(other.question())
 
 
 def test_constants_and_the_others_are_asked_for_alike_in_every_question():
@@ -46,7 +46,7 @@ def test_constants_and_the_others_are_asked_for_alike_in_every_question():
 
 @pytest.mark.parametrize("name", ["ppo_clip_loss", "value_loss", "gae", "kl_shaped_rewards"])
 def test_leaving_out_gradients_in_what_a_question_calls_constant_earns_nothing(name):
-    halves, paper = paper_of(name)
+    halves, questions = questions_of(name)
     exercise = get_exercise(name)
 
     def leaking(**arguments):
@@ -56,60 +56,60 @@ def test_leaving_out_gradients_in_what_a_question_calls_constant_earns_nothing(n
         first = first + 0 * extra + (extra - extra.detach())
         return (first, *value[1:]) if isinstance(value, tuple) else first
 
-    questions = iter(paper.questions())
+    asked = iter(questions.asked())
 
     def lie(outcome):
-        question = next(questions)
+        question = next(asked)
         hidden = {n: None for n in (*question.constants, *question.differentiable)}
         return replace(outcome, gradients={**outcome.gradients, **hidden})
 
-    for result in verdicts(halves, paper, leaking, lie):
+    for result in verdicts(halves, questions, leaking, lie):
         assert not result.passed and result.score <= ALMOST_CREDIT
 
 
 def test_a_fault_that_numbers_do_not_show_costs_the_share_of_the_edges():
-    halves, paper = paper_of("reinforce_loss")
+    halves, questions = questions_of("reinforce_loss")
     right = get_exercise("reinforce_loss").reference
     for fault in ({"changed": ("mask",)}, {"changed": ("advantages", "mask")}):
-        for result in verdicts(halves, paper, right, lambda o, f=fault: replace(o, **f)):
+        for result in verdicts(halves, questions, right, lambda o, f=fault: replace(o, **f)):
             assert result.score == ALMOST_CREDIT and result.agreeing == 0
 
 
 def test_a_few_cases_of_each_half_come_twice_those_with_chance_first():
-    (visible, hidden), paper = paper_of("sample_tokens")
+    (visible, hidden), questions = questions_of("sample_tokens")
     n = len(visible.cases)
-    again = paper.order[n + len(hidden.cases) :]
+    again = questions.order[n + len(hidden.cases) :]
     assert sorted(i < n for i in again) == [False] * REPEATED + [True] * REPEATED
-    assert all("generator" in paper.cases[i].arguments for i in again)
-    assert set(paper.order) == set(range(n + len(hidden.cases)))
+    assert all("generator" in questions.cases[i].arguments for i in again)
+    assert set(questions.order) == set(range(n + len(hidden.cases)))
 
 
 def test_what_is_not_repeatable_is_seen_whatever_the_process_says_of_itself():
-    halves, paper = paper_of("mean_reward")
+    halves, questions = questions_of("mean_reward")
 
     def noisy(rewards):
         return rewards.mean() * (1 + 1e-7 * torch.rand(()).double())
 
-    for result in verdicts(halves, paper, noisy, lambda o: replace(o, repeatable=True)):
+    for result in verdicts(halves, questions, noisy, lambda o: replace(o, repeatable=True)):
         assert not result.passed and "two different results" in result.message
 
 
 def test_the_mistake_of_ignoring_the_generator_is_named_although_few_cases_are_asked_twice():
-    halves, paper = paper_of("sample_tokens")
+    halves, questions = questions_of("sample_tokens")
     (mistake,) = (
         m for m in get_exercise("sample_tokens").mistakes if "ignores" in m.implementation.__name__
     )
-    for result in verdicts(halves, paper, mistake.implementation):
+    for result in verdicts(halves, questions, mistake.implementation):
         assert result.mistake == mistake.name
 
 
 def test_a_repeat_that_time_ran_out_on_is_no_proof_of_anything():
     case = Case("", {"x": torch.ones(2)})
-    paper = Paper((case,), (0, 0))
+    questions = Questions((case,), (0, 0))
     late = Outcome(error=Failure("TimeoutError", "the function ran too long"))
-    (found,) = paper.collate((Outcome(value=1.0), late))
+    (found,) = questions.collate((Outcome(value=1.0), late))
     assert found.repeatable is None and found.value == 1.0
-    (found,) = paper.collate((Outcome(value=1.0), Outcome(value=2.0)))
+    (found,) = questions.collate((Outcome(value=1.0), Outcome(value=2.0)))
     assert found.repeatable is False
 
 
@@ -119,6 +119,6 @@ def test_a_repeat_that_time_ran_out_on_is_no_proof_of_anything():
     ids=["of nothing", "text", "shape", "whole numbers"],
 )
 def test_gradients_that_are_none_are_refused(gradients):
-    paper = Paper((Case("", {"x": torch.ones(2)}),), (0,))
+    questions = Questions((Case("", {"x": torch.ones(2)}),), (0,))
     with pytest.raises(ValueError, match="gradient"):
-        paper.collate((Outcome(gradients=gradients),))
+        questions.collate((Outcome(gradients=gradients),))

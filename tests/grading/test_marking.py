@@ -6,7 +6,7 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rlcourse.grading.books.gradebook import read_receipt
-from rlcourse.grading.judging.reading import (
+from rlcourse.grading.judging.marking import (
     LONGEST_LINE,
     LONGEST_SHOWN,
     MOST_SHOWN,

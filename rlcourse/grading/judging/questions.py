@@ -21,14 +21,14 @@ REPEATED = 2  # cases of each half that come twice
 
 
 @dataclass(frozen=True)
-class Paper:
+class Questions:
     """``order[k]`` is the case that question k asks; later ones of the same case are repeats."""
 
     cases: tuple[Case, ...]
     order: tuple[int, ...]
 
     @classmethod
-    def draw(cls, halves: tuple[tuple[Case, ...], ...], seed: int) -> "Paper":
+    def draw(cls, halves: tuple[tuple[Case, ...], ...], seed: int) -> "Questions":
         """The cases of all halves, each half with a few that are asked twice."""
         chance = random.Random(seed)
         cases: list[Case] = []
@@ -46,7 +46,7 @@ class Paper:
         """The places of the questions whose cases come after the first `first`."""
         return [k for k, i in enumerate(self.order) if i >= first]
 
-    def questions(self) -> list[Case]:
+    def asked(self) -> list[Case]:
         return [self.cases[i].question() for i in self.order]
 
     def collate(self, answers: tuple[Outcome, ...]) -> list[Outcome]:

@@ -1,10 +1,11 @@
 """Everything that reads one submission, from its bytes to its marks, for a process of its own.
 
 The references are in the same memory, but nothing that a student sent is ever looked up or run:
-``protocol`` decodes the sandbox's answers and ``answers`` validates them before they are judged.
+``wire`` decodes the sandbox's answers and ``answers`` validates them before they are judged.
 """
 
 import json
+import socket
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from nbformat import NotebookNode, from_dict
 
 from rlcourse.checks.calling import Outcome
 from rlcourse.courses import Course, current, shipped
-from rlcourse.grading.confinement.disposable import Channel, Disposable
+from rlcourse.grading.confinement.disposable import Disposable
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.handing_in.submission import know, parse, rebuild
 from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
@@ -22,15 +23,9 @@ from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.rejected import REFUSED, UNREADABLE, WRONG, Rejected
 from rlcourse.grading.running.answers import LOST, ExamAnswer
-from rlcourse.grading.running.conversation import Conversation, Processes
+from rlcourse.grading.running.conversation import Conversation
 from rlcourse.grading.running.limits import Limits
-from rlcourse.grading.running.remote import (
-    RemoteAccount,
-    answer_for,
-    in_words,
-    reading_bounds,
-)
-from rlcourse.grading.running.sandbox import Account, Sandbox
+from rlcourse.grading.running.sandbox import Account, Sandbox, reading_bounds, why_unread
 from rlcourse.grading.running.steps import (
     ENDINGS,
     OVER_MEMORY,
@@ -78,10 +73,11 @@ class Reader:
         self.exam.work_out(new)
         self._worked_out.update(new)
 
-    def do(self, request: bytes, ask: Channel) -> dict:
+    def do(self, request: bytes, line: socket.socket | None) -> dict:
         before = set(self.exam.worked_out())
         try:
-            read = self._read(request, RemoteAccount(ask, self.limits))
+            assert line, "a submission needs its line to the server"
+            read = self._read(request, Account(line, self.limits))
             text = json.dumps(read.notebook)
             if len(text) > LARGEST_NOTEBOOK:
                 raise Rejected(REFUSED, "it is too large when unpacked")
@@ -99,7 +95,7 @@ class Reader:
             "warm_up_keys": [key for key in self.exam.worked_out() if key not in before],
         }
 
-    def _read(self, data: bytes, account: Processes) -> Read:
+    def _read(self, data: bytes, account: Account) -> Read:
         found = parse(data)
         if other := other_lesson(self.release, found, self._owners):
             raise Rejected(WRONG, f"this is the notebook of {other}")
@@ -117,7 +113,7 @@ class Reader:
         return Read(notebook, marks, tuple(transcript.incidents))
 
 
-def run_apart(account: Processes, steps: list[Cell | ExamRequest]) -> Transcript:
+def run_apart(account: Account, steps: list[Cell | ExamRequest]) -> Transcript:
     """Carry out the steps; tests that students wrote run in processes of their own.
 
     There they may call right implementations, so nothing else is asked there.
@@ -133,31 +129,34 @@ def run_apart(account: Processes, steps: list[Cell | ExamRequest]) -> Transcript
 
 
 def ask_again(
-    account: Processes,
+    account: Account,
     steps: list[Cell | ExamRequest],
     transcript: Transcript,
     requests: dict[str, ExamRequest],
 ) -> Transcript:
-    """What is answered to the `requests`, each where its exam was in the `steps`, in a new process.
+    """What is answered to the `requests`, each where its exam was in the `steps`.
 
-    Another one, as the answers to exams that stand are in before right functions can be called.
-    Cells that took too much are left out: they would take as much once more.
+    Each is asked in a process of its own, in which nothing else is asked: there a right
+    implementation of another function can be called. Cells that took too much are left out: they
+    would take as much once more.
     """
     took_too_much = {i.where for i in transcript.incidents if i.status in ENDINGS}
-    found: list[Cell | ExamRequest] = []
+    cells: list[Cell | ExamRequest] = []
+    again = Transcript()
     for step in steps:
         if isinstance(step, Cell) and step.name not in took_too_much:
-            found.append(step)
+            cells.append(step)
         elif step.name in requests:
-            found.append(requests[step.name])
-    return Conversation(account).run(found)
+            alone = Conversation(account).run([*cells, requests[step.name]])
+            again.exams |= alone.exams
+    return again
 
 
 def _sit_in_parts(
     conversation: Conversation, above: list[Cell], test: ExamRequest, incidents: list[Incident]
 ) -> ExamAnswer | None:
     """What a student's test says of each implementation, each of which it sees alone."""
-    facts, outcomes = None, [Outcome(error=LOST)] * test.cases
+    facts, outcomes = None, [Outcome(error=LOST)] * len(test.questions)
     for places, request in test.parts:
         alone = conversation.run([*above, request])
         incidents += [i for i in alone.incidents if i not in incidents]
@@ -170,7 +169,7 @@ def _sit_in_parts(
         for place, outcome in zip(places, answer.outcomes, strict=True):
             outcomes[place] = outcome
         if all(o.error and o.error.type == "NotImplementedError" for o in answer.outcomes):
-            outcomes = [answer.outcomes[0]] * test.cases  # it is not written
+            outcomes = [answer.outcomes[0]] * len(test.questions)  # it is not written
             break
     return ExamAnswer(facts, tuple(outcomes))
 
@@ -223,10 +222,10 @@ class Readers:
         """Run and judge a submission. Raises ``Rejected``, also if reading it takes too much."""
         process = self._idle.pop()
         try:
-            with Account(sandbox) as account:
-                found = process.run(data, answer_for(account), self._warm_up_keys)
+            with sandbox.line() as line:
+                found = process.run(data, self._warm_up_keys, line)
         except LostReader as lost:
-            raise in_words(lost) from None
+            raise why_unread(lost) from None
         finally:
             self._idle.append(process)
         if "rejected" in found:

@@ -41,7 +41,7 @@ class Place:
         return None if above else f"{cell}, but below the check, which judges what is above it."
 
 
-class Whereabouts:
+class FunctionCells:
     """A notebook's cells by the functions that they write."""
 
     def __init__(self, notebook: NotebookNode):

@@ -1,6 +1,7 @@
 """A message arrives as it was sent; anything else is refused."""
 
 import json
+import os
 import random
 import socket
 import struct
@@ -10,10 +11,11 @@ import time
 import pytest
 import torch
 
+from rlcourse.checks import wire
 from rlcourse.checks.calling import Failure, Opaque, Outcome, identical
 from rlcourse.checks.specs import Spec
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading.running import protocol
+from rlcourse.grading.confinement.channel import Channel, Closed, TooLarge
 
 
 def same(a, b) -> bool:
@@ -27,7 +29,7 @@ def same(a, b) -> bool:
 
 
 def passed_on(value):
-    return protocol.loads(protocol.dumps(value))
+    return wire.loads(wire.dumps(value))
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
@@ -49,7 +51,7 @@ def test_values_of_every_kind_survive():
         Opaque("x"),
     ]
     values += [torch.zeros(0, 3), torch.tensor(True), torch.arange(6).reshape(2, 3)[:, ::2]]
-    values += [torch.randn(2, 3).to(dtype) for dtype in protocol.DTYPES.values()]
+    values += [torch.randn(2, 3).to(dtype) for dtype in wire.DTYPES.values()]
     values += [
         Outcome(value=1.0, error=Failure("E", "m", 3), gradients={"x": None}),
         Spec("sgd", {}),
@@ -109,35 +111,35 @@ def message(header, body=b""):
     ids=range(28),
 )
 def test_malformed_messages_are_refused(broken):
-    with pytest.raises(protocol.BrokenMessage):
-        protocol.loads(broken)
+    with pytest.raises(wire.BrokenMessage):
+        wire.loads(broken)
 
 
 def test_damaged_messages_are_refused_or_are_data():
     rng, good = (
         random.Random(0),
-        protocol.dumps({"a": torch.ones(3), "b": [1, "x"], "c": Opaque("y")}),
+        wire.dumps({"a": torch.ones(3), "b": [1, "x"], "c": Opaque("y")}),
     )
     for _ in range(500):
         damaged = bytearray(good)
         for _ in range(rng.randint(1, 4)):
             damaged[rng.randrange(8, len(damaged))] = rng.randrange(256)
         try:
-            value = protocol.loads(bytes(damaged))
-        except protocol.BrokenMessage:
+            value = wire.loads(bytes(damaged))
+        except wire.BrokenMessage:
             continue
-        protocol.dumps(value)
+        wire.dumps(value)
 
 
 def test_an_empty_tensor_that_would_be_large_to_print_is_not_sent():
-    with pytest.raises(protocol.BrokenMessage):
-        protocol.dumps(torch.empty(10**9, 0))
+    with pytest.raises(wire.BrokenMessage):
+        wire.dumps(torch.empty(10**9, 0))
     assert same(passed_on(torch.empty(1000, 0)), torch.empty(1000, 0))
 
 
 def test_booleans_are_zero_or_one_whatever_the_bytes():
     raw = message({"tensor": "bool", "shape": [3], "bytes": 3}, b"\x00\x01\x07")
-    assert protocol.loads(raw).tolist() == [False, True, True]
+    assert wire.loads(raw).tolist() == [False, True, True]
 
 
 def test_a_message_that_drips_ends_at_the_deadline():
@@ -154,16 +156,40 @@ def test_a_message_that_drips_ends_at_the_deadline():
 
     threading.Thread(target=drip, daemon=True).start()
     # Were every byte to renew the time, the whole message would arrive, ten seconds later.
-    with ours, pytest.raises(TimeoutError):
-        protocol.receive(ours, time.monotonic() + 0.3)
+    with Channel(ours) as channel, pytest.raises(TimeoutError):
+        channel.receive(time.monotonic() + 0.3)
 
 
 def test_a_message_is_measured_before_it_is_read():
     ours, theirs = socket.socketpair()
-    with ours, theirs:
+    with Channel(ours) as channel, theirs:
+        assert not channel.has_more()
         theirs.sendall(struct.pack("<II", 1 << 31, 1 << 31))
-        with pytest.raises(protocol.BrokenMessage, match="too large"):
-            protocol.receive(ours, time.monotonic() + 300)
+        assert channel.has_more()
+        with pytest.raises(TooLarge):
+            channel.receive(time.monotonic() + 300)
         theirs.close()
-        with pytest.raises(protocol.Closed):
-            protocol.receive(ours, time.monotonic() + 300)
+        with pytest.raises(Closed):
+            channel.receive(time.monotonic() + 300)
+
+
+def test_messages_with_bytes_and_descriptors_arrive_in_order():
+    ours, theirs = map(Channel, socket.socketpair())
+    reads, writes = os.pipe()
+    with ours, theirs:
+        ours.tell({"a": [1]}, b"\0bytes", (writes,))
+        ours.tell(None)
+        assert theirs.hear() == ({"a": [1]}, b"\0bytes")
+        (passed,) = theirs.take()
+        assert theirs.hear(5) == (None, b"")
+        os.write(passed, b"x")
+        assert os.read(reads, 1) == b"x"
+        with pytest.raises(TimeoutError):
+            theirs.hear(0.01)
+        ours.tell("a descriptor should follow")
+        theirs.hear()
+        ours.stream.close()
+        with pytest.raises(Closed):
+            theirs.take()
+    for end in (reads, writes, passed):
+        os.close(end)

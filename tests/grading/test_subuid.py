@@ -5,7 +5,7 @@ import pwd
 
 import pytest
 
-from rlcourse.grading.confinement import isolation, lent
+from rlcourse.grading.confinement import isolation, subuid
 
 ME = str(os.getuid())
 
@@ -22,13 +22,13 @@ ME = str(os.getuid())
 )
 def test_only_whole_lines_of_ones_own_lend_numbers(tmp_path, text, found):
     (tmp_path / "subuid").write_text(text)
-    assert lent._lent(str(tmp_path / "subuid")) == found
+    assert subuid._lent(str(tmp_path / "subuid")) == found
 
 
 def test_where_nothing_is_lent_nothing_is_mapped(monkeypatch, tmp_path):
-    assert lent._lent(str(tmp_path / "absent")) is None
-    monkeypatch.setattr(lent, "_lent", lambda file: None)
-    assert lent.waiting() is None and lent.mapped(None) == 0
+    assert subuid._lent(str(tmp_path / "absent")) is None
+    monkeypatch.setattr(subuid, "_lent", lambda file: None)
+    assert subuid.waiting() is None and subuid.mapped(None) == 0
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/sh"), reason="newuidmap is Linux's")
@@ -37,8 +37,8 @@ def test_numbers_count_once_both_programs_have_mapped_them(monkeypatch, tmp_path
     for name in ("newuidmap", "newgidmap"):
         (tmp_path / name).symlink_to(f"/bin/{program}")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(lent, "_lent", lambda file: (100000, 7))
-    assert lent.mapped(lent.waiting()) == count
+    monkeypatch.setattr(subuid, "_lent", lambda file: (100000, 7))
+    assert subuid.mapped(subuid.waiting()) == count
 
 
 def test_the_doctor_says_whose_number_it_is(monkeypatch):

@@ -1,0 +1,121 @@
+"""While code of a student runs, nothing in reach answers a question that it will be asked."""
+
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+
+import nbformat
+import pytest
+from classroom import REPOSITORY
+
+from rlcourse.checks import wire
+from rlcourse.checks.calling import Facts, Failure, Outcome
+from rlcourse.checks.specs import Spec
+from rlcourse.courses import shipped
+from rlcourse.grading.confinement.channel import Channel, Closed
+from rlcourse.grading.judging.judge import LessonExam
+from rlcourse.grading.judging.marking import ask_again, run_apart
+from rlcourse.grading.judging.wordless import lines_of, wordless
+from rlcourse.grading.running.answers import ExamAnswer
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.steps import Transcript
+
+LESSONS = [lesson.name for lesson in shipped().lessons]
+
+
+@dataclass
+class Process:
+    """What one process was given: functions by name, what stands in, what lay in the socket."""
+
+    asked: list[str] = field(default_factory=list)
+    in_reach: set[str] = field(default_factory=set)
+    questions: int = 0
+    ahead: int = 0  # messages that came before the one before was answered
+
+    def run(self, channel: Channel) -> None:
+        facts = {"facts": Facts("f", uses=("everything",))}
+        said = {"ready": True}
+        try:
+            while True:
+                channel.send(wire.dumps(said))
+                message = wire.loads(channel.receive())
+                self.ahead += channel.has_more(0.0003)
+                said = {"over": True}
+                if message["do"] == "exam":
+                    self.asked.append(message["function"])
+                    self.in_reach |= {*message.get("in_place", {})}
+                    said = facts
+                elif message["do"] == "case":
+                    self.questions += 1
+                    arguments = message["case"].arguments.values()
+                    specs = [a for a in arguments if isinstance(a, Spec) and a.kind == "stand_in"]
+                    self.in_reach |= {spec.options["name"] for spec in specs}
+                    said = {"outcome": Outcome(value=0.0)}
+        except Closed:
+            return
+
+
+class Account:
+    """A submission's account, with processes that answer everything alike."""
+
+    limits, end = Limits(), time.monotonic() + 10**6
+
+    def __init__(self):
+        self.processes: list[Process] = []
+
+    def open(self) -> Channel:
+        ours, theirs = map(Channel, socket.socketpair())
+        self.processes.append(Process())
+        threading.Thread(target=self.processes[-1].run, args=(theirs,), daemon=True).start()
+        return ours
+
+    def close(self, more: float = 0.0) -> None:
+        pass
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_right_function_is_in_reach_beside_its_own_questions(lesson):
+    """In every lesson, even if every function is wrong and uses all the others."""
+    release = nbformat.read(REPOSITORY / "notebooks" / lesson / f"{lesson}.ipynb", as_version=4)
+    exam, account = LessonExam(release, b"secret"), Account()
+    steps = exam.steps(release)
+    run_apart(account, steps)
+    order = [exercise.name for exercise in exam.exercises.values()]
+    everything = dict.fromkeys(order, "is wrong")
+    requests = {g: r for g in exam.exercises if (r := exam.request_again(g, everything))}
+    tests = {e.name for e in exam.exercises.values() if e.suspects}
+    assert {r.name.removeprefix("check_") for r in requests.values()} & tests == set()
+    first = len(account.processes)
+    ask_again(account, steps, Transcript(), requests)
+    assert len(account.processes) == first + len(requests)
+    for process in account.processes:
+        assert process.ahead == 0 and process.questions >= len(process.asked)
+        if process.in_reach - {"reward"}:  # a reward answers no exercise's question
+            (asked,) = process.asked
+            assert asked not in process.in_reach
+            if asked not in tests:
+                assert max(map(order.index, process.in_reach)) < order.index(asked)
+
+
+def test_what_ran_beside_right_functions_is_told_in_our_words():
+    said = "0.6931471805599453"
+    lie = Failure(said, said, 3, said, said, said)
+    true = Failure("ValueError", said, 2, "  return x", "f", said)
+    outcomes = [
+        Outcome(error=lie, warnings=(said,), printed=said, refused={"x": lie}),
+        Outcome(error=true),
+        Outcome(error=Failure("NotImplementedError", "", function="f")),
+        Outcome(error=Failure("NoAnswer", "the process ended")),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("def f(x):\n  return x")])
+    facts = Facts("f", ("x",))
+    lying = ExamAnswer(Facts(said, (said,)), tuple(outcomes))
+    answer = wordless(lying, facts, lines_of(notebook))
+    assert said not in str(answer)
+    assert answer.facts is facts
+    errors = [outcome.error for outcome in answer.outcomes]
+    assert [error.type for error in errors] == [
+        "Exception", "ValueError", "NotImplementedError", "NoAnswer"
+    ]  # fmt: skip
+    assert (errors[1].line, errors[1].line_number, errors[2].function) == ("  return x", 2, "f")
