@@ -5,10 +5,10 @@
 - ``handing_in``: archives, names of students and their directories; everything found there becomes
   a value.
 - ``confinement``: the walls (``isolation``, ``syscalls``), the files that can be read inside them
-  (``visible``), and processes that may be lost (``disposable``).
+  (``visible``), processes that may be lost (``disposable``), and the ``channel`` by which all talk.
 - ``untrusted``: the code that runs inside the walls. A process without references, files, network
   or other processes runs a submission's cells and calls its functions.
-- ``running``: the trusted end of the pipe to it (``protocol``), which keeps the time.
+- ``running``: the trusted end of the line to it, which asks in lock step and keeps the time.
 - ``judging``: draws cases, and compares what is returned with right answers.
 - ``books``: nbgrader's gradebook, and grades for other platforms.
 - ``pages``: students' work shown to people, made harmless.
@@ -17,7 +17,8 @@
 
 One bug is charged once (``judging.judge``): a function that fails and uses wrong ones is asked
 again in a process of its own, where stand-ins for references take their places. The judge answers
-their calls. No function is judged while its own reference can be called.
+their calls. No function is judged while its own reference can be called, and nothing that such a
+function says is told in its own words (``judging.wordless``).
 
 What isolation cannot prove: values and gradients are compared with right ones that the answering
 process never sees, and whether a function gives the same twice is seen from outside, as it is asked
