@@ -16,7 +16,7 @@ from rlcourse.courses import shipped
 from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.judging.marking import ask_again, run_apart
-from rlcourse.grading.judging.wordless import lines_of, wordless
+from rlcourse.grading.judging.wordless import lines_of, make_wordless
 from rlcourse.grading.running.answers import ExamAnswer
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.steps import Transcript
@@ -109,11 +109,11 @@ def test_what_ran_beside_right_functions_is_told_in_our_words():
         Outcome(error=Failure("NoAnswer", "the process ended")),
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("def f(x):\n  return x")])
-    facts = Facts("f", ("x",))
-    lying = ExamAnswer(Facts(said, (said,)), tuple(outcomes))
-    answer = wordless(lying, facts, lines_of(notebook))
-    assert said not in str(answer)
-    assert answer.facts is facts
+    first = Transcript(exams={"f": ExamAnswer(Facts("f", ("x",)))})
+    second = Transcript(exams={"f": ExamAnswer(Facts(said, (said,)), tuple(outcomes))})
+    make_wordless(second, ["f"], first, lines_of(notebook))
+    answer = second.exams["f"]
+    assert said not in str(answer) and answer.facts is first.exams["f"].facts
     errors = [outcome.error for outcome in answer.outcomes]
     assert [error.type for error in errors] == [
         "Exception", "ValueError", "NotImplementedError", "NoAnswer"

@@ -33,7 +33,7 @@ from rlcourse.grading.judging.finding import Finding
 from rlcourse.grading.judging.locating import FunctionCells
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.judging.questions import Questions
-from rlcourse.grading.judging.wordless import lines_of, tell_without_values, wordless
+from rlcourse.grading.judging.wordless import lines_of, make_wordless, tell_without_values
 from rlcourse.grading.running import steps as running
 from rlcourse.grading.running.answers import ExamAnswer
 from rlcourse.grading.running.limits import Limits
@@ -47,8 +47,6 @@ from rlcourse.grading.running.steps import (
 )
 
 CHECK = "check_"
-
-
 Verdict = tuple[Result, Result]  # on the visible cases, on the hidden ones
 
 
@@ -156,16 +154,13 @@ class LessonExam:
         function is also written elsewhere in the `notebook`, the message says so. Functions that
         use wrong ones are called once more, through `ask`, with right ones in their place."""
         lines = lines_of(notebook)
-        for grade_id, answer in transcript.exams.items():
-            if self.exercises[grade_id].suspects:
-                transcript.exams[grade_id] = wordless(answer, answer.facts, lines)
+        tests = {g for g in transcript.exams if self.exercises[g].suspects}
+        make_wordless(transcript, tests, transcript, lines)
         results = self._verdicts(transcript)
         wrong = {g: self._wrong_below(g, transcript, results) for g in results}
         requests = {g: r for g, names in wrong.items() if (r := self.request_again(g, names))}
         asked_again = ask(requests) if requests and ask else Transcript()
-        for grade_id, answer in asked_again.exams.items():
-            facts = transcript.exams[grade_id].facts
-            asked_again.exams[grade_id] = wordless(answer, facts, lines)
+        make_wordless(asked_again, set(asked_again.exams), transcript, lines)
         again, answers = self._verdicts(asked_again), dict(transcript.exams)
         for grade_id, names in wrong.items():
             if first := results[grade_id]:

@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from nbformat import NotebookNode
 
-from rlcourse.checks.calling import Facts, Failure, Outcome
+from rlcourse.checks.calling import Failure, Outcome
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.result import Result
-from rlcourse.grading.running.answers import LOST, ExamAnswer
+from rlcourse.grading.running.answers import LOST
+from rlcourse.grading.running.steps import Transcript
 
 KEPT_BACK = (
     "What it returns beside right functions is not shown: with those above it fixed, its own check "
@@ -35,11 +36,16 @@ def lines_of(notebook: NotebookNode | None) -> frozenset[str]:
     )
 
 
-def wordless(answer: ExamAnswer, facts: Facts | None, lines: Collection[str]) -> ExamAnswer:
-    """The answer, with `facts` that were found out earlier and errors that quote only `lines`."""
-    name = facts.name if facts else ""
-    outcomes = tuple(_outcome(outcome, name, lines) for outcome in answer.outcomes)
-    return replace(answer, facts=facts, outcomes=outcomes)
+def make_wordless(
+    transcript: Transcript, exams: Collection[str], first: Transcript, lines: Collection[str]
+) -> None:
+    """Change the answers to these `exams`: facts are those that the `first` run found out, before
+    anything right was in reach, and errors quote only `lines`."""
+    for grade_id in exams:
+        answer, facts = transcript.exams[grade_id], first.exams[grade_id].facts
+        name = facts.name if facts else ""
+        outcomes = tuple(_outcome(outcome, name, lines) for outcome in answer.outcomes)
+        transcript.exams[grade_id] = replace(answer, facts=facts, outcomes=outcomes)
 
 
 def _outcome(outcome: Outcome, name: str, lines: Collection[str]) -> Outcome:
