@@ -7,7 +7,7 @@
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
 # make publish-as ADDRESS=https://github.com/OWNER/NAME   fill in the repository's address everywhere
-# make attacks   what each attack on the grader deserves and gets; ARGS=--plain: and from plain nbgrader
+# make attacks   what each attack on the grader deserves and gets; ARGS=patching: those of one kind
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is

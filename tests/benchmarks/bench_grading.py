@@ -20,7 +20,6 @@ import shutil
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -105,43 +104,6 @@ def our_seconds(course: Path, jobs: int, submitted: Path | None = None) -> tuple
     return time.perf_counter() - start, each, processor() - spent
 
 
-class Memory(threading.Thread):
-    """Watches untrusted processes: bytes of the server, and what each worker has for itself."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.server, self.workers, self.stop = 0, [], False
-
-    def run(self):
-        while not self.stop:
-            found = sorted(map(self._memory, self._processes()))
-            if found and found[-1][0]:
-                self.server = max(self.server, found[-1][0])
-            self.workers += [private for total, private in found[:-1] if total > 50 * 2**20]
-            time.sleep(0.02)
-
-    @staticmethod
-    def _processes():
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and b"untrusted.server" in (entry / "cmdline").read_bytes():
-                    yield entry
-            except OSError:
-                continue
-
-    @staticmethod
-    def _memory(entry: Path) -> tuple[int, int]:
-        fields = {"Rss": 0, "Private_Clean": 0, "Private_Dirty": 0}
-        try:
-            for line in (entry / "smaps_rollup").read_text().splitlines():
-                name, _, rest = line.partition(":")
-                if name in fields:
-                    fields[name] = int(rest.split()[0]) * 1024
-        except (OSError, ValueError, IndexError):
-            pass
-        return fields["Rss"], fields["Private_Clean"] + fields["Private_Dirty"]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
@@ -152,8 +114,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-grading-") as root:
         ours, plain = make_class(Path(root), args.students)
         plain_seconds(plain, "s000")  # imports, the database, the kernel's files in the cache
-        memory = Memory()
-        memory.start()
         measured: dict[str, list[float]] = {"plain": [], "plain, processor": [], "class": []}
         few = a_fifth(ours)
         more = args.students - len(os.listdir(few))
@@ -171,11 +131,10 @@ def main() -> None:
                 by_processor.append((spent - for_few) / more)
             measured["class"].append(whole)
             print(f"round {number + 1}: {whole:.1f} s for the class", flush=True)
-        memory.stop = True
-    report(measured, memory, args.students, cores)
+    report(measured, args.students, cores)
 
 
-def report(measured, memory, students: int, cores: int) -> None:
+def report(measured, students: int, cores: int) -> None:
     plain = statistics.median(measured["plain"])
     rows = [(name, seconds) for name, seconds in measured.items() if name != "class"]
     print(f"\nmarginal seconds per submission ({cores} cores, load {os.getloadavg()[0]:.1f})")
@@ -190,15 +149,6 @@ def report(measured, memory, students: int, cores: int) -> None:
         f"class of {students}: {whole:.1f} s from nothing; plain nbgrader {students * plain:.0f} s"
     )
     print("  (that many times its marginal seconds)")
-    server = memory.server / 2**20
-    print(f"memory: server {server:.0f} MiB once", end="")
-    if memory.workers:
-        private = [size / 2**20 for size in memory.workers]
-        middle, most = statistics.median(private), max(private)
-        print(
-            f"; each worker {middle:.0f} MiB of its own at the median, {most:.0f} at most", end=""
-        )
-    print()
 
 
 if __name__ == "__main__":
