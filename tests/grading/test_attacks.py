@@ -1,7 +1,7 @@
 """Every attack earns what it deserves and nothing more, and harms nobody.
 
-All of them are graded in one batch, each followed by an honest neighbor. The class is graded once;
-the tests look at what is left of it.
+All of them are graded in one batch, every third followed by an honest neighbor. The class is graded
+once; the tests look at what is left of it.
 """
 
 import csv
@@ -35,7 +35,7 @@ from rlcourse.grading.platforms.tables import canvas_table, moodle_table, plain_
 pytestmark = pytest.mark.slow
 
 STUDENTS = {f"s{number:03}-attack": attack for number, attack in enumerate(ATTACKS)}
-NEIGHBORS = [student.replace("attack", "honest") for student in STUDENTS]
+NEIGHBORS = [student.replace("attack", "honest") for student in list(STUDENTS)[::3]]
 SOLVED = room.NAMES[:2]  # what an honest neighbor has solved
 EARNED = sum(room.POINTS[name] for name in SOLVED)
 
@@ -160,7 +160,8 @@ def test_every_honest_neighbor_gets_the_points_earned(battle):
 
 
 def test_directories_with_strange_names_are_refused_and_named(battle):
-    ours = {*STUDENTS, *NEIGHBORS, "a-neighbor"}
+    honest = {student.replace("attack", "honest") for student in STUDENTS}
+    ours = {*STUDENTS, *honest, "a-neighbor"}
     others = [row for row in battle.report.rows if row.student not in ours]
     assert len(others) >= 28
     assert {(row.status, row.score, row.needs_person) for row in others} == {("refused", 0.0, True)}
