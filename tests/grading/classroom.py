@@ -25,6 +25,10 @@ from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.confinement.probing import probe
+from rlcourse.grading.running.conversation import Conversation
+from rlcourse.grading.running.limits import Limits
+from rlcourse.grading.running.sandbox import Account
+from rlcourse.grading.running.steps import Transcript
 
 REPOSITORY = Path(__file__).parents[2]
 LESSON = "02_policy_gradient"
@@ -98,6 +102,12 @@ def with_markdown(notebook, source: str, before: str = NAMES[0]):
     changed = copy.deepcopy(notebook)
     changed.cells.insert(index_of(changed, before), new_markdown_cell(source))
     return changed
+
+
+def run(sandbox, steps, limits: Limits = Limits()) -> Transcript:  # noqa: B008
+    """Have a server carry out a submission's steps, within one budget."""
+    with sandbox.line() as line:
+        return Conversation(Account(line, limits)).run(steps)
 
 
 def submit(course: Path, student: str, notebook) -> Path:

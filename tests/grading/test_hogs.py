@@ -3,6 +3,7 @@
 import sys
 import time
 
+import classroom as room
 import pytest
 
 from rlcourse.checks import wire
@@ -17,7 +18,7 @@ def test_death_by_a_signal_without_a_name_is_an_incident(library):
     """Without a PID namespace, in which process 1 ignores such signals."""
     with Sandbox(library, library.parent / "signal", refuse=("pid",)) as sandbox:
         steps = [Cell("fatal", "import signal\nsignal.raise_signal(40)"), Cell("next", "print(1)")]
-        transcript = sandbox.run(steps, Limits(step=10))
+        transcript = room.run(sandbox, steps, Limits(step=10))
     (incident,) = transcript.incidents
     assert (incident.status, incident.where, incident.detail) == (DIED, "fatal", "signal 40")
     assert transcript.cells["next"].printed == "1\n"
@@ -50,10 +51,10 @@ def test_threads_are_counted_for_each_submission_alone(sandbox):
         order = {"do": "cell", "name": "x", "source": hog[0].source, **limits.seconds}
         channel.send(wire.dumps(order))
         told = wire.loads(channel.receive(time.monotonic() + 300))
-        neighbor = sandbox.run(modest, limits)  # while the hog holds its threads
+        neighbor = room.run(sandbox, modest, limits)  # while the hog holds its threads
     assert neighbor.cells["x"].printed == "8\n" and neighbor.incidents == []
     assert 16 < int(told["printed"]) <= 64 and told["threads"]
-    assert sandbox.run(hog, limits).incidents[0].status == MANY_THREADS
+    assert room.run(sandbox, hog, limits).incidents[0].status == MANY_THREADS
 
 
 GIVE_BACK = """
@@ -79,7 +80,7 @@ def test_memory_is_bounded_however_it_is_taken(library):
     mebibytes = 256
     cells = [Cell("hog", GIVE_BACK), Cell("late", "x = bytearray(2**30)")]
     with Sandbox(library, library.parent / "memory", memory=mebibytes * 2**20) as sandbox:
-        transcript = sandbox.run(cells, Limits(step=60))
+        transcript = room.run(sandbox, cells, Limits(step=60))
     taken = int(transcript.cells["hog"].printed)
     assert mebibytes / 2 < taken <= mebibytes
     assert OVER_MEMORY in {incident.status for incident in transcript.incidents}

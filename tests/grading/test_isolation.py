@@ -1,10 +1,6 @@
 """Each layer does what it says, with others switched off, for root and for an ordinary user."""
 
-import json
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import classroom as room
@@ -55,7 +51,7 @@ def did(library, off=()):
     """(what student code managed with these layers off, the layers that stood)."""
     server = library.parent / f"server-{'-'.join(off)}"
     with Sandbox(library, server, refuse=off) as sandbox:
-        transcript = sandbox.run([Cell("try", TRY_EVERYTHING)], Limits(step=20))
+        transcript = room.run(sandbox, [Cell("try", TRY_EVERYTHING)], Limits(step=20))
         lines = transcript.cells["try"].printed.splitlines()
         return {line.removeprefix("did ") for line in lines}, sandbox.layers
 
@@ -113,7 +109,7 @@ def test_the_lessons_functions_are_stubs_in_the_students_library(library, sandbo
     source += "    try: __import__('rlcourse.' + name); print('LEAK', name)\n"
     source += "    except ImportError: pass\n"
     source += "reinforce_loss(None, None, None)"
-    answer = sandbox.run([Cell("x", source)]).cells["x"]
+    answer = room.run(sandbox, [Cell("x", source)]).cells["x"]
     assert answer.printed.startswith("1.0\n") and "LEAK" not in answer.printed
     assert answer.error.type == "NotImplementedError"
     text = "".join(path.read_text() for path in library.rglob("*.py"))
@@ -144,7 +140,7 @@ def test_what_the_release_needs_for_the_first_time_is_ready_and_nothing_else_of_
     look += "print(plt.get_fignums(), __name__, torch.get_default_dtype())"
     for cells, ready in ((rehearsal, True), ([], False)):
         with Sandbox(library, library.parent / f"rehearsed-{ready}", cells) as sandbox:
-            answer = sandbox.run([Cell("x", look)]).cells["x"]
+            answer = room.run(sandbox, [Cell("x", look)]).cells["x"]
             threads = threads_of(server_of(sandbox))
         assert answer.printed == f"{ready} False\n[] __main__ torch.float32\n", answer
         assert threads == 1  # it forks
@@ -174,66 +170,3 @@ def test_hidden_paths_are_cut_out_of_readable_ones(tmp_path):
     )
     assert whole == [str(tmp_path / "a/c")]
     assert sorted(listed) == [str(tmp_path / "a"), str(tmp_path / "a/b")]
-
-
-# The same as an ordinary user
-
-AS_NOBODY = """
-import json, pathlib, sys, tempfile
-sys.path.insert(0, {tests!r})
-import classroom as room
-from rlcourse.grading import grade
-course = pathlib.Path({course!r})
-report = grade("02", course=course, on_warning=lambda text: print(text, file=sys.stderr))
-from rlcourse.grading.confinement import probing
-json.dump(report.as_json() | {{"layers": sorted(probing.probe().standing)}}, sys.stdout)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.getuid() != 0, reason="already an ordinary user: the other tests say it")
-def test_an_ordinary_user_grades_with_the_same_walls(template, reachable):
-    home = reachable / "nobody"
-    shutil.copytree(template.parent, home / "repository")
-    course = home / "repository" / "course"
-    room.submit(course, "honest", room.solved(course, ["score_function"]))
-    room.submit(course, "spy", room.with_code(room.released(course), TRY_EVERYTHING))
-    for path in (home, *home.rglob("*")):
-        os.chown(path, 65534, 65534)
-    program = AS_NOBODY.format(tests=str(Path(__file__).parent), course=str(course))
-    done = subprocess.run(
-        [*_as_nobody(), sys.executable, "-c", program],
-        capture_output=True, text=True, cwd="/", timeout=1800,
-        env={"HOME": str(home), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    if "cannot become" in done.stderr:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr[-2000:]
-    report = json.loads(done.stdout)
-    scores = {row["student"]: row["score"] for row in report["submissions"]}
-    assert scores == {"honest": 2.0, "spy": 0.0}
-    if set(report["layers"]) != set(ALL):
-        pytest.skip(f"an ordinary user has only {report['layers']} here")
-    text = (course / "autograded" / "spy" / room.LESSON / f"{room.LESSON}.ipynb").read_text()
-    managed = {part.split("\\n")[0] for part in text.split("did ")[1:]}
-    assert managed >= WALLED_IN
-    assert not managed & {"read the repository", "start a process", "make a socket"}
-
-
-def _as_nobody() -> list[str]:
-    """A command prefix that becomes nobody, with this Python in reach.
-
-    Python may stand in a directory that only root enters; then it is shown at the same place in a
-    mount namespace where others enter, too.
-    """
-    base = str(Path(sys.base_prefix).resolve())
-    script = f"""
-drop() {{ exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }}
-if ! setpriv --reuid=65534 --regid=65534 --clear-groups test -x {base}/bin/python3; then
-  top=/$(echo {base} | cut -d/ -f2); kept=$(mktemp -d)
-  mount --bind {base} $kept && mount -t tmpfs -o mode=755 tmpfs $top && mkdir -p {base} &&
-    mount --bind $kept {base} || {{ echo "cannot become nobody here" >&2; exit 1; }}
-fi
-drop "$@"
-"""
-    return ["unshare", "--mount", "sh", "-c", script, "sh"]

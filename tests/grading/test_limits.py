@@ -3,6 +3,7 @@
 import signal
 import sys
 
+import classroom as room
 import pytest
 import torch
 
@@ -106,7 +107,7 @@ def test_a_slow_machine_takes_no_points_and_a_deaf_sleeper_is_killed(sandbox):
     deaf = "import time\nwhile True:\n    try: time.sleep(1000)\n    except BaseException: pass"
     hog = f"import signal, time\nsignal.setitimer(signal.ITIMER_PROF, 0)\n{BURN}burn(1000)"
     cells = [Cell("shared", shared), Cell("deaf", deaf), Cell("hog", hog)]
-    transcript = sandbox.run(cells, Limits(step=1.5, grace=0.5, submission=60, look=0.5))
+    transcript = room.run(sandbox, cells, Limits(step=1.5, grace=0.5, submission=60, look=0.5))
     assert transcript.cells["shared"].printed == "done\n"
     assert [(i.where, i.status) for i in transcript.incidents] == [
         ("deaf", "timed out"),
@@ -135,7 +136,7 @@ def test_cases_answered_before_the_process_is_lost_count(sandbox, how):
     order = wire.dumps({"do": "exam", "function": "f", **limits.seconds})
     questions = tuple(wire.dumps({"do": "case", "case": case}) for case in CASES)
     exam = ExamRequest("check_f", order, questions)
-    transcript = sandbox.run([Cell("f", source), exam, Cell("next", "print('on')")], limits)
+    transcript = room.run(sandbox, [Cell("f", source), exam, Cell("next", "print('on')")], limits)
     answer = transcript.exams["check_f"]
     values = [None if outcome.error else float(outcome.value) for outcome in answer.outcomes]
     assert values == [0, 1, 2, 3, 4] + [None] * 7

@@ -92,6 +92,14 @@ def test_dpo_loss(dpo_loss):
     assert said == collections.Counter(seen).most_common(1)[0][0]
 """
     },
+    "tells-what-it-saw": {
+        "test_dpo_loss": """
+def test_dpo_loss(dpo_loss):
+    found = "LE" + "AK" + str(dpo_loss(*torch.zeros(4, 1), 0.3))
+    print(found)
+    raise type(found, (AssertionError,), {})(found)
+"""
+    },
     "keeps-a-right-one": {
         "dpo_loss": """
 kept = []
@@ -171,6 +179,11 @@ def test_identity_order_and_time_say_nothing(rows):
 def test_who_knows_nothing_and_goes_by_the_majority_earns_nothing(rows):
     """Each implementation that counts is met alone, by a process that remembers no other."""
     assert points(rows["goes-by-the-majority"]) == (1, 1, 0)
+
+
+def test_what_a_test_says_in_its_own_words_is_not_quoted(rows):
+    assert points(rows["tells-what-it-saw"]) == (1, 1, 0)
+    assert "rejects" in str(rows["tells-what-it-saw"]) and "LEAK" not in str(rows)
 
 
 @pytest.mark.parametrize("student", ["keeps-a-right-one", "asks-while-it-answers"])

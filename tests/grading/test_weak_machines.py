@@ -120,7 +120,7 @@ def test_what_others_own_stays_as_it_is_without_the_mount_and_pid_layers():
             with Sandbox(directory / "library", directory / "server", refuse=off) as sandbox:
                 if not {"landlock", "seccomp"} <= sandbox.layers.standing:
                     pytest.skip(f"missing here: {sandbox.layers.missing}")
-                answer = sandbox.run([Cell("reach", source)], Limits(step=20)).cells["reach"]
+                answer = room.run(sandbox, [Cell("reach", source)], Limits(step=20)).cells["reach"]
             sleeper.kill()
         assert answer.error is None
         assert set(answer.printed.splitlines()) == {"did work", "did write a file"}
@@ -148,7 +148,7 @@ def test_without_mount_a_disk_is_not_filled_and_a_file_can_be_written(size, libr
     with Sandbox(library, server, refuse=("mount",)) as sandbox:
         if "landlock" not in sandbox.layers.standing:
             pytest.skip("nothing is graded here")
-        transcript = sandbox.run(cells)
+        transcript = room.run(sandbox, cells)
         left = [path.name for path in (server / "scratch").glob("submission*")]
     assert transcript.cells["honest"].printed == "3\n" and left == []
     (incident,) = transcript.incidents

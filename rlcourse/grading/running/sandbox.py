@@ -26,15 +26,7 @@ from rlcourse.grading.confinement.disposable import Bounds
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running.limits import Limits
-from rlcourse.grading.running.steps import (
-    DIED,
-    OVER_MEMORY,
-    TIMED_OUT,
-    Cell,
-    ExamRequest,
-    Lost,
-    Transcript,
-)
+from rlcourse.grading.running.steps import DIED, OVER_MEMORY, TIMED_OUT, Lost
 
 START_SECONDS = 900.0  # for the server, which imports torch; one that dies is noticed at once
 END_SECONDS = 60.0  # for a process that was killed, on a busy machine
@@ -151,17 +143,6 @@ class Sandbox:
                     ours.settimeout(END_SECONDS)
                     while ours.recv(1 << 16):
                         pass  # until the server hangs up, too
-
-    def run(
-        self,
-        steps: Sequence[Cell | ExamRequest],
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Transcript:
-        """Carry out the steps in order, within one budget; what happens is in the transcript."""
-        from rlcourse.grading.running.conversation import Conversation  # imports torch
-
-        with self.line() as line:
-            return Conversation(Account(line, limits)).run(steps)
 
 
 class Account:
