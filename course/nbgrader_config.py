@@ -20,12 +20,6 @@ with contextlib.suppress(Exception):
 
     install()
 
-# Archives hold STUDENT_LESSON.ipynb; or, from Canvas, name[_LATE]_USER_submission_FILE. There the
-# number is the student: two may have one name, and Canvas's own table of grades knows it. Archives
-# of Moodle are for `rlcourse collect`, which reads the assignment's worksheet.
-c.ZipCollectApp.extractor_plugin = "rlcourse.grading.platforms.collecting.Extractor"
-c.ZipCollectApp.collector_plugin = "rlcourse.grading.platforms.collecting.Collector"
-
 # `nbgrader collect` notes when a submission really came: its time is the student's own to write.
 c.ExchangeFactory.collect = "rlcourse.grading.platforms.exchange.Collect"
 

@@ -2,15 +2,16 @@
 
 ``engine`` grades a lesson, from the files in ``submitted`` to nbgrader's gradebook. The rooms:
 
-- ``handing_in``: archives, names of students and their directories; everything found there becomes
-  a value.
+- ``platforms``: Canvas, Moodle, Gradescope, nbgrader's exchange: what is collected there, and how
+  grades and feedback go back. The first three are each a class of ``platform.Platform``.
+- ``handing_in``: students' directories and notebooks; everything found there becomes a value.
 - ``confinement``: the walls (``isolation``, ``syscalls``), the files that can be read inside them
   (``visible``), processes that may be lost (``disposable``), and the ``channel`` by which all talk.
 - ``untrusted``: the code that runs inside the walls. A process without references, files, network
   or other processes runs a submission's cells and calls its functions.
 - ``running``: the trusted end of the line to it, which asks in lock step and keeps the time.
 - ``judging``: draws cases, and compares what is returned with right answers.
-- ``books``: nbgrader's gradebook, and grades for other platforms.
+- ``books``: nbgrader's gradebook, due dates, extensions, and the grades in it.
 - ``pages``: students' work shown to people, made harmless.
 
 ``nbgrader_plugin`` puts the same engine under nbgrader's own autograde.

@@ -2,27 +2,20 @@
 
 import json
 import sys
-from enum import StrEnum
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
-from rlcourse.courses import current, shipped
+from rlcourse.courses import current
 from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
 from rlcourse.words import counted
 
 COURSE = typer.Option("--course", help="Directory of the gradebook [default: the course's].")
-
-
-class Format(StrEnum):
-    """The format of a table of grades."""
-
-    csv = "csv"
-    canvas = "canvas"
-    moodle = "moodle"
 
 
 def collect(
@@ -51,36 +44,42 @@ def collect(
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.extensions import known as known_extensions
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.people import has_roster, names_of, students_of
-        from rlcourse.grading.handing_in.which_lesson import owners
-        from rlcourse.grading.platforms.collecting import Class, notebooks
-        from rlcourse.grading.platforms.matching import participants
-        from rlcourse.grading.platforms.taking import described, take
-        from rlcourse.grading.platforms.times import read_times
+        from rlcourse.grading.books.people import Roster, names_of, students_of
+        from rlcourse.grading.platforms.collecting import ClassList, described, notebooks, take
+        from rlcourse.grading.platforms.platform import Worksheet
         from rlcourse.grading.table import Table
     if missing := [str(path) for path in files if not path.is_file()]:
         raise UserError(f"there is no file {missing[0]}: name the archive that you downloaded")
     if zone is not None and worksheet is None:
         raise UserError("--zone is the time zone of a worksheet: add --worksheet FILE")
     opened = Course.of(course)
-    name = opened.lesson(lesson)
-    students, times, numbered = students_of(opened.directory), None, None
-    if worksheet:
-        table = Table.read(worksheet)
-        times, numbered = read_times(table, zone), participants(table, students)
-    submitted = opened.step(opened.directory.submitted_directory)
-    known = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    lessons = owners(current(opened.root), shipped())
-    people = Class(students, numbered, has_roster(opened.directory), lessons)
-    found = notebooks(files, name, known, times, people)
+    name, submitted = opened.lesson(lesson), opened.step(opened.directory.submitted_directory)
+    folders = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
+    listed = bool(Roster.of(opened.root).ids)
+    people = ClassList(students_of(opened.directory), listed, folders)
+    table = None if worksheet is None else Worksheet(Table.read(worksheet), _zone(zone))
+    found = notebooks(files, name, people, table)
     due, extended = due_date(opened.directory, name), known_extensions(opened.root).get(name, {})
     rows = list(take(found, name, submitted, due, force, extended))
-    if times:
-        print(f"times of {worksheet} are read as those of {times.zone_name}")
+    if table:
+        here = datetime.now().astimezone().tzname()
+        zone = str(table.zone or f"this machine's time zone, {here}")
+        print(f"times of {worksheet} are read as those of {zone}")
     print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
         why = "the table says why" if rows else f"no file is a student's notebook of {name}"
         raise UserError(f"nothing was collected: {why}")
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise UserError(
+            f"--zone {name[:60]!a}: no such time zone; write one as Europe/Berlin"
+        ) from None
 
 
 def extend(
@@ -251,12 +250,6 @@ def grades(
     lessons: Annotated[
         list[str] | None, typer.Argument(metavar="[LESSON]...", help="By default all.")
     ] = None,
-    format: Annotated[
-        Format,
-        typer.Option(
-            help="Format of the table: csv is a plain one, with a row per student and lesson."
-        ),
-    ] = Format.csv,
     into: Annotated[
         Path | None,
         typer.Option(help="Table to fill in: Canvas's exported gradebook or Moodle's worksheet."),
@@ -265,8 +258,7 @@ def grades(
         list[str] | None,
         typer.Option(
             metavar="LESSON=NAME",
-            help="Canvas's column for a lesson, where none or several fit; LESSON=new adds one, "
-            "which Canvas makes a new assignment.",
+            help="Canvas's column for a lesson, where none or several fit its name.",
         ),
     ] = None,
     feedback: Annotated[
@@ -275,51 +267,33 @@ def grades(
     out: Annotated[Path | None, typer.Option(help="The file [default: grades.csv].")] = None,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Write the grades as a table for Canvas, for Moodle, or for yourself.
+    """Write the grades as a table for yourself, or into the table of Canvas or Moodle.
 
     It includes points by hand and late penalties. If nothing was handed in, or points by hand are
     still to come, the field is empty.
     """
     with needing("grade", "exporting grades"):
         from rlcourse.grading.books.grades import with_mistakes
-        from rlcourse.grading.platforms.tables import (
-            Table,
-            canvas_table,
-            moodle_table,
-            plain_table,
-            write_moodle_feedback,
-        )
-    place, found = _read(course, lessons)
-    exported = None
-    if into is not None:
-        if format is Format.csv:
-            raise UserError("--into fills in a platform's table: add --format canvas or moodle")
-        exported = Table.read(into)
-    if format is Format.canvas:
-        columns = _columns(column or [], found.lessons)
-        table = canvas_table(found, exported, columns, all_lessons=not lessons)
-    elif format is Format.moodle:
-        table = moodle_table(with_mistakes(found, place), exported)
-    else:
-        table = plain_table(found)
+        from rlcourse.grading.platforms.exporting import Filling, plain_table
+        from rlcourse.grading.table import Table
     path = out or Path("grades.csv")
+    if into is None and (column or feedback):
+        raise UserError("--column and --feedback are for a platform's table: add --into TABLE")
+    if into is not None and not lessons:
+        raise UserError(
+            "name the lessons whose points go into the table, as in `rlcourse grades 02`"
+        )
     if into is not None and path.resolve() == into.resolve():
         raise UserError(f"{into} is what the platform exported: choose another --out")
-    if feedback is not None:
-        if format is not Format.moodle or len(found.lessons) != 1 or exported is None:
-            raise UserError(
-                "--feedback needs --format moodle, one lesson, and --into with its worksheet"
-            )
-        lesson = found.lessons[0]
-        waiting = found.waiting(lesson)
-        left_out = write_moodle_feedback(
-            feedback, place / "feedback", lesson, found.students, exported, waiting
-        )
-        if waiting:
-            names = ", ".join(waiting)
-            table.notes.append(f"points by hand are still to come, so no feedback: {names}")
-        if left_out:
-            table.notes.append(f"not in the worksheet, so no feedback: {', '.join(left_out)}")
+    place, found = _read(course, lessons)
+    if into is None:
+        table = plain_table(found)
+    else:
+        table = Table.read(into)
+        filling = Filling(table, with_mistakes(found, place))
+        filling.fill(_columns(column or [], found.lessons))
+        if feedback is not None:
+            filling.write_feedback(feedback, place / "feedback")
     table.write(path)
     for note in table.notes:
         print(f"rlcourse: {note}", file=sys.stderr)

@@ -5,6 +5,7 @@ import io
 import logging
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,13 @@ from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.pages.showing import IsolatedFeedback
-from rlcourse.grading.platforms.columns import fits
-from rlcourse.grading.platforms.tables import (
-    Table,
-    canvas_table,
-    moodle_table,
-    plain_table,
-)
+from rlcourse.grading.platforms import known
+from rlcourse.grading.platforms.canvas import fits
+from rlcourse.grading.platforms.collecting import notebooks
+from rlcourse.grading.platforms.exporting import Filling, plain_table
+from rlcourse.grading.platforms.platform import File, Person, Platform
+from rlcourse.grading.platforms.roster import enter_roster
+from rlcourse.grading.table import Table
 
 LESSON, OTHER = "02_policy_gradient", "03_baselines"
 # As Canvas and Moodle export them, with the columns and rows that nobody asked for
@@ -102,6 +103,12 @@ def table(tmp_path: Path, text: str, encoding: str = "utf-8") -> Table:
     return Table.read(path)
 
 
+def filled(grades: ClassGrades, exported: Table, **columns: str) -> Table:
+    """The table with points in it; `columns` are what an instructor says."""
+    Filling(exported, grades).fill(columns)
+    return exported
+
+
 def rows(written: Table) -> dict[str, list[str]]:
     """What a program reads back, by the first column."""
     return {row[0]: row for row in csv.reader(io.StringIO(written.text()), strict=True)}
@@ -157,36 +164,24 @@ def test_the_plain_table_survives_commas_and_letters_of_any_language(course):
 
 def test_canvas_s_own_gradebook_is_filled_in_and_nothing_else_changes(course, tmp_path):
     before = table(tmp_path, CANVAS)
-    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, CANVAS))
-    assert filled.header == before.header
-    for old, new in zip(before.rows, filled.rows, strict=True):
+    done = filled(read_grades(course, ["02"]), table(tmp_path, CANVAS))
+    assert done.header == before.header
+    for old, new in zip(before.rows, done.rows, strict=True):
         assert old[:5] + old[6:] == new[:5] + new[6:]
-    found = rows(filled)
+    found = rows(done)
     assert found["Doe, Jane"][5] == "5" and found["Müller Łukasz"][5] == ""  # who waits
     assert found["Nobody, New"][5] == "2" and found["Excused, Eve"][5] == "EX"  # stay as they were
-    said = "\n".join(filled.notes)
-    assert f"{LESSON}: excused on Canvas, left as they are: 4324" in filled.notes
+    said = "\n".join(done.notes)
+    assert f"{LESSON}: Canvas does not change these grades, so they stay as they are: 4324" in said
     assert "not in the gradebook: Nobody, New" in said and "not in the table: 4323" in said
     assert "Test" not in said and "Points" not in said
 
 
 def test_another_maximum_is_said(course, tmp_path):
     text = CANVAS.replace(",9,10,", ",100,10,")
-    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
-    assert rows(filled)["    Points Possible"][5] == "100"
-    assert any("100 points are possible there, but 9 here" in note for note in filled.notes)
-
-
-def test_a_column_is_added_only_where_that_is_asked_for(course, tmp_path):
-    """Canvas makes an assignment of it, for the whole class."""
-    choice = r"the assignments are 'Policy gradient \(555\)', 'Quiz \(7\)': say which with "
-    choice += r'--column 03="[PQ][^"]+\)", or add one with --column 03=new'
-    with pytest.raises(UserError, match=f"no column is clearly that of {OTHER}; {choice}$"):
-        canvas_table(read_grades(course), table(tmp_path, CANVAS))
-    filled = canvas_table(read_grades(course), table(tmp_path, CANVAS), {OTHER: "new"})
-    assert filled.header[-1] == OTHER and rows(filled)["Müller Łukasz"][-1] == "4"
-    assert rows(filled)["    Points Possible"][5::3] == ["9", "9"]
-    assert any("Canvas will make it a new assignment" in note for note in filled.notes)
+    done = filled(read_grades(course, ["02"]), table(tmp_path, text))
+    assert rows(done)["    Points Possible"][5] == "100"
+    assert any("100 points are possible there, but 9 here" in note for note in done.notes)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +200,8 @@ def test_a_column_is_added_only_where_that_is_asked_for(course, tmp_path):
 def test_the_column_is_found_by_the_lesson_s_number_and_title(course, tmp_path, name):
     text = CANVAS.replace("Policy gradient (555)", f"{name} (990002)")
     text = text.replace("Quiz (7)", "Lesson 02 quiz (990007)")
-    filled = canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
-    assert len(filled.header) == 8 and rows(filled)["Doe, Jane"][5:7] == ["5", "3"]
+    done = filled(read_grades(course, ["02"]), table(tmp_path, text))
+    assert len(done.header) == 8 and rows(done)["Doe, Jane"][5:7] == ["5", "3"]
 
 
 @pytest.mark.parametrize(
@@ -215,54 +210,35 @@ def test_the_column_is_found_by_the_lesson_s_number_and_title(course, tmp_path, 
 def test_a_name_that_may_mean_something_else_is_asked_for(course, tmp_path, name):
     text = CANVAS.replace("Policy gradient (555)", f"{name} (990002)")
     with pytest.raises(UserError, match="no column is clearly that of 02_policy_gradient"):
-        canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
+        filled(read_grades(course, ["02"]), table(tmp_path, text))
 
 
 def test_what_canvas_computes_or_says_of_a_person_is_nobody_s_column(course, tmp_path):
     grades = read_grades(course, ["02"])
     text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
-    text = text.replace("Current Score", "The policy gradient")  # read only, as its second row says
+    text = text.replace("Current Score", "The policy gradient (9)")  # read only, as it says below
     with pytest.raises(UserError, match=r"are 'Essay \(555\)', 'Quiz \(7\)': say") as refused:
-        canvas_table(grades, table(tmp_path, text))
+        filled(grades, table(tmp_path, text))
     assert "Score" not in str(refused.value) and "Section" not in str(refused.value)
-    for name in ("The policy gradient", "Student", "Section"):
-        with pytest.raises(UserError, match="no assignment in the column"):
-            canvas_table(grades, table(tmp_path, text), {LESSON: name})
-    with pytest.raises(UserError, match="has no column 'Essay'; the assignments are"):
-        canvas_table(grades, table(tmp_path, text), {LESSON: "Essay"})
+    for name in ("The policy gradient (9)", "Student", "Section", "Essay"):
+        with pytest.raises(UserError, match="no column is clearly that of"):
+            filled(grades, table(tmp_path, text), **{LESSON: name})
     assert not any(fits(name, LESSON) for name in ("Section", "Policy Current Score"))
-
-
-def test_the_option_to_copy_names_the_most_similar_and_a_shell_takes_it(course, tmp_path):
-    text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
-    text = text.replace("Quiz (7)", "Gradients of $policies$ (7)")
-    with pytest.raises(UserError) as refused:
-        canvas_table(read_grades(course, ["02"]), table(tmp_path, text))
-    assert "with --column 02='Gradients of $policies$ (7)', or add" in str(refused.value)
 
 
 def test_two_lessons_cannot_have_one_column(course, tmp_path):
     both = {LESSON: "Quiz (7)", OTHER: "Quiz (7)"}
     with pytest.raises(UserError, match="cannot be both 02_policy_gradient and 03_baselines"):
-        canvas_table(read_grades(course), table(tmp_path, CANVAS), both)
+        filled(read_grades(course), table(tmp_path, CANVAS), **both)
 
 
 def test_a_column_that_is_unclear_is_asked_for(course, tmp_path):
     text = CANVAS.replace("Quiz (7)", "Policy-Gradient (8)")
     grades = read_grades(course, ["02"])
-    with pytest.raises(UserError, match=r'(\(555\)).*--column 02="Policy gradient \(555\)"'):
-        canvas_table(grades, table(tmp_path, text))
-    filled = canvas_table(grades, table(tmp_path, text), {LESSON: "Policy-Gradient (8)"})
-    assert rows(filled)["Doe, Jane"][5:7] == ["", "5"]
-
-
-def test_of_all_lessons_those_without_a_column_are_left_out_and_named(course, tmp_path):
-    filled = canvas_table(read_grades(course), table(tmp_path, CANVAS), all_lessons=True)
-    assert rows(filled)["Doe, Jane"][5] == "5" and OTHER not in filled.header
-    assert any(note.startswith(f"{OTHER} is left out: no column") for note in filled.notes)
-    text = CANVAS.replace("Policy gradient", "Something")
-    with pytest.raises(UserError, match=r"no lesson was filled in; .*--column 03"):
-        canvas_table(read_grades(course), table(tmp_path, text), all_lessons=True)
+    with pytest.raises(UserError, match=r"several columns fit.*\(555\).*--column 02='NAME'"):
+        filled(grades, table(tmp_path, text))
+    done = filled(grades, table(tmp_path, text), **{LESSON: "Policy-Gradient (8)"})
+    assert rows(done)["Doe, Jane"][5:7] == ["", "5"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
@@ -271,44 +247,34 @@ def test_a_file_goes_back_as_it_came(course, tmp_path, delimiter, encoding):
     out = io.StringIO(newline="")
     csv.writer(out, delimiter=delimiter).writerows(csv.reader(io.StringIO(CANVAS)))
     read = table(tmp_path, out.getvalue(), encoding)
-    canvas_table(read_grades(course, ["02"]), read).write(tmp_path / "back.csv")
+    filled(read_grades(course, ["02"]), read).write(tmp_path / "back.csv")
     content = (tmp_path / "back.csv").read_bytes()
     assert content.startswith(b"\xef\xbb\xbf") == (encoding == "utf-8-sig")
     again = Table.read(tmp_path / "back.csv")
     assert again.header == read.header and again.rows == read.rows
 
 
-def test_without_an_export_canvas_gets_the_columns_that_it_wants(course):
-    made = canvas_table(read_grades(course, ["02"]))
-    assert made.header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-    found = rows(made)
-    assert found["Doe, the second, Jane"][1:] == ["4321", "", "", "", "5"]
-    assert found["    Points Possible"][-1] == "9"
-
-
 def test_moodle_s_worksheet_gets_grades_and_a_sentence(course, tmp_path):
     text = WORKSHEET.replace("Email address", "ID number").replace("jane@example.org", "4321")
     text = text.replace("l@example.org", "4322").replace("e@example.org", "4324")
-    sheet = moodle_table(read_grades(course, ["02"]), table(tmp_path, text))
+    sheet = filled(read_grades(course, ["02"]), table(tmp_path, text))
     found = rows(sheet)
     assert found["Participant 4321"][4] == "5"
     said = found["Participant 4321"][-1]
     assert said == "5 of 9 points; late, 1.5 taken off; loss 4.5/6; why 2/3"
     assert found["Participant 4322"][4] == found["Participant 4322"][-1] == ""  # who waits
     assert found["Participant 4324"][4] == "8.00" and found["Participant 4324"][-1] == "by hand"
-    assert any("cannot be changed" in note and note.endswith("4324") for note in sheet.notes)
+    assert any("does not change these" in note and note.endswith("4324") for note in sheet.notes)
     assert found["Participant 4399"][4] == ""
     assert any("New Nobody" in note for note in sheet.notes)
-    with pytest.raises(UserError, match="name one lesson"):
-        moodle_table(read_grades(course), table(tmp_path, WORKSHEET))
+    with pytest.raises(UserError, match="cannot be both"):
+        filled(read_grades(course), table(tmp_path, WORKSHEET))
 
 
 def test_a_table_of_something_else_is_refused(course, tmp_path):
     grades = read_grades(course, ["02"])
-    with pytest.raises(UserError, match="not a gradebook exported from Canvas"):
-        canvas_table(grades, table(tmp_path, "a,b\n1,2\n"))
-    with pytest.raises(UserError, match="not a grading worksheet"):
-        moodle_table(grades, table(tmp_path, "a,b\n1,2\n"))
+    with pytest.raises(UserError, match="neither Canvas's exported gradebook"):
+        filled(grades, table(tmp_path, "a,b\n1,2\n"))
     with pytest.raises(UserError, match="cannot be read"):
         table(tmp_path, CANVAS, "utf-16")
     with pytest.raises(UserError, match="no gradebook yet"):
@@ -328,21 +294,11 @@ def test_the_gradebook_s_number_reaches_the_grades(course, tmp_path):
     assert [s.platform_id for s in read_grades(tmp_path).students.values()] == ["", "", "", "77"]
 
 
-def test_what_is_made_for_a_platform_leaves_out_names_that_it_may_confuse(tmp_path):
-    grades = book_of(Student("straße"), Student("STRASSE"), Student("ada"))
-    for made in (canvas_table(grades), moodle_table(grades)):
-        names = {field for row in made.rows for field in row}
-        assert "ada" in names and not {"straße", "STRASSE"} & names
-        assert any("easily confused" in note for note in made.notes)
-    assert len(plain_table(grades).rows) == 3
-
-
 def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
     hostile = "=cmd|' /C calc'!A0", "+1+1", "@SUM(1)", "-2+3", "\x1b[2J", "＝1"
     students = [Student(text, text, f"{text}2", f"{text}@x") for text in hostile]
     grades, exported = book_of(*students), CANVAS.replace("Müller Łukasz", '"=1+1"')
-    made = [plain_table(grades), canvas_table(grades), moodle_table(grades)]
-    for written in (*made, canvas_table(grades, table(tmp_path, exported))):
+    for written in (plain_table(grades), filled(grades, table(tmp_path, exported))):
         for row in csv.reader(io.StringIO(written.text()), strict=True):
             for field in row:
                 assert not field.startswith(("=", "+", "@", "-2", "＝")), field
@@ -353,7 +309,7 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
 def test_the_command_writes_the_table_and_says_who_is_missing(course, tmp_path):
     exported, out = tmp_path / "canvas.csv", tmp_path / "grades.csv"
     exported.write_text(CANVAS, encoding="utf-8")
-    words = ["grades", "02", "--format", "canvas", "--into", str(exported), "--out", str(out)]
+    words = ["grades", "02", "--into", str(exported), "--out", str(out)]
     done = CliRunner().invoke(app, [*words, "--course", str(course)])
     assert done.exit_code == 0, done.output
     assert rows(Table.read(out))["Doe, Jane"][5] == "5"
@@ -372,3 +328,42 @@ def test_the_guide_s_own_rule_takes_a_tenth_a_day(course, tmp_path):
     with Gradebook(Course.open(copy).directory.db_url) as book:
         book.update_or_create_assignment(LESSON, duedate="2026-09-30 11:00:00 UTC")
     assert read_grades(copy).of("4321", LESSON).penalty == pytest.approx(3 * 0.65)
+
+
+class Paper(Platform):
+    """A platform that this test has made up, in one class."""
+
+    name = "Paper"
+    id_columns = ("Matriculation",)
+
+    def files(self, archive, worksheet):
+        if not all(name.startswith("paper-") for name in archive.names):
+            return None
+        numbers = ((name, name.split("-")[1]) for name in archive.names)
+        return [File(archive, name, f"{LESSON}.ipynb", n, (n,)) for name, n in numbers]
+
+    def has_made(self, table):
+        return table.column("Matriculation") is not None
+
+    def called(self, table, row):
+        return table.field(row, "Who")
+
+    def person(self, table, row):
+        return Person(tuple(self.ids(table, row)), self.called(table, row), "")
+
+    def column(self, table, lesson, title, wanted):
+        return table.header.index("Points")
+
+
+def test_a_new_platform_is_one_class_and_one_place_in_a_list(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(known, "PLATFORMS", (*known.PLATFORMS, Paper()))
+    copy = shutil.copytree(course, tmp_path / "course")
+    sheet = "Matriculation,Who,Points\n4321,Jane,\n9,New,\n"
+    with Gradebook(f"sqlite:///{copy}/gradebook.db") as book:
+        assert [s.id for s in enter_roster(book, copy, table(tmp_path, sheet))] == ["4321", "9"]
+    done = filled(read_grades(copy, ["02"]), table(tmp_path, sheet))
+    assert done.rows == [["4321", "Jane", "5"], ["9", "New", ""]]
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("paper-4321-homework", "{}")
+    (row,) = notebooks([tmp_path / "x.zip"], LESSON)
+    assert (row.student, row.data) == ("4321", b"{}")

@@ -11,8 +11,9 @@ from test_platforms import WORKSHEET, table
 
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.grades import ClassGrades, LessonGrade
 from rlcourse.grading.books.people import Student
-from rlcourse.grading.platforms.tables import write_moodle_feedback
+from rlcourse.grading.platforms.exporting import Filling
 
 LESSON = "02_policy_gradient"
 SETTINGS = Path(__file__).parents[2] / "course" / "nbgrader_config.py"
@@ -94,15 +95,19 @@ def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
         page = tmp_path / "feedback" / student / LESSON / f"{LESSON}.html"
         page.parent.mkdir(parents=True)
         page.write_text(student)
-    out, fixed = tmp_path / "feedback.zip", table(tmp_path, WORKSHEET)  # eve's grade on Moodle is
-    sheet = table(tmp_path, WORKSHEET.replace(",No,", ",Yes,"))
-    left = write_moodle_feedback(out, tmp_path / "feedback", LESSON, students, sheet)
-    assert left == ["4322"], "a participant's number is of one assignment"
-    waits = (tmp_path / "some.zip", tmp_path / "feedback", LESSON, students, sheet, ["jupyter-eve"])
-    assert write_moodle_feedback(*waits) == ["4322"]
-    assert len(zipfile.ZipFile(tmp_path / "some.zip").namelist()) == 1
-    write_moodle_feedback(tmp_path / "x.zip", tmp_path / "feedback", LESSON, students, fixed)
-    assert len(zipfile.ZipFile(tmp_path / "x.zip").namelist()) == 1
+    out, exported = tmp_path / "feedback.zip", WORKSHEET.replace(",No,", ",Yes,")
+
+    def packed(sheet: str, pages: str = "feedback", waiting: str = "") -> int:
+        earned = {
+            (s, LESSON): LessonGrade(LESSON, 9.0, 5.0, waiting=s == waiting) for s in students
+        }
+        grades = ClassGrades(students, (LESSON,), earned)
+        Filling(table(tmp_path, sheet), grades).write_feedback(out, tmp_path / pages)
+        return len(zipfile.ZipFile(out).namelist())
+
+    assert packed(exported, waiting="jupyter-eve") == 1
+    assert packed(WORKSHEET) == 1, "eve's grade on Moodle is fixed"
+    assert packed(exported) == 2, "4322 is a participant's number, which is of one assignment"
     with zipfile.ZipFile(out) as archive:
         name, other = archive.namelist()
         assert other.split("_")[1] == "4324"
@@ -112,4 +117,4 @@ def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
     assert (person, participant) == ("Jane Doe x y", "4321")
     assert (kind, plugin, name.count("/")) == ("assignfeedback", "file", 1)
     with pytest.raises(UserError, match="generate_feedback"):
-        write_moodle_feedback(out, tmp_path / "none", LESSON, students, sheet)
+        packed(exported, "none")

@@ -14,10 +14,10 @@ import pytest
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.platforms.collecting import Class, Collected, notebooks
-from rlcourse.grading.platforms.matching import participants
-from rlcourse.grading.platforms.taking import described, take
-from rlcourse.grading.platforms.times import NoTime, in_utc, read_times
+from rlcourse.grading.commands import _zone
+from rlcourse.grading.platforms.collecting import Collected, described, notebooks, take
+from rlcourse.grading.platforms.moodle import in_utc
+from rlcourse.grading.platforms.platform import Worksheet
 from rlcourse.grading.table import Table
 
 LESSON = room.LESSON
@@ -46,20 +46,14 @@ def test_a_time_as_moodle_writes_it_is_read_in_its_zone(text, utc):
     ["-", "", "Donnerstag, 1. Oktober 2026, 23:59", "1 October 2026, 13:00 PM", "soon", "=1+1",
      "31 February 2026, 10:00", "1 October 99999, 10:00", "1 octember 2026, 10:00", "9" * 5000],
 )  # fmt: skip
-def test_what_is_no_time_is_said_to_be_none(text):
-    with pytest.raises(NoTime) as doubt:
-        in_utc(text, BERLIN)
-    assert str(doubt.value).isprintable() and len(str(doubt.value)) < 120
+def test_what_is_no_time_is_none(text):
+    assert in_utc(text, BERLIN) is None
 
 
-def times(tmp_path, *rows: str, head: str = HEAD, zone="Europe/Berlin"):
-    return read_times(worksheet(tmp_path, *rows, head=head), zone)
-
-
-def worksheet(tmp_path, *rows: str, head: str = HEAD) -> Table:
+def worksheet(tmp_path, *rows: str, head: str = HEAD, zone=BERLIN) -> Worksheet:
     path = tmp_path / "worksheet.csv"
     path.write_text(head + "\n".join(rows) + "\n")
-    return Table.read(path)
+    return Worksheet(Table.read(path), zone)
 
 
 def row(number, mail: str, time: str) -> str:
@@ -67,35 +61,24 @@ def row(number, mail: str, time: str) -> str:
 
 
 def test_order_and_position_do_not_count_and_one_bad_entry_is_one_row(tmp_path):
-    head = "Last modified (submission);Grade;identifier \n"
-    found = times(
-        tmp_path, f"{LATE};;Participant 3", "rubbish;;Participant 2", f"{EARLY};;Participant 1",
-        head=head,
-    )  # fmt: skip
-    assert found.of("1", participant=True) == datetime(2026, 10, 1, 21, 59, tzinfo=UTC)
-    assert found.of("3", participant=True) == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
-    with pytest.raises(NoTime, match="rubbish"):
-        found.of("2", participant=True)
-    with pytest.raises(NoTime, match="no row"):
-        found.of("4", participant=True)
-
-
-def test_nobody_gets_the_time_of_another_by_a_name_that_is_a_number(tmp_path):
-    found = times(tmp_path, row(1001, "ada@uni.edu", LATE), row(7, "1001", EARLY))
-    assert found.of("1001", participant=True) == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
-    assert found.of("1001", participant=False) == datetime(2026, 10, 1, 21, 59, tzinfo=UTC)
-    assert found.of("Ada@Uni.edu", participant=False).hour == 22
-    found = times(tmp_path, row(1, "ada@uni.edu", LATE), row(2, "ADA@uni.edu", EARLY))
-    with pytest.raises(NoTime, match="two rows"):
-        found.of("ada@uni.edu", participant=False)
+    head = "Last modified (submission);Grade;Username;Full name;identifier \n"
+    rows = f"{LATE};;c;;Participant 3", "rubbish;;b;;Participant 2", f"{EARLY};;a;;Participant 1"
+    archive = moodle(tmp_path, {1: b"a", 2: b"b", 3: b"c"})
+    found = notebooks([archive], LESSON, worksheet=worksheet(tmp_path, *rows, head=head))
+    found = {row.student: row for row in found}
+    assert found["a"].time == datetime(2026, 10, 1, 21, 59, tzinfo=UTC)
+    assert found["c"].time == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
+    assert "cannot be read: rubbish" in found["b"].doubt and not found["b"].time
 
 
 def test_another_table_and_an_unknown_zone_are_refused_in_a_sentence(tmp_path):
+    archive = moodle(tmp_path, {1: b"a"})
+    other = worksheet(tmp_path, "1,2", head="Identifier,Grade\n")
     with pytest.raises(UserError, match="download Moodle's grading worksheet in English"):
-        times(tmp_path, "1,2", head="Identifier,Grade\n")
+        list(notebooks([archive], LESSON, worksheet=other))
     for zone in ("Nowhere/City", "../../etc/passwd", "", "a\x1b"):
         with pytest.raises(UserError, match="no such time zone"):
-            times(tmp_path, row(1, "x", EARLY), zone=zone)
+            _zone(zone)
 
 
 def moodle(tmp_path, students: dict):
@@ -106,29 +89,25 @@ def moodle(tmp_path, students: dict):
     return path
 
 
-def students(tmp_path, *rows: str) -> Class:
-    """Nobody whom the gradebook knows, and the participants of a worksheet."""
-    return Class((), participants(worksheet(tmp_path, *rows), ()))
-
-
 THREE = [row(n, f"s{n}", EARLY) for n in (1, 2, 3)]
+UNTIMED = [row(n, f"s{n}", "?") for n in (1, 2, 3)]
 
 
 def taken(path, into, table=None, due=None, force=False) -> dict:
-    people = students(path.parent, *THREE)
-    found = notebooks([path], LESSON, (), table, people)
+    table = table or worksheet(path.parent, *UNTIMED)
+    found = notebooks([path], LESSON, worksheet=table)
     return {row.student: row for row in take(found, LESSON, into, due, force)}
 
 
 def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_path):
     into = tmp_path / "submitted"
-    table = times(tmp_path, row(1, "s1", EARLY), row(2, "s2", "?"))
+    table = worksheet(tmp_path, row(1, "s1", EARLY), row(2, "s2", "?"))
     first = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, table)
     one, two = (into / n / LESSON for n in ("s1", "s2"))
     assert (one / "timestamp.txt").read_text() == "2026-10-01 21:59:00 UTC"
     assert first["s2"].path and not (two / "timestamp.txt").exists()
     doubt = "it counts as on time, because its time in the table cannot be read: ?"
-    assert str(first["s2"]) == f"s2: collected (new); {doubt}"
+    assert first["s2"].said == f"collected (new); {doubt}"
     again = taken(moodle(tmp_path, {1: b"a", 2: b"c"}), into)
     assert again["s1"].path and "--force" in again["s2"].reason
     assert (one / "timestamp.txt").exists() and (two / f"{LESSON}.ipynb").read_bytes() == b"b"
@@ -142,9 +121,9 @@ def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_pa
 def test_a_time_that_is_still_to_come_makes_the_zone_doubtful(tmp_path):
     into = tmp_path / "submitted"
     soon = "Thursday, 1 October 2167, 11:59 PM"
-    table = times(tmp_path, row(1, "s1", EARLY), row(2, "s2", soon))
+    table = worksheet(tmp_path, row(1, "s1", EARLY), row(2, "s2", soon))
     found = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, table)
-    assert "is --zone right?" in str(found["s2"]) and "--zone" not in str(found["s1"])
+    assert "is --zone right?" in found["s2"].said and "--zone" not in found["s1"].said
 
 
 def canvas(tmp_path, content: bytes, late: str = ""):

@@ -9,11 +9,6 @@ from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.courses import current
 
-NO_DUE_DATE = (
-    "Canvas says late, but this lesson has no due date, so it counts as on time: set one in "
-    "course.toml under [due], and collect again"
-)
-
 
 def enter_due_dates(gradebook: Gradebook, course: Path) -> None:
     """Enter those of the course in the directory `course`, for the lessons that the gradebook has.

@@ -113,11 +113,6 @@ class Roster:
         write_json(course / FILE, {"naming": self.naming, "students": self.ids})
 
 
-def has_roster(directory: CourseDirectory) -> bool:
-    """Whether `rlcourse roster` has entered the class."""
-    return bool(Roster.of(Path(directory.root)).ids)
-
-
 def names_of(directory: CourseDirectory) -> dict[str, str]:
     """{student: first and last name}, of everybody whose name the gradebook knows."""
     return {s.id: s.full_name for s in students_of(directory) if s.full_name}
