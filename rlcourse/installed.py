@@ -14,8 +14,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from packaging.requirements import Requirement
-
 from rlcourse import published
 from rlcourse.errors import UserError
 
@@ -52,12 +50,10 @@ def install_command(extra: str) -> str:
     """The command that adds `extra` to this copy, such as ``pip install -e "/a/clone[lora]"``.
 
     It installs from where this copy came; if that is gone or unknown, from where the course is
-    published; and otherwise the packages of the extra by their own names.
+    published. If it is nowhere, a sentence says what is needed.
     """
     if source := _source(extra) or _clone(extra) or _published(extra):
         return f"pip install {source}"
-    if packages := _packages(extra):
-        return "pip install " + " ".join(f'"{package}"' for package in packages)
     return f"install the course again from where you got it, with its extra `{extra}`"
 
 
@@ -94,19 +90,3 @@ def _clone(extra: str) -> str:
 def _published(extra: str) -> str:
     address = published.requirement()
     return f'"{NAME}[{extra}] @ {address}"' if address else ""
-
-
-def _packages(extra: str) -> list[str]:
-    """The requirements of the extra, from the metadata of this copy: ["peft>=0.21"]."""
-    try:
-        requirements = map(Requirement, importlib.metadata.requires(NAME) or ())
-    except importlib.metadata.PackageNotFoundError:
-        return []
-    return [
-        f"{needed.name}{needed.specifier}"
-        for needed in requirements
-        if needed.marker
-        and needed.marker.evaluate({"extra": extra})
-        and not needed.marker.evaluate({"extra": ""})
-        and needed.name != NAME
-    ]

@@ -5,8 +5,6 @@
 
     [points]                       # of exercises and of questions
     reinforce_loss = 5
-    [minutes]
-    reinforce_loss = 20
     [due]
     02_policy_gradient = "2027-02-01 23:59 Europe/Berlin"  # or 2027-02-01T23:59:00+01:00
 
@@ -36,7 +34,7 @@ EXERCISE_CELL = re.compile(r'^```python .*?exercise="([^"]*)"', re.MULTILINE)
 QUESTION = re.compile(r'question="([^"]*)"')
 KEYS = (
     *("name", "title", "lessons", "notebooks", "solutions", "pages"),
-    *("points", "minutes", "due", "renamed", "sample"),
+    *("points", "due", "renamed", "sample"),
 )
 
 
@@ -98,7 +96,6 @@ class Course:
     notebooks: Path
     solutions: Path
     points: Mapping[str, float] = field(default_factory=dict)  # where they differ
-    minutes: Mapping[str, int] = field(default_factory=dict)
     due: Mapping[str, datetime.datetime] = field(default_factory=dict)  # by lesson
     pages: tuple[Path, ...] = ()  # texts with counts and tables of the course
     renamed: Mapping[str, str] = field(default_factory=dict)  # earlier names of exercises
@@ -209,8 +206,7 @@ def _read_course(directory: Path, written: int, named: Callable[[str], Course]) 
         lessons=lessons,
         notebooks=(directory / _text(told, "notebooks", "notebooks", path)).resolve(),
         solutions=(directory / _text(told, "solutions", "solutions", path)).resolve(),
-        points=_numbers(told, "points", path),
-        minutes=_numbers(told, "minutes", path),
+        points=_points(told, path),
         due=_dates(told, path),
         pages=tuple(p for p in map(directory.joinpath, told.get("pages", [])) if p.is_file()),
         renamed=_table(told, "renamed", path),
@@ -287,11 +283,11 @@ def _table(told: dict, key: str, path: Path) -> dict[str, Any]:
     return value
 
 
-def _numbers(told: dict, key: str, path: Path) -> dict[str, Any]:
-    table = _table(told, key, path)
+def _points(told: dict, path: Path) -> dict[str, Any]:
+    table = _table(told, "points", path)
     for name, value in table.items():
         if not is_amount(value):
-            raise UserError(f"{path}: {key} of {name} is a number of 0 or more, not {value!r}.")
+            raise UserError(f"{path}: points of {name} is a number of 0 or more, not {value!r}.")
     return table
 
 
@@ -316,16 +312,15 @@ def _dates(told: dict, path: Path) -> dict[str, datetime.datetime]:
 
 
 def _verify_overrides(course: Course) -> None:
-    """What is overridden exists: exercises and questions by points, exercises by minutes."""
-    if course.points or course.minutes:
+    """What is overridden exists: exercises and questions by points, lessons by due dates."""
+    if course.points:
         texts = [lesson.text.read_text("utf-8") for lesson in course.lessons]
-        asked = {name for text in texts for name in QUESTION.findall(text)}
-        for key, known in (("points", {*course.exercises, *asked}), ("minutes", course.exercises)):
-            for name in sorted(getattr(course, key).keys() - set(known)):
-                close = get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]}?" if close else "."
-                what = "exercise or question" if key == "points" else "exercise"
-                raise UserError(f"{course.file}: [{key}] has {name!r}, no {what} here{hint}")
+        known = {*course.exercises, *(name for text in texts for name in QUESTION.findall(text))}
+        for name in sorted(course.points.keys() - known):
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            sentence = f"[points] has {name!r}, no exercise or question here{hint}"
+            raise UserError(f"{course.file}: {sentence}")
     names = [lesson.name for lesson in course.lessons]
     for name in sorted(course.due.keys() - set(names)):
         raise UserError(f"{course.file}: [due] has {name!r}; the lessons are {', '.join(names)}.")

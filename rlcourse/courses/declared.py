@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
 
 from rlcourse.checks.case import Case
 from rlcourse.checks.case_sampler import CaseSampler
@@ -29,16 +28,11 @@ NEW_LINE = "⏎"  # within an edit
 
 
 def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
-    """The exercise `name` of a lesson, with the course's own points and minutes.
+    """The exercise `name` of a lesson, with the course's own points.
 
     Raises:
         UserError: its files are missing or contain a mistake; with file and, for a page, line.
     """
-    overridden: dict[str, Any] = {
-        key: table[name]
-        for key, table in (("points", course.points), ("minutes", course.minutes))
-        if name in table
-    }
     for path in (lesson.directory / f"{name}.md", lesson.directory / f"{name}.py"):
         if not path.is_file():
             raise UserError(f"{lesson.cell(name)}: exercise {name!r} has no {path}.")
@@ -65,7 +59,7 @@ def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
             _mistake(entry.filled_in(pages), sketch, {**vars(module), name: reference})
             for entry in page.mistakes
         ),
-        **(facts | overridden),
+        **(facts | {"points": course.points.get(name, facts["points"])}),
         **{key: getattr(module, key) for key in OPTIONAL if hasattr(module, key)},
         name=name,
     )

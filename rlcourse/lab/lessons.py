@@ -7,7 +7,6 @@ in a lesson's folder.
 """
 
 import hashlib
-import itertools
 import json
 import os
 from dataclasses import dataclass
@@ -108,7 +107,7 @@ def copy_lessons(directory: Path, newer: bool = False) -> Copied:
     """Fill `directory` with the course's lessons: missing ones copied, unchanged ones renewed.
 
     A lesson that the student changed stays as it is. Where the course has a newer version of it,
-    `newer` puts that into the folder NEWER, under a free name; otherwise it is only reported.
+    `newer` puts that into the folder NEWER; otherwise it is only reported.
     """
     directory = directory.resolve()
     _refuse_course_directories(directory)
@@ -123,9 +122,10 @@ def copy_lessons(directory: Path, newer: bool = False) -> Copied:
             _write(path, content)
             done["new" if state == "missing" else "renewed"].append(name)
         elif state == "outdated" and newer:
-            beside = _free_name(directory / NEWER / f"{name}.ipynb", manifest, directory)
+            beside = directory / NEWER / f"{name}.ipynb"
+            if answered_cells(beside):
+                raise UserError(f"{beside} holds answers of yours: move it to another folder first")
             _write(beside, content)
-            manifest[_key(beside, directory)] = course
             done["beside"].append(_key(beside, directory))
         elif state == "outdated":
             done["outdated"].append(name)
@@ -225,19 +225,6 @@ def _refuse_course_directories(directory: Path) -> None:
         raise UserError(
             f"{directory} belongs to the course itself: choose another folder to work in"
         )
-
-
-def _free_name(path: Path, manifest: dict[str, Checksums], directory: Path) -> Path:
-    """NAME.ipynb, or NAME-2.ipynb, …: the first that is missing or unchanged."""
-    for number in itertools.count(1):
-        suffix = "" if number == 1 else f"-{number}"
-        beside = path.with_name(f"{path.stem}{suffix}.ipynb")
-        if not os.path.lexists(beside):
-            return beside
-        found, copied_out = Checksums.of_file(beside), manifest.get(_key(beside, directory))
-        if found and copied_out and found.cells == copied_out.cells:
-            return beside
-    raise AssertionError("unreachable: there is always another number")
 
 
 def _key(path: Path, directory: Path) -> str:

@@ -90,43 +90,24 @@ def marks(desk):
         }
 
 
-def points(name):
-    return exercises.get(name).points
-
-
 def test_release_of_plain_nbgrader_is_the_committed_student_notebook(desk):
     released = (desk / "release" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
     built = (desk.parent / "notebooks" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
     assert nbformat.reads(released, as_version=4) == nbformat.reads(built, as_version=4)
 
 
-def test_a_perfect_submission_gets_every_point_and_its_answer_waits_for_a_person(marks):
-    assert marks["perfect"] == {
-        "check_score_function": points("score_function"),
-        "check_reinforce_loss": points("reinforce_loss"),
-        "why_sum": None,
-    }
-
-
-def test_a_blank_submission_gets_nothing_and_nothing_to_read(marks):
-    assert marks["blank"] == dict.fromkeys(marks["perfect"], 0)
-
-
-def test_a_half_right_answer_gets_part_of_the_points(marks):
-    assert 0 < marks["half"]["check_reinforce_loss"] < points("reinforce_loss")
-
-
-def test_a_syntax_error_costs_its_own_exercise_only(marks):
-    assert marks["half"]["check_score_function"] == 0
-    assert marks["half"]["check_reinforce_loss"] > 0
-
-
-def test_a_tag_that_skips_the_check_earns_nothing(marks):
-    assert marks["tampered"]["check_score_function"] == 0
-
-
-def test_a_deleted_check_cell_comes_back_and_is_run(marks):
-    assert marks["tampered"]["check_reinforce_loss"] == points("reinforce_loss")
+def test_plain_nbgrader_gives_the_points_that_checks_give(marks):
+    score, loss = (exercises.get(name).points for name in ("score_function", "reinforce_loss"))
+    perfect, half, tampered = (
+        tuple(marks[name][f"check_{exercise}"] for exercise in ("score_function", "reinforce_loss"))
+        for name in ("perfect", "half", "tampered")
+    )
+    assert perfect == (score, loss) and marks["perfect"]["why_sum"] is None  # a person reads it
+    assert set(marks["blank"].values()) == {0}
+    assert half[0] == 0, "a syntax error costs its own exercise"
+    assert 0 < half[1] < loss
+    assert tampered[0] == 0, "a tag that skips the check earns nothing"
+    assert tampered[1] == loss, "a deleted check cell comes back and is run"
 
 
 def test_feedback_says_what_is_wrong_and_a_demo_cell_was_not_run(desk):
@@ -135,10 +116,7 @@ def test_feedback_says_what_is_wrong_and_a_demo_cell_was_not_run(desk):
     graded = nbformat.read(desk / "autograded" / "perfect" / NAME / f"{NAME}.ipynb", as_version=4)
     demo = next(c for c in graded.cells if "demo ran" in c.source)
     assert demo.outputs == []
-
-
-def test_grading_touches_nobodys_progress(desk):
-    assert not (desk / "home").exists()
+    assert not (desk / "home").exists(), "nobody's progress"
 
 
 def test_validate_passes_the_right_submission_and_fails_the_wrong_ones(desk, monkeypatch):

@@ -106,24 +106,21 @@ def test_a_changed_lesson_is_never_written_over(course, copy, change):
         assert text_of(copy) == mine
 
 
-def test_the_newer_version_goes_beside_under_a_name_that_is_free(course, copy):
+def test_the_newer_version_goes_beside_and_never_over_answers(course, copy):
     write(copy, notebook("version 1", answer="return 1"))
-    for version, beside in ((2, f"newer/{FIRST}.ipynb"), (3, f"newer/{FIRST}-2.ipynb")):
-        write(course, notebook(f"version {version}"))
-        assert copy_lessons(copy, newer=True).beside == (beside,)
-        assert f"version {version}" in (copy / beside).read_text()
-        (copy / beside).write_text(notebook("worked on", answer="return 2"))
-        assert copy_lessons(copy).outdated == ()  # it has been given
-    assert "return 1" in text_of(copy)
-    assert "return 2" in (copy / "newer" / f"{FIRST}.ipynb").read_text()
-    assert [path.name for path in (copy / FIRST).iterdir()] == [f"{FIRST}.ipynb"], "handed in"
-
-
-def test_an_untouched_newer_version_gives_way_to_a_newer_one(course, copy):
-    write(copy, notebook("version 1", answer="return 1"))
+    beside = copy / "newer" / f"{FIRST}.ipynb"
     for version in (2, 3):
         write(course, notebook(f"version {version}"))
         assert copy_lessons(copy, newer=True).beside == (f"newer/{FIRST}.ipynb",)
+        assert f"version {version}" in beside.read_text()
+        assert copy_lessons(copy).outdated == ()  # it has been given
+    assert "return 1" in text_of(copy)
+    assert [path.name for path in (copy / FIRST).iterdir()] == [f"{FIRST}.ipynb"], "handed in"
+    beside.write_text(notebook("version 3", answer="return 2"))
+    write(course, notebook("version 4"))
+    with pytest.raises(UserError, match="holds answers of yours"):
+        copy_lessons(copy, newer=True)
+    assert "return 2" in beside.read_text()
 
 
 def other_metadata(text: str) -> str:

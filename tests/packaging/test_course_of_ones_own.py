@@ -52,7 +52,6 @@ def course(archives, tmp_path_factory):
         ('    "01_critics",\n    "rlcourse:02_policy_gradient",\n', ""),
         ('    "rlcourse:03_baselines",\n', '    "rlcourse:03_baselines",\n    "01_critics",\n'),
         ("# [points]", "[points]\nexplained_variance = 5\ngradient_variance = 4\n#"),
-        ("# [minutes]", "[minutes]\nexplained_variance = 15\n#"),
         ("# [due]", "[due]\n01_critics = 2026-02-01T23:59:00+01:00\n#"),
     ):
         assert old in text
