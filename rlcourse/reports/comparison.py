@@ -17,7 +17,7 @@ from rlcourse.evaluation import Interval
 from rlcourse.reports.catalog import Chart, sections
 from rlcourse.reports.charts import Line, plot, running_mean
 from rlcourse.reports.html_pages import duration, flat, render, written
-from rlcourse.reports.report import headline, paired, pass_at_k_chart, problems_of
+from rlcourse.reports.report import headline, paired, problems_of
 from rlcourse.reports.run_record import RunRecord
 
 MOST = 12  # series that colors and dashes can distinguish
@@ -131,9 +131,6 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
     if len(records) < 2:
         raise UserError("a comparison needs at least two runs")
     series = as_series(records)
-    evaluated = {
-        one.letter: (one.style, [r.after for r in one.records if r.after]) for one in series
-    }
     return render(
         "comparison.html",
         title=f"{len(records)} runs compared",
@@ -144,8 +141,6 @@ def render_comparison(records: Sequence[RunRecord]) -> str:
         pictures=accuracy_pictures(series),
         warnings=warnings(records),
         gains=gains(series),
-        pass_at_k=pass_at_k_chart({k: v for k, v in evaluated.items() if v[1]}, votes=False),
-        bands=len(evaluated) <= 3,
         sections=curves(series),
         costs=costs(series),
     )

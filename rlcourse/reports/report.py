@@ -1,7 +1,5 @@
 """A run as one HTML file that needs nothing else: numbers, curves, transcripts, settings."""
 
-from statistics import fmean
-
 from markupsafe import Markup
 
 from rlcourse.evaluation import Evaluation, Interval, telling
@@ -37,7 +35,7 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
         headline=headline(record),
         differences=paired(record.before, record.after),
         readings=readings(evaluations),
-        pass_at_k=pass_at_k_chart({name: (name, [e]) for name, e in evaluations.items()}),
+        pass_at_k=pass_at_k_chart(evaluations),
         sections=[
             (section, [(chart, drawn(chart, record)) for chart in section.charts])
             for section in sections(record.metrics)
@@ -112,38 +110,29 @@ def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interva
     return [row for row in found if any(row[1])]
 
 
-def pass_at_k_chart(evaluations: dict[str, tuple[str, list[Evaluation]]], votes=True) -> Markup:
-    """pass@k against k (doubling) for {label: (style, evaluations)}, up to three with bands.
-
-    Several evaluations under one label (seeds) are drawn as their mean, with their range as the
-    band in place of the interval. With `votes`, the majority vote's accuracy is added, dashed.
-    """
-    ks = sorted({k for _, several in evaluations.values() for e in several for k in e.pass_at})
+def pass_at_k_chart(evaluations: dict[str, Evaluation]) -> Markup:
+    """pass@k against k (doubling) with its interval, and the majority vote's accuracy, dashed."""
+    ks = sorted({k for evaluation in evaluations.values() for k in evaluation.pass_at})
     if len(ks) < 2:
         return Markup("")
     lines = []
-    for label, (style, several) in evaluations.items():
-        band = _over_k([e.pass_at for e in several], ks) if len(evaluations) <= 3 else []
-        points = [(x, mean) for x, mean, _, _ in _over_k([e.pass_at for e in several], ks)]
-        lines.append(Line(points, style, label, [(x, lo, hi) for x, _, lo, hi in band], "dots"))
-        if votes:
-            points = [(x, mean) for x, mean, _, _ in _over_k([e.majority_at for e in several], ks)]
-            lines.append(Line(points, f"{style} dashed", f"{label}, vote", (), "dots"))
+    for name, evaluation in evaluations.items():
+        solved, voted = (
+            [(ks.index(k), at[k]) for k in ks if k in at]
+            for at in (evaluation.pass_at, evaluation.majority_at)
+        )
+        band = [(x, share.low, share.high) for x, share in solved]
+        lines += [
+            Line([(x, share.value) for x, share in solved], name, name, band, "dots"),
+            Line(
+                [(x, share.value) for x, share in voted],
+                f"{name} dashed",
+                f"{name}, vote",
+                (),
+                "dots",
+            ),
+        ]
     return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, (WIDE, HEIGHT))
-
-
-def _over_k(
-    several: list[dict[int, Interval]], ks: list[int]
-) -> list[tuple[int, float, float, float]]:
-    """(place of k, value, low, high) at each k that all have: one's interval, or their range."""
-    found = []
-    for place, k in enumerate(ks):
-        if all(k in at for at in several):
-            values = [at[k].value for at in several]
-            ends = (several[0][k].low, several[0][k].high)
-            low, high = ends if len(several) == 1 else (min(values), max(values))
-            found.append((place, fmean(values), low, high))
-    return found
 
 
 def drawn(chart: Chart, record: RunRecord) -> dict:

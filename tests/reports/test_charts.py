@@ -124,12 +124,12 @@ def test_no_two_ticks_of_any_axis_read_the_same(low, span):
 
 
 def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):
-    both = pass_at_k_chart({"before": ("before", [evaluation]), "after": ("after", [evaluation])})
+    both = pass_at_k_chart({"before": evaluation, "after": evaluation})
     assert (
         both.count("<polygon") == 2
         and both.count("dashed") == 2 * (1 + len(evaluation.pass_at)) + 2
     )
-    one = pass_at_k_chart({"after": ("after", [evaluation])})
+    one = pass_at_k_chart({"after": evaluation})
     assert "before" not in one and one.count("<polygon") == 1
 
 
