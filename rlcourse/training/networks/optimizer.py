@@ -100,7 +100,7 @@ def optimizer_step(
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     step: int,
-    scaler: torch.amp.GradScaler | None = None,
+    scaler: torch.amp.GradScaler,
 ) -> Tensor:
     """One step down the gradient of `losses`; returns its norm before clipping.
 
@@ -109,20 +109,6 @@ def optimizer_step(
     weight changes and the norm is 0.
     Raises ``NonFinite``, before a weight is changed, where loss or gradient is NaN or infinite.
     """
-    if scaler is not None and scaler.is_enabled():
-        return _scaled_step(losses, optimizer, recipe, step, scaler)
-    lengths = [
-        nn.utils.clip_grad_norm_(group["params"], recipe.max_grad_norm)
-        for group in optimizer.param_groups
-    ]
-    require_finite(losses, lengths, step, recipe)
-    optimizer.step()
-    optimizer.zero_grad()  # while rollouts are sampled their memory is wanted
-    return lengths[0]
-
-
-def _scaled_step(losses, optimizer, recipe: Recipe, step: int, scaler) -> Tensor:
-    """`optimizer_step` where the gradients are those of the losses times the scale."""
     scaler.unscale_(optimizer)
     lengths = [
         nn.utils.clip_grad_norm_(group["params"], recipe.max_grad_norm)
@@ -133,7 +119,7 @@ def _scaled_step(losses, optimizer, recipe: Recipe, step: int, scaler) -> Tensor
     require_finite(losses, at_fault, step, recipe)
     scaler.step(optimizer)
     scaler.update()
-    optimizer.zero_grad()
+    optimizer.zero_grad()  # while rollouts are sampled their memory is wanted
     return torch.nan_to_num(lengths[0], nan=0.0, posinf=0.0)
 
 

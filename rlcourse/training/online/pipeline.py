@@ -46,8 +46,8 @@ class Carried:
     """What a checkpoint must hold besides weights and optimizer for a run to continue exactly."""
 
     pipeline: Pipeline
+    scaler: torch.amp.GradScaler  # of the loss; it does nothing where it is not enabled
     reference: nn.Module | None = None  # where it is renewed on the way
-    scaler: torch.amp.GradScaler | None = None  # of the loss, where it is enabled
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class Carried:
         """What a run of this recipe carries at its start."""
         pipeline = Pipeline(recipe.sampler_staleness, recipe.steps)
         scaler = loss_scaler(recipe, torch.device(device))
-        return cls(pipeline, reference if recipe.reference_every else None, scaler)
+        return cls(pipeline, scaler, reference if recipe.reference_every else None)
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values; empty where the recipe carries nothing."""
@@ -68,7 +68,7 @@ class Carried:
             ]
         if self.reference is not None:
             state["reference"] = self.reference.state_dict()
-        if self.scaler is not None and self.scaler.is_enabled():
+        if self.scaler.is_enabled():
             state["scaler"] = self.scaler.state_dict()
         return state
 
@@ -80,7 +80,7 @@ class Carried:
         )
         if self.reference is not None:
             self.reference.load_state_dict(state["reference"])
-        if self.scaler is not None and self.scaler.is_enabled():
+        if self.scaler.is_enabled():
             self.scaler.load_state_dict(state["scaler"])
 
 

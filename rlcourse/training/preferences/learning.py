@@ -70,7 +70,8 @@ def preference_steps(
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     first_step: int = 0,
-    scaler: torch.amp.GradScaler | None = None,
+    *,
+    scaler: torch.amp.GradScaler,
 ) -> Iterator[dict[str, float]]:
     """Train on `prompts_per_step` pairs a step and yield its metrics, from `first_step` on.
 
