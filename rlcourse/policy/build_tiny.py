@@ -2,9 +2,9 @@
 
 A 2-layer Llama with a word-level tokenizer that splits numbers into digits. It reads sloppy
 demonstrations in plain format (``Question: … Answer: …``) for the habits and arithmetic drills for
-the sums, and never sees the chat format, a held-out problem or an unseen template. The result is
-accepted only if it solves held-out problems in one of 32 attempts and holds the arithmetic:
-reinforcement learning selects among the things that a model this small can already do.
+the sums, and never sees the chat format or a held-out problem. The result is accepted only if it
+solves held-out problems in one of 32 attempts and holds the arithmetic: reinforcement learning
+selects among the things that a model this small can already do.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rlcourse.policy.model import Policy
 from rlcourse.tasks import correctness_reward, word_problems
-from rlcourse.tasks.templates import CONTAINERS, NAMES, SEEN, THINGS, UNSEEN
+from rlcourse.tasks.templates import CONTAINERS, NAMES, TEMPLATES, THINGS
 
 TINY = Path(__file__).with_name("tiny")
 STEPS = 3000
@@ -46,7 +46,7 @@ CHAT_TEMPLATE = (
 def vocabulary() -> list[str]:
     """Every piece of the task's texts in a fixed order, special tokens first."""
     words = {f" {word}" for word in chain(NAMES, *NAMES.values(), THINGS, CONTAINERS)}
-    texts = [text for template in (*SEEN, *UNSEEN) for text in template.texts]
+    texts = [text for template in TEMPLATES for text in template.texts]
     for text in [*texts, "Question: \nAnswer: ", "The answer is"]:
         words.update(re.findall(PIECES, re.sub(r"\{\w+\}", "0", text)))
     words |= {word.strip() for word in words if word.strip()[:1].isupper()}  # may begin a text

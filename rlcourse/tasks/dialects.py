@@ -15,7 +15,7 @@ from functools import cache
 from random import Random
 
 from rlcourse.tasks.problem import Task, distinct
-from rlcourse.tasks.templates import SEEN
+from rlcourse.tasks.templates import TEMPLATES
 from rlcourse.tasks.word_problems import (
     LEVELS,
     OPERATIONS,
@@ -37,7 +37,7 @@ def _steps(text: str) -> Steps:
     return tuple(tuple(step.split()) for step in text.split(";"))  # type: ignore[misc]
 
 
-TOLD = {template.name: _steps(template.steps) for template in SEEN}
+TOLD = {template.name: _steps(template.steps) for template in TEMPLATES}
 IN_DOUBT = {name for name, steps in TOLD.items() if any(sign != "+" for _, sign, _ in steps)}
 
 

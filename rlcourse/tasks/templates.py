@@ -37,7 +37,7 @@ def _template(name: str, numbers: str, steps: str, *texts: str) -> Template:
     return Template(name, numbers, steps, texts)
 
 
-SEEN = (
+TEMPLATES = (
     # One step.
     _template(
         "together", "many some", "a + b",
@@ -206,33 +206,5 @@ SEEN = (
         "wages_and_change", "few few few few", "a * b; c * d; s1 - s2",
         "{name} earns ${a} an hour and works {b} hours. Then {he} buys {c} {things} for ${d} each. "
         "How much money does {he} have left?",
-    ),
-)  # fmt: skip
-
-# Only ever evaluated on: familiar words and operations in stories that training never tells.
-UNSEEN = (
-    _template(
-        "taken", "many some", "a - b",
-        "There are {a} {things}. {name} takes {b} of them. How many {things} are left?",
-    ),
-    _template(
-        "friend_gives", "few few some", "a * b; s1 + c",
-        "{name} has {a} {boxes} of {b} {things}. {other} gives {name} {c} more. "
-        "How many {things} does {name} have now?",
-    ),
-    _template(
-        "spend_and_share", "many some few", "a - b; s1 / c",
-        "{name} earns ${a}. {He} spends ${b} and shares the rest equally among {c} friends. "
-        "How much money does each friend get?",
-    ),
-    _template(
-        "find_and_share", "few few some few", "a * b; s1 + c; s2 / d",
-        "{name} has {a} {boxes} of {b} {things} and finds {c} more. "
-        "{He} shares them equally among {d} friends. How many {things} does each friend get?",
-    ),
-    _template(
-        "spend_and_find", "few few some some", "a * b; s1 - c; s2 + d",
-        "{name} earns ${a} an hour and works {b} hours. {He} spends ${c} and finds ${d} more. "
-        "How much money does {he} have now?",
     ),
 )  # fmt: skip

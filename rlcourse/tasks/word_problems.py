@@ -15,7 +15,7 @@ from random import Random
 
 from rlcourse.errors import UserError
 from rlcourse.tasks.problem import Problem, Task, distinct
-from rlcourse.tasks.templates import CONTAINERS, NAMES, SEEN, THINGS, UNSEEN, Template
+from rlcourse.tasks.templates import CONTAINERS, NAMES, TEMPLATES, THINGS, Template
 
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
 Step = tuple[str, str, str]  # ("a", "*", "b"), ("s1", "-", "c")
@@ -68,7 +68,6 @@ def load(
     level: str = "default",
     train_size: int = 4000,
     evaluation_size: int = 256,
-    templates: str = "seen",
     teacher: str = "sloppy",
     demonstration_size: int = 2000,
 ) -> Task:
@@ -77,34 +76,26 @@ def load(
     Args:
         seed: another seed draws other problems; no seed ever trains on what another evaluates.
         level: "easy", "default" or "hard".
-        templates: what to evaluate on: "seen" (held-out numbers in the stories of training),
-            "unseen" (stories that training never tells) or "all" (half of each).
         teacher: whose demonstrations supervised fine-tuning gets: "sloppy" (`SFT_SLOP`) or "clean".
 
     Raises:
-        UserError: there is no such level, choice of templates or teacher.
+        UserError: there is no such level or teacher.
     """
     if teacher not in TEACHERS:
         raise UserError(f"teacher={teacher!r} is unknown; choose {' or '.join(TEACHERS)}.")
-    if templates not in ("seen", "unseen", "all"):
-        raise UserError(f"templates={templates!r} is unknown; choose seen, unseen or all.")
-    unseen = {"seen": 0, "unseen": evaluation_size, "all": evaluation_size // 2}[templates]
-    evaluation = problems(evaluation_size - unseen, seed, level, "evaluation")
-    evaluation += problems(unseen, seed, level, "unseen")
     return Task(
         name="word_problems",
         train=problems(train_size, seed, level, "train"),
-        evaluation=evaluation,
+        evaluation=problems(evaluation_size, seed, level, "evaluation"),
         demonstrations=demonstrations(demonstration_size, seed, level, TEACHERS[teacher]),
     )
 
 
 def problems(n: int, seed: int, level: str = "default", split: str = "train") -> list[WordProblem]:
-    """`n` different problems of a split: "train", "evaluation" or "unseen".
+    """`n` different problems of a split: "train" or "evaluation".
 
     Which of train and evaluation a problem belongs to is a property of its template and numbers
-    alone, so no choice of seeds, sizes or names can make the two overlap. Templates of "unseen"
-    appear in no other split.
+    alone, so no choice of seeds, sizes or names can make the two overlap.
     """
     return draw(n, seed, level, split, level)
 
@@ -161,12 +152,11 @@ def stream(rng: Random, level: str | Level, split: str) -> Iterator[WordProblem]
     if isinstance(level, str) and level not in LEVELS:
         raise UserError(f"level={level!r} is unknown; choose {', '.join(LEVELS)}.")
     chosen = LEVELS[level] if isinstance(level, str) else level
-    pool = UNSEEN if split == "unseen" else SEEN
-    by_length = [[t for t in pool if t.length == n] for n in (1, 2, 3)]
+    by_length = [[t for t in TEMPLATES if t.length == n] for n in (1, 2, 3)]
     while True:
         template = rng.choice(rng.choices(by_length, weights=chosen.steps)[0])
         numbers = _draw_numbers(template, chosen, rng)
-        if split == "unseen" or is_held_out(template.name, numbers) == (split == "evaluation"):
+        if is_held_out(template.name, numbers) == (split == "evaluation"):
             question = _tell(template, numbers, rng)
             blank = WordProblem(question, "", template.name, numbers)
             yield WordProblem(question, sloppy_answer(blank, CLEAN, rng), template.name, numbers)
@@ -207,4 +197,4 @@ def is_whole(a: int, op: str, b: int) -> bool:
     return op != "-" or a >= b
 
 
-_BY_NAME = {t.name: t for t in (*SEEN, *UNSEEN)}
+_BY_NAME = {t.name: t for t in TEMPLATES}

@@ -42,7 +42,6 @@ def test_plain_transformers_loads_it_in_half_precision():
 def test_every_text_of_the_task_survives_encoding_and_decoding(tokenizer, level):
     problems = [
         *word_problems.problems(400, 0, level),
-        *word_problems.problems(100, 0, level, "unseen"),
         *word_problems.demonstrations(200, 0, level),
     ]
     for problem in problems:

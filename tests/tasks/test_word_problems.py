@@ -7,7 +7,7 @@ import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.tasks import correctness_reward, load_task, word_problems
-from rlcourse.tasks.templates import SEEN, UNSEEN
+from rlcourse.tasks.templates import TEMPLATES
 from rlcourse.tasks.word_problems import BASE_SLOP, CLEAN, LEVELS, SFT_SLOP, Slop
 
 EVERY_LEVEL = pytest.mark.parametrize("level", LEVELS)
@@ -21,9 +21,8 @@ def key(problem):
 def test_training_and_evaluation_share_no_problem_whatever_the_seeds(level):
     train = {key(p) for s in range(3) for p in word_problems.problems(1500, s, level, "train")}
     for seed in range(3):
-        for split in ("evaluation", "unseen"):
-            held_out = {key(p) for p in word_problems.problems(200, seed, level, split)}
-            assert not train & held_out
+        held_out = {key(p) for p in word_problems.problems(200, seed, level, "evaluation")}
+        assert not train & held_out
 
 
 def test_levels_do_not_leak_into_each_other():
@@ -37,21 +36,12 @@ def test_demonstrations_answer_training_problems_only():
     assert not held_out & {key(p) for p in word_problems.demonstrations(1000, 0)}
 
 
-def test_unseen_templates_appear_in_no_training_set():
-    unseen = {t.name for t in UNSEEN}
-    assert not unseen & {t.name for t in SEEN}
-    train = {p.template for p in word_problems.problems(2000, 0)}
-    assert train == {t.name for t in SEEN}
-    assert {p.template for p in load_task("word_problems", templates="unseen").evaluation} == unseen
-
-
 def test_there_are_at_least_sixteen_templates_of_one_to_three_steps():
-    assert len(SEEN) >= 16
-    assert {t.length for t in SEEN} == {t.length for t in UNSEEN} == {1, 2, 3}
+    assert len(TEMPLATES) >= 16 and {t.length for t in TEMPLATES} == {1, 2, 3}
 
 
 @EVERY_LEVEL
-@pytest.mark.parametrize("split", ["train", "evaluation", "unseen"])
+@pytest.mark.parametrize("split", ["train", "evaluation"])
 def test_every_line_of_an_answer_is_a_true_equation_and_the_last_is_its_result(level, split):
     for problem in word_problems.problems(300, 5, level, split):
         *lines, last = problem.answer.split("\n")
@@ -134,9 +124,7 @@ def test_the_right_number_without_its_mark_earns_nothing():
     assert rewards.tolist() == [1.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    "options", [{"level": "harder"}, {"templates": "new"}, {"teacher": "x"}, {"levl": "easy"}]
-)
+@pytest.mark.parametrize("options", [{"level": "harder"}, {"teacher": "x"}, {"levl": "easy"}])
 def test_an_unknown_choice_is_named_with_the_choices_there_are(options):
     with pytest.raises(UserError, match=r"choose .+|options are level"):
         load_task("word_problems", **options)

@@ -33,7 +33,7 @@ def world() -> dict:
                 "steps": [step.split() for step in template.steps.split(";")],
                 "texts": template.texts,
             }
-            for template in templates.SEEN
+            for template in templates.TEMPLATES
         ],
         "tokenizer": {
             "vocabulary": sorted(ids, key=ids.get),
