@@ -29,9 +29,8 @@ class FileCell:
     @property
     def nbgrader(self) -> dict[str, Any]:
         """What nbgrader noted, {} if there is nothing with a name."""
-        noted = self.metadata.get("nbgrader")
-        named = isinstance(noted, dict) and isinstance(noted.get("grade_id"), str)
-        return noted if named else {}
+        noted = _mapping(self.metadata.get("nbgrader"))
+        return noted if isinstance(noted.get("grade_id"), str) else {}
 
 
 def read_notebook_file(data: bytes) -> tuple[list[FileCell], dict[str, Any]]:
@@ -55,7 +54,7 @@ def _cells_of(notebook: Any) -> list[Any]:
     if isinstance(notebook, dict):
         sheets = [notebook] if "cells" in notebook else notebook.get("worksheets")  # of format 3
         if isinstance(sheets, list) and sheets:
-            lists = [sheet.get("cells") if isinstance(sheet, dict) else None for sheet in sheets]
+            lists: list[Any] = [_mapping(sheet).get("cells") for sheet in sheets]
             if all(isinstance(cells, list) for cells in lists):
                 return [cell for cells in lists for cell in cells]
     raise NotANotebook("is not a notebook of format 3 or 4")

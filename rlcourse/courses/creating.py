@@ -52,11 +52,9 @@ def new_course(directory: Path) -> Path:
 
 def _verify_name(name: str, target: Path) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        plain = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_")
-        hint = plain if re.fullmatch(r"[a-z][a-z0-9_]*", plain) else "our_course"
         raise UserError(
-            f"the folder's name becomes a package's: use lower-case letters, digits and _, such as "
-            f"{hint}, and not {name!r}"
+            "the folder's name becomes a package's: use lower-case letters, digits and _, such as "
+            f"our_course, and not {name!r}"
         )
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise UserError(f"{name!r} is a Python keyword: choose another name")

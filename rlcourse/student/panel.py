@@ -11,7 +11,7 @@ from rlcourse.courses import current
 from rlcourse.student.borrowing import borrowed
 from rlcourse.student.display import Shown
 from rlcourse.student.record import load, not_kept
-from rlcourse.words import counted
+from rlcourse.words import counted, points_of
 
 BLOCKS = 10  # of a bar in a terminal
 EMPTY = "rgba(128, 128, 128, .3)"  # what is left of a bar
@@ -42,8 +42,7 @@ class Row:
             passes = right_once(self.once) if self.once else "passes"
             return f"{passes}, {counted(self.points, 'point')}"
         if self.attempts:
-            earned = f"{_number(self.earned)} of {counted(self.points, 'point')}"
-            return f"{counted(self.attempts, 'attempt')}, {earned}"
+            return f"{counted(self.attempts, 'attempt')}, {points_of(self.earned, self.points)}"
         return f"not begun, {counted(self.points, 'point')}"
 
 
@@ -98,14 +97,14 @@ class Progress(Shown):
 
     def text(self, everything: bool = False) -> str:
         """For a terminal: a line for each lesson, and the exercises of the next one, or all."""
-        lines = [f"{self.done} of {self.total} exercises pass · {_points(self._rows)}"]
+        lines = [f"{self.done} of {self.total} exercises pass · {_tally(self._rows)[0]}"]
         following = self.next
         if following:
             lesson, row = following
             number = lesson.name.partition("_")[0]
             lines.append(f"next: {row.name} in lesson {number}, `rlcourse lab {number}`")
         for lesson in self.lessons:
-            lines.append(f"{_blocks(lesson.rows)}  {_points(lesson.rows):18} {lesson.title}")
+            lines.append(f"{_blocks(lesson.rows)}  {_tally(lesson.rows)[0]:18} {lesson.title}")
             if everything or (following and lesson is following[0]):
                 lines += [f"  {row.sign} {row.name}  {row.words}" for row in lesson.rows]
         return "\n".join([*lines, *self._notes])
@@ -126,7 +125,7 @@ class Progress(Shown):
         from rlcourse.checks.html import GREEN, GREY, box, prose
 
         head = f"<strong>{self.done} of {self.total} exercises pass</strong>"
-        parts = [f"<div>{_bar(self._rows)} {head} · {_points(self._rows)}</div>"]
+        parts = [f"<div>{_bar(self._rows)} {head} · {_tally(self._rows)[0]}</div>"]
         following = self.next
         if following:
             lesson, row = following
@@ -178,33 +177,24 @@ def _linked(html: str, address: str) -> str:
     return f'<a href="{escape(address)}">{html}</a>'
 
 
-def _points(rows: tuple[Row, ...]) -> str:
-    possible = sum(row.points for row in rows)
-    if not possible:
-        return f"{sum(row.passed for row in rows)} of {counted(len(rows), 'exercise')}"
-    return f"{_number(sum(row.earned for row in rows))} of {counted(possible, 'point')}"
-
-
-def _number(points: float) -> str:
-    return f"{points:.2f}".rstrip("0").rstrip(".")
-
-
-def _share(rows: tuple[Row, ...]) -> float:
-    """The share of the points, or of the exercises if they earn none."""
-    if possible := sum(row.points for row in rows):
-        return sum(row.earned for row in rows) / possible
-    return sum(row.passed for row in rows) / max(1, len(rows))
+def _tally(rows: tuple[Row, ...]) -> tuple[str, float]:
+    """What is done in words, and its share: of the points, or of the exercises if none has any."""
+    done, possible = sum(row.earned for row in rows), sum(row.points for row in rows)
+    if possible:
+        return points_of(done, possible), done / possible
+    passed = sum(row.passed for row in rows)
+    return f"{passed} of {counted(len(rows), 'exercise')}", passed / max(1, len(rows))
 
 
 def _blocks(rows: tuple[Row, ...]) -> str:
-    filled = int(BLOCKS * _share(rows) + 1e-9)
+    filled = int(BLOCKS * _tally(rows)[1] + 1e-9)
     return "█" * filled + "░" * (BLOCKS - filled)
 
 
 def _bar(rows: tuple[Row, ...]) -> str:
     from rlcourse.checks.html import GREEN
 
-    share = f"{100 * _share(rows):.0f}%"
+    share = f"{100 * _tally(rows)[1]:.0f}%"
     colors = f"linear-gradient(to right, {GREEN} {share}, {EMPTY} {share})"
     return (
         f'<span role="img" aria-label="{share}" style="display: inline-block; width: 7em; '
@@ -218,7 +208,7 @@ def _folded(lesson: Lesson, is_open: bool) -> str:
     link = _linked("open this lesson", lesson.link) if lesson.link and not is_open else ""
     return (
         f'<details{" open" * is_open} style="margin: .2em 0"><summary style="cursor: pointer">'
-        f"{_bar(lesson.rows)}{escape(lesson.title)} · {_points(lesson.rows)}</summary>"
+        f"{_bar(lesson.rows)}{escape(lesson.title)} · {_tally(lesson.rows)[0]}</summary>"
         f'<div style="padding-left: 1.2em">{chips}{link}</div></details>'
     )
 

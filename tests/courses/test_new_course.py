@@ -15,11 +15,7 @@ from rlcourse.lab.lessons import default_directory
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        (
-            "our-course",
-            "lower-case letters, digits and _, such as our_course, and not 'our-course'",
-        ),
-        ("Ours", "such as ours"),
+        ("our-course", "lower-case letters, digits and _, such as our_course, and not 'our-"),
         ("1st", "such as our_course"),
         ("class", "a Python keyword"),
         ("match", "a Python keyword"),
