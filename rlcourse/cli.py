@@ -19,7 +19,7 @@ from rlcourse.demo import demo
 from rlcourse.doctor import doctor
 from rlcourse.errors import UserError
 from rlcourse.evaluation.commands import compare, evaluate
-from rlcourse.grading.commands import amend, collect, extend, grade, grades, roster
+from rlcourse.grading.commands import collect, extend, grade, grades, roster
 from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.grading.ranking.commands import leaderboard
@@ -34,7 +34,7 @@ from rlcourse.trl_engine.commands import train
 GROUPS = {
     "For students": (lab, check, progress, doctor, demo),
     "For instructors (grading)": (
-        *(roster, collect, extend, amend, grade, insight, grades, gradescope),
+        *(roster, collect, extend, grade, insight, grades, gradescope),
         *(leaderboard, teaching),
     ),
     "For training and measuring models": (

@@ -1,4 +1,4 @@
-"""``rlcourse roster``, ``collect``, ``extend``, ``amend``, ``grade``, ``grades`` and others."""
+"""``rlcourse roster``, ``collect``, ``extend``, ``grade``, ``grades`` and others."""
 
 import json
 import sys
@@ -118,23 +118,6 @@ def extend(
         print(f"{student} has until {described(time)} for {name}")
 
 
-def amend(
-    lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
-    drop: Annotated[
-        bool, typer.Option("--drop", help="Also remove cells, with all points given for them.")
-    ] = False,
-    course: Annotated[Path | None, COURSE] = None,
-) -> None:
-    """Add questions and exercises to a lesson that has submissions; all points stay."""
-    with needing("grade", "the gradebook"):
-        from rlcourse.grading.books.amending import amend_lesson
-        from rlcourse.grading.books.gradebook import Course
-    opened = Course.of(course)
-    name = opened.lesson(lesson)
-    print(f"{name}: {amend_lesson(opened, name, drop) or 'its graded cells have not changed'}")
-    print(f"next: nbgrader generate_assignment {name} --force, then rlcourse grade {name}")
-
-
 def roster(
     table: Annotated[
         Path, typer.Argument(help="Canvas's exported gradebook, or Moodle's grading worksheet.")
@@ -160,14 +143,13 @@ def roster(
     with needing("grade", "the gradebook"):
         from nbgrader.api import Gradebook
 
-        from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+        from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.platforms.roster import Naming, enter_roster
         from rlcourse.grading.table import Table
     if prefix and id is None:
         raise UserError(f"--prefix {prefix} goes before a column's text: add --id COLUMN")
     opened, read = Course.of(course), Table.read(table)
     naming = None if id is None else Naming(id, prefix)
-    put_alembic_on_path()
     with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
         before = {student.id for student in gradebook.students}
         entered = enter_roster(gradebook, Path(opened.directory.root), read, naming)

@@ -71,13 +71,13 @@ class CarefulGenerateAssignment(GenerateAssignment):
     it enters the due dates, which Formgrader shows."""
 
     def start(self) -> None:
-        """Write the release. Raises ``NbGraderException`` if submissions have other cells."""
+        """Write the release. Raises ``NbGraderException`` if a cell with points is gone."""
         from rlcourse.grading.books.due import enter_due_dates
-        from rlcourse.grading.books.released import verify_release
+        from rlcourse.grading.books.released import enter_added_of
 
         try:
             if not self.no_database:
-                verify_release(self.coursedir)
+                enter_added_of(self.coursedir)
         except UserError as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None

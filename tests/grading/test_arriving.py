@@ -8,7 +8,6 @@ import pytest
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from rlcourse.grading.books.gradebook import put_alembic_on_path
 from rlcourse.grading.handing_in.student_folder import utc
 from rlcourse.grading.platforms import exchange as arriving
 from rlcourse.grading.platforms.exchange import Collect, last_change
@@ -43,7 +42,6 @@ def collect(inbound: Path) -> dict[str, str]:
         assignment_id=LESSON,
         db_url=f"sqlite:///{root}/gradebook.db",
     )
-    put_alembic_on_path()  # for the gradebook, which `collect` opens
     config = Config({"Exchange": {"root": str(inbound.parents[1])}})
     Collect(coursedir=directory, config=config).start()
     return {p.parents[1].name: p.read_text() for p in root.glob(f"submitted/*/*/{NOTEBOOK}")}

@@ -13,7 +13,7 @@ from rlcourse.cli import app
 from rlcourse.courses import shipped
 from rlcourse.errors import UserError
 from rlcourse.grading.books.extensions import FILE, known, still_open
-from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import read_grades
 
 LESSON = "02_policy_gradient"
@@ -24,7 +24,6 @@ DUE = "2026-10-01 12:00:00 UTC"
 def made(tmp_path_factory):
     """Lateness costs all points; ada was two days late, and waits for points by hand."""
     tmp_path = tmp_path_factory.mktemp("made")
-    put_alembic_on_path()
     (tmp_path / "nbgrader_config.py").write_text(
         "c = get_config()\nc.LateSubmissionPlugin.penalty_method = 'zero'\n"
     )

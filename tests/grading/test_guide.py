@@ -76,7 +76,7 @@ def exported(desk, name: str) -> dict[str, str]:
 def test_the_guide_has_commands_for_every_step():
     text = "\n".join(commands())
     steps = "rlcourse build, generate_assignment, release_assignment, collect 02, "
-    steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, rlcourse amend 02, "
+    steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, "
     steps += "rlcourse gradescope 02, "
     steps += "--worksheet, --zone, "
     steps += "rlcourse grade, nbgrader autograde, jupyter lab, generate_feedback, "

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.pages.showing import IsolatedFeedback
@@ -66,7 +66,6 @@ def course(tmp_path_factory):
     """Two lessons; 4321 has points by hand and was late, 4322 waits in the first, 4323 handed in
     nothing, 4324 has all points."""
     root = tmp_path_factory.mktemp("course")
-    put_alembic_on_path()
     with Gradebook(f"sqlite:///{root}/gradebook.db") as book:
         for lesson in (LESSON, OTHER):
             book.add_assignment(lesson, duedate="2026-10-01 12:00:00 UTC")

@@ -10,7 +10,7 @@ from nbgrader.utils import notebook_hash
 from test_platforms import WORKSHEET, table
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.platforms.exporting import Filling
@@ -55,7 +55,6 @@ def test_whose_answers_wait_for_points_gets_the_page_later_or_by_name(api, tmp_p
     source = tmp_path / "source" / LESSON / f"{LESSON}.ipynb"
     source.parent.mkdir(parents=True)
     source.write_text("{}")
-    put_alembic_on_path()
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
         book.add_assignment(LESSON)
         book.add_notebook(LESSON, LESSON)

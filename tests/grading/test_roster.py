@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.grading.books.gradebook import Course, put_alembic_on_path
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.people import names_of, students_by_name, students_of
 from rlcourse.grading.platforms.collecting import ClassList, notebooks
 from rlcourse.grading.platforms.matching import student_with
@@ -157,7 +157,6 @@ def test_the_command_enters_them_in_the_gradebook(tmp_path):
     done = CliRunner().invoke(app, words)
     said = "4 students are in the gradebook by name, such as 4321 (Jane Doe)\n"
     assert done.exit_code == 0 and done.stdout == said
-    put_alembic_on_path()
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
         assert book.find_student("4321").last_name == "Doe"
 

@@ -6,8 +6,6 @@ step. The notebook is the receipt: a grader that was killed in between grades th
 
 import hmac
 import json
-import os
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -48,7 +46,6 @@ from rlcourse.grading.locking import only_one
 
 OF_SUBMISSIONS = ("grades", "comments", "submissions")  # lists that hold the whole class
 BUSY_SECONDS = 60.0  # how long to wait for another program that writes to the gradebook
-OPENING_SECONDS = 900.0  # and for one that opens it, for which nbgrader starts a program
 BUSY = (
     "another program has been writing to the gradebook for a minute: close it or wait for it, then "
     "run the same command again, which continues where this one stopped."
@@ -117,12 +114,11 @@ class Grades:
     def __init__(self, course: Course, lesson: str, source: NotebookNode):
         self.course, self.lesson = course, lesson
         url, course_id = _patient(course.directory.db_url), course.directory.course_id
-        put_alembic_on_path()
-        with self._alone(OPENING_SECONDS), Gradebook(url, course_id) as gradebook:
+        with self._alone(), Gradebook(url, course_id) as gradebook:
             released.keep_in_step(gradebook, lesson, source, course.config, url)
             enter_due_dates(gradebook, course.root)
             enter_extensions(gradebook, course.root)
-        with self._alone(OPENING_SECONDS):
+        with self._alone():
             self.gradebook = Gradebook(url, course_id)
             self._of_the_lesson = self._load_lesson()
         warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
@@ -151,10 +147,10 @@ class Grades:
             database.expunge(thing)
 
     @contextmanager
-    def _alone(self, seconds: float | None = None) -> Iterator[None]:
+    def _alone(self) -> Iterator[None]:
         """One grader of the course writes at a time, and waits for others, such as Formgrader."""
         path = self.course.step(self.course.directory.autograded_directory) / ".gradebook.lock"
-        with only_one(path, seconds or BUSY_SECONDS, BUSY):
+        with only_one(path, BUSY_SECONDS, BUSY):
             try:
                 yield
             except (SQLAlchemyError, InvalidEntry) as error:
@@ -284,13 +280,6 @@ def _patient(url: str) -> str:
     if address.get_backend_name() == "sqlite":
         address = address.update_query_dict({"timeout": str(BUSY_SECONDS)})
     return address.render_as_string(hide_password=False)
-
-
-def put_alembic_on_path() -> None:
-    """nbgrader calls ``alembic`` by its bare name when it makes a gradebook."""
-    beside = str(Path(sys.executable).parent)
-    if beside not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
 
 
 def _auto_score(cell: NotebookNode | None, mark: Mark | None, failed: bool) -> float | None:

@@ -12,7 +12,7 @@ from rlcourse.courses.course import chosen as lesson_of
 from rlcourse.errors import UserError
 from rlcourse.grading.books.due import enter_due_dates, just_late, written
 from rlcourse.grading.books.extensions import enter_extensions
-from rlcourse.grading.books.gradebook import Course, put_alembic_on_path, read_receipt
+from rlcourse.grading.books.gradebook import Course, read_receipt
 from rlcourse.grading.books.late import Late
 from rlcourse.grading.books.people import Student, students_in
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
@@ -114,7 +114,6 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         raise UserError(
             f"{course} has no gradebook yet: grade a lesson first, as in `rlcourse grade 02`"
         )
-    put_alembic_on_path()
     taught = current(course)
     with Gradebook(url, opened.directory.course_id) as gradebook:
         enter_due_dates(gradebook, course)
