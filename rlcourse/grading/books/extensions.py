@@ -18,7 +18,7 @@ from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, is_absent, written
-from rlcourse.grading.books.people import Student, students_by_name, students_of
+from rlcourse.grading.books.people import students_by_name, students_of
 from rlcourse.grading.handing_in.student_folder import utc
 from rlcourse.grading.names import alike, one_line, shown, why_no_id
 from rlcourse.moments import moment
@@ -104,37 +104,22 @@ def student_of(directory: CourseDirectory, text: str) -> str:
     Raises:
         UserError: nobody, in a class that is known, or what is no name.
     """
-    students = {known.id: known for known in students_of(directory)}
+    students = students_of(directory)
+    ours = students_by_name(students).get(alike(text), set())
+    if text in ours or len(ours) == 1:
+        return text if text in ours else ours.pop()
     reason = why_no_id(text)
-    if text in students or (not reason and _has_submitted(directory, text)):
+    folder = Path(directory.format_path(directory.submitted_directory, text, "."))
+    if reason is None and (not students or folder.is_dir()):
         return text
-    if len(ours := students_by_name(students.values()).get(alike(text), ())) == 1:
-        return min(ours)
-    near = _closest(text, students)
-    if reason:
-        raise UserError(f"{shown(text)} is no student: {f'is it {near}?' if near else reason}")
-    if students:
-        hint = f": is it {near}?" if near else "; the gradebook has the names of all"
-        raise UserError(f"there is no student {text} in the gradebook or in submitted/{hint}")
-    return text
-
-
-def _has_submitted(directory: CourseDirectory, student: str) -> bool:
-    return Path(directory.format_path(directory.submitted_directory, student, ".")).is_dir()
-
-
-def _closest(student: str, students: dict[str, Student]) -> str:
-    """The students whose name, or id here or on the platform, is most like `student`."""
-    words = {alike(name): i for i, s in students.items() for name in s.names}
-    words |= {alike(i): i for i in students}
-    for i, s in students.items():
-        names = {alike(s.full_name), *map(alike, s.full_name.split())}
-        names.add(alike(f"{s.last_name}, {s.first_name}"))
-        words |= dict.fromkeys(names - {*words, ""}, i)
-    near = dict.fromkeys(words[w] for w in get_close_matches(alike(student), words, 5, 0.6))
-    return " or ".join(
-        f"{shown(i)} ({one_line(name, 100)})" if (name := students[i].full_name) else shown(i)
-        for i in list(near)[:3]
+    words = {alike(w): s for s in students for w in (*s.names, s.full_name, *s.full_name.split())}
+    if near := get_close_matches(alike(text), words, 1):
+        found = words[near[0]]
+        name = f" ({one_line(found.full_name, 100)})" if found.full_name else ""
+        reason = f"is it {shown(found.id)}{name}?"
+    raise UserError(
+        f"there is no student {shown(text)} in the gradebook or in submitted/: "
+        f"{reason or 'the gradebook has the names of all'}"
     )
 
 

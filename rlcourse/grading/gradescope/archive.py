@@ -14,7 +14,6 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-import rlcourse
 from rlcourse.authoring.notebooks import student_notebook
 from rlcourse.courses import current
 from rlcourse.courses.finding import clone_root
@@ -30,7 +29,6 @@ SOURCES = (
     *("pyproject.toml", "setup.py", "README.md", "LICENSE", "rlcourse", "notebooks"),
     *("course/course.toml", "course/nbgrader_config.py", "course/lessons", "course/site"),
 )  # of a clone, what its wheel is built from
-NOT_IN_WHEELS = ("INSTALLER", "REQUESTED", "direct_url.json", "RECORD.jws")
 
 
 def write_archive(wanted: str, course: Path | None, out: Path) -> dict:
@@ -83,33 +81,20 @@ def constraints() -> Iterator[str]:
 
 
 def course_wheel() -> tuple[str, bytes]:
-    """(file name, bytes) of rlcourse's wheel: built from the clone, or put together from what is
-    installed, since no index has it."""
+    """(file name, bytes) of rlcourse's wheel, since no index has it: built from a copy of the
+    clone, so that nothing is left in the clone itself."""
     root = clone_root()
-    return _built(root) if root else _installed(importlib.metadata.distribution("rlcourse"))
-
-
-def _built(root: Path) -> tuple[str, bytes]:
-    """The wheel of a clone, built from a copy, so that nothing is left in the clone."""
+    if root is None:
+        raise UserError("Gradescope's archive is made in a clone of the course: run this in one")
     with tempfile.TemporaryDirectory(prefix="rlcourse-wheel-") as scratch:
-        copy_sources(root, Path(scratch, "tree"))
-        return wheel_of(Path(scratch, "tree"))
-
-
-def copy_sources(root: Path, tree: Path) -> None:
-    """Copy what the wheel of a clone is built from."""
-    skip = shutil.ignore_patterns("__pycache__")
-    for name in SOURCES:
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        if (root / name).is_dir():
-            shutil.copytree(root / name, tree / name, ignore=skip)
-        else:
-            shutil.copy2(root / name, tree / name)
-
-
-def wheel_of(tree: Path) -> tuple[str, bytes]:
-    """(file name, bytes) of the wheel that such a copy gives."""
-    with tempfile.TemporaryDirectory(prefix="rlcourse-wheel-") as scratch:
+        tree = Path(scratch, "tree")
+        for name in SOURCES:
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            if (root / name).is_dir():
+                skip = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(root / name, tree / name, ignore=skip)
+            else:
+                shutil.copy2(root / name, tree / name)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         command += ["--disable-pip-version-check", "--wheel-dir", scratch, str(tree)]
         if _has_setuptools():  # else pip fetches it
@@ -127,18 +112,6 @@ def _has_setuptools() -> bool:
         return int(importlib.metadata.version("setuptools").partition(".")[0]) >= 77
     except importlib.metadata.PackageNotFoundError:
         return False
-
-
-def _installed(package: importlib.metadata.Distribution) -> tuple[str, bytes]:
-    """The wheel that an installed package came from: its files, without what installing added."""
-    files = {}
-    for file in package.files or ():
-        added = file.name in NOT_IN_WHEELS or file.suffix == ".pyc" or ".." in file.parts
-        if not added and not file.is_absolute():
-            files[file.as_posix()] = Path(str(package.locate_file(file))).read_bytes()
-    if "rlcourse/__init__.py" not in files:
-        raise UserError("rlcourse is not installed as a package here: run this in a clone of it")
-    return f"rlcourse-{rlcourse.__version__}-py3-none-any.whl", _zipped(files)
 
 
 def _zipped(files: dict[str, bytes], executable: tuple[str, ...] = ()) -> bytes:
