@@ -1,5 +1,7 @@
 """A policy small enough to train in milliseconds, and a task that it can learn: echo a digit."""
 
+import functools
+
 import perturbation  # noqa: F401  (first, for processes that tests start)
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
@@ -70,6 +72,17 @@ def likes_sevens(completions) -> torch.Tensor:
 def quiet(recipe, *out, **options):
     """A run without a progress bar."""
     return train(recipe, *out, progress=False, **options)
+
+
+def spied(function, called: set):
+    """The function under its name and signature, which adds its name to `called`."""
+
+    @functools.wraps(function)
+    def spy(*args, **kwargs):
+        called.add(function.__name__)
+        return function(*args, **kwargs)
+
+    return spy
 
 
 def weights(module) -> torch.Tensor:

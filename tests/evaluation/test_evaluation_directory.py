@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from scripted import PROBLEMS, Scripted, right_when
+from scripted import PROBLEMS, Scripted
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import evaluate_policy, evaluation_table, read_evaluation
@@ -54,19 +54,6 @@ def test_cut_anywhere_and_resumed_equals_never_cut(finished, policy, task, tmp_p
         resumed = evaluate_policy(policy, task.evaluation, **SETTINGS, out=again, resume=True)
         assert timeless(resumed) == timeless(evaluation), cut
         assert timeless(read_evaluation(again)) == timeless(evaluation), cut
-
-
-def test_what_was_solved_is_not_solved_again(finished, task):
-    class Idle(Scripted):
-        def sample(self, *_, **__):
-            raise AssertionError("asked again")
-
-    out, policy = finished[0], right_when(lambda q: True)
-    (out / "settings.json").unlink()
-    shutil.rmtree(out)
-    evaluate_policy(policy, PROBLEMS, **SETTINGS, out=out)
-    resumed = evaluate_policy(Idle(policy.says), PROBLEMS, **SETTINGS, out=out, resume=True)
-    assert float(resumed.accuracy) == 1
 
 
 def test_a_batch_that_was_halved_stays_halved_when_resumed(policy, task, tmp_path):

@@ -66,12 +66,6 @@ def test_strict_and_lenient_reading_and_the_format_rate():
     assert evaluation.transcripts[1].greedy.lenient == "1"
 
 
-def test_a_number_that_is_wrong_counts_for_the_format_only():
-    evaluation = evaluate_policy(Scripted(lambda q, i: "#### 77"), PROBLEMS, samples=2)
-    assert float(evaluation.sampled_format_rate) == float(evaluation.format_rate) == 1
-    assert float(evaluation.sampled_accuracy) == float(evaluation.accuracy) == 0
-
-
 def test_mean_accuracy_and_mean_format_reward_over_samples():
     def says(question, i):
         return f"<think>\n</think> <answer>{question}</answer>" if i else f"<answer>{question}"

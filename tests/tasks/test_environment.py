@@ -1,14 +1,12 @@
 """Environments: what is said of one that is not right, and the calculator's."""
 
-from random import Random
-
 import pytest
 import torch
 
 from rlcourse.errors import UserError
 from rlcourse.tasks import CalculatorEnvironment, Environment, Problem, Reply
 from rlcourse.tasks.calculator import large_problems, tool_demonstrations
-from rlcourse.tasks.word_problems import CLEAN, LEVELS, problems, stream
+from rlcourse.tasks.word_problems import CLEAN
 
 
 class Guess(Environment):
@@ -115,9 +113,3 @@ def test_large_problems_are_larger_and_held_out_ones_are_held_out():
     assert max(int(p.target) for p in train) > 300
     keys = [{(p.template, p.numbers) for p in part} for part in (train, held_out)]
     assert not keys[0] & keys[1]
-
-
-def test_named_levels_draw_what_they_drew():
-    first = problems(5, 0, "easy")
-    again = stream(Random("train:easy:0"), LEVELS["easy"], "train")
-    assert [p.question for p in first] == [next(again).question for _ in range(5)]

@@ -70,23 +70,6 @@ def test_numbers_elsewhere_do_not_count():
     assert extract_answer("Step 1: 18 − 4 = 14") is None
 
 
-def test_canonical_numbers_are_fixed_points():
-    for number in ("14", "-3", "3.5", "1234567.5", "0", "100"):
-        assert extract_answer(f"#### {number}") == number
-
-
-def test_every_reference_answer_of_gsm8k_is_read():
-    fallback = Path(__file__).parents[3] / "shared" / "gsm8k"
-    folder = Path(os.environ.get("RLCOURSE_GSM8K", fallback))
-    if not (folder / "test.jsonl").is_file():
-        pytest.skip("GSM8K is not here; set RLCOURSE_GSM8K to its directory")
-    lines = [line for f in sorted(folder.glob("*.jsonl")) for line in f.read_text().splitlines()]
-    for line in lines:
-        answer = json.loads(line)["answer"]
-        expected = int(answer.rsplit("####", 1)[1].strip().replace(",", ""))
-        assert extract_answer(answer) == str(expected)
-
-
 # extract_tagged_answer
 
 
@@ -127,16 +110,6 @@ def test_another_extractor_reads_the_completions_only():
     completions = ["<answer>14</answer>", "#### 14", "<answer>15</answer>"]
     rewards = correctness_reward(completions, ["#### 14"] * 3, extract=extract_tagged_answer)
     assert rewards.tolist() == [1, 0, 0]
-
-
-def test_one_answer_per_completion_is_required():
-    with pytest.raises(ValueError):
-        correctness_reward(["#### 14", "#### 15"], ["#### 14"])
-
-
-def test_no_completions_give_no_rewards():
-    assert correctness_reward([], []).shape == (0,)
-    assert format_reward([]).shape == (0,)
 
 
 # format_reward
@@ -190,11 +163,6 @@ def test_repeated_tags_pay_nothing(completion):
 )
 def test_tags_out_of_order_pay_less_than_tags_in_order(completion):
     assert format_reward([completion]).item() < 0.45
-
-
-def test_rewards_are_per_completion():
-    rewards = format_reward([FULL, "", FULL])
-    torch.testing.assert_close(rewards, torch.tensor([0.5, 0.0, 0.5], dtype=rewards.dtype))
 
 
 # extract_lenient_answer

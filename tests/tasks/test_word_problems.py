@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from rlcourse.errors import UserError
-from rlcourse.tasks import correctness_reward, load_task, word_problems
+from rlcourse.tasks import load_task, word_problems
 from rlcourse.tasks.templates import TEMPLATES
 from rlcourse.tasks.word_problems import BASE_SLOP, CLEAN, LEVELS, SFT_SLOP, Slop
 
@@ -114,14 +114,6 @@ def test_habits_occur_at_the_named_rates():
     unmarked = sum("####" not in word_problems.sloppy_answer(p, BASE_SLOP, rng) for p in problems)
     assert added == pytest.approx(SFT_SLOP.add, abs=0.03)
     assert unmarked / len(problems) == pytest.approx(BASE_SLOP.format, abs=0.03)
-
-
-def test_the_right_number_without_its_mark_earns_nothing():
-    problem = word_problems.problems(1, 0)[0]
-    unmarked = problem.answer.replace("####", "Answer:")
-    steps_only = problem.answer.split("\n####")[0]
-    rewards = correctness_reward([problem.answer, unmarked, steps_only], [problem.answer] * 3)
-    assert rewards.tolist() == [1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("options", [{"level": "harder"}, {"teacher": "x"}, {"levl": "easy"}])

@@ -1,11 +1,10 @@
 """PPO: its critic sees what it should and learns; lesson 05's functions are those that train."""
 
-import inspect
 from dataclasses import replace
 
 import pytest
 import torch
-from echo import likes_sevens, quiet, weights
+from echo import likes_sevens, quiet, spied, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
@@ -92,17 +91,8 @@ NAMES = ["ppo_clip_loss", "gae", "value_loss", "kl_shaped_rewards", "whiten"]
 def test_a_students_functions_are_those_that_ppo_trains_with(warm, task, ppo):
     called = set()
 
-    def spied(function):
-        def spy(*args, **kwargs):
-            called.add(function.__name__)
-            return function(*args, **kwargs)
-
-        spy.__name__ = function.__name__
-        spy.__signature__ = inspect.signature(function)
-        return spy
-
     plain = quiet(ppo(beta=0.1), policy=warm, task=task)
-    mine = [spied(getattr(algorithms, name)) for name in NAMES]
+    mine = [spied(getattr(algorithms, name), called) for name in NAMES]
     same = quiet(ppo(beta=0.1), policy=warm, task=task, functions=mine)
     assert called == set(NAMES)
     assert torch.equal(weights(plain.policy), weights(same.policy))

@@ -242,9 +242,3 @@ def test_contradictions_are_refused_in_a_sentence(name, changes, sentence):
     with pytest.raises(UserError) as error:
         load_recipe(name, **changes)
     assert sentence in str(error.value) and "\n" not in str(error.value)
-
-
-def test_truncated_weights_are_a_students_only_where_they_are_used(policy, task, recipe):
-    mine = [algorithms.truncated_weights]
-    with pytest.raises(UserError, match="grpo uses no function 'truncated_weights'"):
-        quiet(recipe(), policy=policy, task=task, functions=mine)

@@ -1,11 +1,10 @@
 """Learning from pairs: where they come from, that both methods learn, and whose functions do it."""
 
-import inspect
 import json
 
 import pytest
 import torch
-from echo import likes_sevens, quiet, weights
+from echo import likes_sevens, quiet, spied, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
@@ -77,19 +76,10 @@ def test_dpo_learns_the_pairs_of_a_file(policy, task, dpo, file):
 def test_a_students_functions_are_those_that_dpo_trains_with(warm, task, dpo):
     called = set()
 
-    def spied(function):
-        def spy(*args, **kwargs):
-            called.add(function.__name__)
-            return function(*args, **kwargs)
-
-        spy.__name__ = function.__name__
-        spy.__signature__ = inspect.signature(function)
-        return spy
-
     mine = [algorithms.dpo_loss, algorithms.preference_pairs, algorithms.sequence_logprobs]
     settings = dpo(eval_problems=0)
     plain = quiet(settings, policy=warm, task=task)
-    same = quiet(settings, policy=warm, task=task, functions=[spied(f) for f in mine])
+    same = quiet(settings, policy=warm, task=task, functions=[spied(f, called) for f in mine])
     assert called == {f.__name__ for f in mine}
     assert torch.equal(weights(plain.policy), weights(same.policy))
 
