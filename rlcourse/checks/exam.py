@@ -56,18 +56,12 @@ def _uncollected():
 class Exam:
     """One drawing of an exercise's cases, with everything needed to judge outcomes on them."""
 
-    def __init__(
-        self,
-        exercise: Exercise,
-        seed: int | None = None,
-        hidden: bool = False,
-        cases: tuple[Case, ...] | None = None,
-    ):
+    def __init__(self, exercise: Exercise, seed: int | None = None, hidden: bool = False):
         self.exercise = exercise
         self.hidden = hidden
         self.kept = KEPT
         with one_thread():
-            self.cases = exercise.draw_cases(seed, hidden) if cases is None else cases
+            self.cases = exercise.draw_cases(seed, hidden)
         self._of_mistake: dict[tuple[Mistake, int, bool], Outcome] = {}
         self._runs: dict[int, Runs] = {}
 

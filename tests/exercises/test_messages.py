@@ -9,6 +9,7 @@ from shared import as_written
 
 from rlcourse import algorithms, check, exercises
 from rlcourse.checks.calling import Failure, Outcome, call, describe
+from rlcourse.checks.exam import Exam
 from rlcourse.student import checking
 
 RIGHT_SFT, RIGHT_VALUE, RIGHT_GRPO = map(
@@ -180,7 +181,7 @@ def test_what_a_function_never_reads_is_said_of_a_call_that_ended():
 
     said = "Your function never reads `mask`."
     assert said in check(sft_loss, seed=0).message
-    exam = checking.Exam(exercises.get("sft_loss"), seed=0)
+    exam = Exam(exercises.get("sft_loss"), seed=0)
     late = Outcome(error=Failure("TimeoutError", "the function ran too long"))
     lost = Outcome(error=Failure("NoAnswer", "the process ended before this case was answered"))
     for fn, outcome in ((with_a_loop, late), (with_a_loop, lost), (raises, None)):
@@ -219,7 +220,7 @@ def test_a_function_reads_what_its_text_reads_even_where_that_is_never_reached()
 
 
 def test_a_call_that_did_not_finish_raised_nothing():
-    exam = checking.Exam(exercises.get("sft_loss"), seed=0)
+    exam = Exam(exercises.get("sft_loss"), seed=0)
     right = [call(algorithms.sft_loss, case) for case in exam.cases]
     for failure, words in (
         (Failure("TimeoutError", "the function ran too long"), "t did not end in time"),
