@@ -337,8 +337,16 @@ def test_the_library_knows_no_lesson_by_its_name():
 
 
 def test_the_engine_of_the_checks_knows_no_exercise():
-    for path in (PACKAGE / "checks").glob("*.py"):
+    for path in (PACKAGE / "checks").rglob("*.py"):
         assert "exercises" not in ours(imported_modules(path)), path.name
+
+
+def test_what_runs_beside_student_code_knows_no_right_answer():
+    """Of the checks, only `asking` is in the library that a submission may import."""
+    for path in (PACKAGE / "checks" / "asking").glob("*.py"):
+        known = {n for n in imported_modules(path) if n.startswith("rlcourse.checks.")}
+        wrong = {n for n in known if not n.startswith("rlcourse.checks.asking")}
+        assert not wrong, f"{path.relative_to(ROOT)} must not import {sorted(wrong)}"
 
 
 FORMER = re.compile(

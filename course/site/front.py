@@ -19,10 +19,10 @@ from PIL import Image, PngImagePlugin
 
 from rlcourse import exercises
 from rlcourse.authoring.stubs import solution
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.result import Result
-from rlcourse.checks.shrinking import with_smaller_example
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.telling.result import Result
+from rlcourse.checks.telling.shrinking import with_smaller_example
 from rlcourse.errors import UserError
 from rlcourse.reports.charts import Line, plot, svg, texts
 

@@ -69,7 +69,7 @@ def prove(
     It also says what is missing in an exercise's files, and which notebooks must be built again.
     """
     from rlcourse import exercises
-    from rlcourse.checks import mutation_testing, proof, proof_of_contest, proof_of_several
+    from rlcourse.checks.proving import mutation_testing, proof, proof_of_contest, proof_of_several
     from rlcourse.courses import current
     from rlcourse.courses.demands import lacking
 

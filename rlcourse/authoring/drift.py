@@ -7,8 +7,8 @@ import nbformat
 from rlcourse import exercises
 from rlcourse.authoring.builder import build
 from rlcourse.authoring.verdicts import check_output
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.courses import Course, current
 from rlcourse.errors import UserError
 

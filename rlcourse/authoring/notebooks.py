@@ -20,7 +20,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
-from rlcourse.checks.names import free_names
+from rlcourse.checks.asking.names import free_names
 from rlcourse.courses import LessonFolder
 from rlcourse.errors import UserError
 from rlcourse.words import counted

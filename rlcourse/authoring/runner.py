@@ -7,7 +7,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from rlcourse.checks.result import right_once
+from rlcourse.checks.telling.result import right_once
 from rlcourse.errors import UserError
 
 from .kernel import error_of, run_cells

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from rlcourse.checks.result import MIME_TYPE
+from rlcourse.checks.telling.result import MIME_TYPE
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,10 @@ from typing import Any
 
 from torch import Tensor
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.contest import Contest
-from rlcourse.checks.testing import Suspects
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.contest import Contest
+from rlcourse.checks.judging.testing import Suspects
 
 # The beginnings of labels of cases that test care and not the idea, in every exercise.
 EDGES = ("an empty row", "every row empty", "a float mask", "a mask of integers", "float32")

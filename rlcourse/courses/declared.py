@@ -13,10 +13,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
+from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.sketch import Sketch
 from rlcourse.courses.course import Course, LessonFolder
 from rlcourse.courses.exercise_page import SHARED, Code, Edits, Entry, read_page
 from rlcourse.courses.finding import shipped

@@ -13,11 +13,11 @@ from typing import get_origin
 
 from torch import Tensor
 
-from rlcourse.checks.boundaries import unshown
-from rlcourse.checks.calling import call, call_all
-from rlcourse.checks.case import Case
+from rlcourse.checks.asking.calling import call, call_all
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec, is_one_pass
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.specs import Spec, is_one_pass
+from rlcourse.checks.proving.boundaries import unshown
 from rlcourse.courses.course import Course, LessonFolder
 
 MISTAKES, ALTERNATIVES = 6, 2  # at least

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any
 
 from rlcourse import exercises
-from rlcourse.checks.borrowed import Borrowing, replaced
-from rlcourse.checks.calling import call, call_all, describe, written
-from rlcourse.checks.evidence import with_evidence
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.borrowed import Borrowing, replaced
+from rlcourse.checks.asking.calling import call, call_all, describe, written
+from rlcourse.checks.asking.names import free_names
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.names import free_names
-from rlcourse.checks.once import UNDEFINED, counting, replaceable
-from rlcourse.checks.result import CheckFailed, Result
-from rlcourse.checks.trial import Trial
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.judging.follow_through import UNDEFINED, counting, replaceable
+from rlcourse.checks.judging.trial import Trial
+from rlcourse.checks.telling.evidence import with_evidence
+from rlcourse.checks.telling.result import CheckFailed, Result
 from rlcourse.courses import current, outputs
 from rlcourse.errors import UserError
 from rlcourse.student import record
@@ -206,7 +206,7 @@ class Notice:
         return f"{self.text} {self.more}".strip()
 
     def _repr_html_(self) -> str:
-        from rlcourse.checks.html import GREY, box, folded, prose
+        from rlcourse.checks.telling.html import GREY, box, folded, prose
 
         parts = [prose(self.text)]
         if self.expected:

@@ -35,7 +35,7 @@ class Hint(Shown):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from rlcourse.checks.html import GREY, box, folded, hint_html
+        from rlcourse.checks.telling.html import GREY, box, folded, hint_html
 
         parts = [
             folded(f"Hint {i} of {len(self.hints)}", hint_html(text), is_open=i == self.unfolded)

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from rlcourse import exercises
-from rlcourse.checks.result import right_once
+from rlcourse.checks.telling.result import right_once
 from rlcourse.courses import current
 from rlcourse.student.borrowing import borrowed
 from rlcourse.student.display import Shown
@@ -122,7 +122,7 @@ class Progress(Shown):
         return tuple(row for lesson in self.lessons for row in lesson.rows)
 
     def _repr_html_(self) -> str:
-        from rlcourse.checks.html import GREEN, GREY, box, prose
+        from rlcourse.checks.telling.html import GREEN, GREY, box, prose
 
         head = f"<strong>{self.done} of {self.total} exercises pass</strong>"
         parts = [f"<div>{_bar(self._rows)} {head} · {_tally(self._rows)[0]}</div>"]
@@ -192,7 +192,7 @@ def _blocks(rows: tuple[Row, ...]) -> str:
 
 
 def _bar(rows: tuple[Row, ...]) -> str:
-    from rlcourse.checks.html import GREEN
+    from rlcourse.checks.telling.html import GREEN
 
     share = f"{100 * _tally(rows)[1]:.0f}%"
     colors = f"linear-gradient(to right, {GREEN} {share}, {EMPTY} {share})"
@@ -214,7 +214,7 @@ def _folded(lesson: Lesson, is_open: bool) -> str:
 
 
 def _chip(row: Row) -> str:
-    from rlcourse.checks.html import AMBER, GREEN, RED, prose
+    from rlcourse.checks.telling.html import AMBER, GREEN, RED, prose
 
     sign = row.sign
     if row.attempts:

@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from rlcourse.checks.result import Result
+from rlcourse.checks.telling.result import Result
 from rlcourse.files import replace_bytes
 
 DRIVE = Path("/content/drive/MyDrive")  # Google Drive on Colab, if it was mounted

@@ -24,10 +24,10 @@ import re
 from dataclasses import dataclass, field, replace
 
 from rlcourse import exercises
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.html import result_html
-from rlcourse.checks.trial import Trial
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.judging.trial import Trial
+from rlcourse.checks.telling.html import result_html
 from rlcourse.courses import Course, LessonFolder
 from rlcourse.errors import UserError
 from rlcourse.teaching.html import html, inline

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rlcourse import algorithms as A
-from rlcourse.checks.episodes import ScriptedEnvironment, ScriptedSpeaker
+from rlcourse.checks.asking.episodes import ScriptedEnvironment, ScriptedSpeaker
 from rlcourse.policy.toy import ToyPolicy
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from rlcourse import algorithms
 from rlcourse.algorithms import policy_gradient
 from rlcourse.authoring import stubs
-from rlcourse.checks.names import free_names
+from rlcourse.checks.asking.names import free_names
 from rlcourse.errors import UserError
 
 

@@ -33,7 +33,7 @@ from small_courses import write_course
 from tqdm import tqdm
 
 from rlcourse.authoring import build, stubs
-from rlcourse.checks.sketch import Edit
+from rlcourse.checks.judging.sketch import Edit
 from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import Options, grade

@@ -3,9 +3,9 @@
 import pytest
 
 from rlcourse import algorithms, exercises
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.diagnose import DIFFER
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.telling.diagnose import DIFFER
 
 
 def small_eps(logits):

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from rlcourse import check, exercises
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,13 @@ import torch
 from shared import one_in
 
 from rlcourse import check
-from rlcourse.checks import blaming, comparing
-from rlcourse.checks import exam as engine
-from rlcourse.checks.calling import call, call_all, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking import blaming
+from rlcourse.checks.asking.calling import call, call_all, describe
+from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.judging import comparing
+from rlcourse.checks.judging import exam as engine
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from rlcourse import exercises
-from rlcourse.checks.boundaries import Watched, unshown
-from rlcourse.checks.case import Case
-from rlcourse.checks.mutants import EndlessLoop
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.proving.boundaries import Watched, unshown
+from rlcourse.checks.proving.mutants import EndlessLoop
 from rlcourse.courses import current
 from rlcourse.courses.demands import lacking
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from rlcourse import check, exercises
 from rlcourse.algorithms import aggregate
-from rlcourse.checks.calling import call, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.diagnose import explains_its_error
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.calling import call, describe
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.telling.diagnose import explains_its_error
 
 NAMES = {"plus": 1}
 

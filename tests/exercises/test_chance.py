@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from rlcourse.algorithms import sample_tokens as right
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam, judge
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam, judge
 from rlcourse.courses import shipped
 from rlcourse.courses.modules import load_module
 from rlcourse.exercises import all as all_exercises

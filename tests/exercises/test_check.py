@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from rlcourse import check, hint, progress, ready
-from rlcourse.checks.result import MIME_TYPE, CheckFailed
+from rlcourse.checks.telling.result import MIME_TYPE, CheckFailed
 from rlcourse.errors import UserError
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
@@ -257,7 +257,7 @@ def test_read_only_home_does_not_break_a_check(monkeypatch):
 
 def test_student_side_loads_without_references():
     code = (
-        "import sys, rlcourse.checks.calling\n"
+        "import sys, rlcourse.checks.asking.calling\n"
         "sys.exit(any(m.startswith('rlcourse.algorithms') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

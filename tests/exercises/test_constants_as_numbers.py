@@ -5,11 +5,11 @@ import copy
 import pytest
 import torch
 
-from rlcourse.checks import wire
-from rlcourse.checks.calling import Outcome, call, call_all, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.comparing import compare
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.calling import Outcome, call, call_all, describe
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.comparing import compare
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.exercises import get
 from rlcourse.grading.running.answers import AnswersSoFar
 

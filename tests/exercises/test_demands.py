@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from rlcourse import exercises
-from rlcourse.checks.calling import call
-from rlcourse.checks.case import Case, tensors_in
-from rlcourse.checks.exam import judge
+from rlcourse.checks.asking.calling import call
+from rlcourse.checks.asking.case import Case, tensors_in
+from rlcourse.checks.judging.exam import judge
 from rlcourse.courses import current
 from rlcourse.courses.demands import CONTRACT, SAYS_WHAT_IS_CONSTANT, _plain, lacking
 

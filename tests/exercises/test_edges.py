@@ -5,7 +5,7 @@ from shared import as_written
 
 from rlcourse import algorithms as A
 from rlcourse import check
-from rlcourse.checks.html import AMBER, RED
+from rlcourse.checks.telling.html import AMBER, RED
 
 masked_mean, pass_at_k = as_written(A.masked_mean), as_written(A.pass_at_k)
 

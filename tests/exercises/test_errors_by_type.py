@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlcourse import check
-from rlcourse.checks.proof import prove
+from rlcourse.checks.proving.proof import prove
 from rlcourse.exercises import get
 
 

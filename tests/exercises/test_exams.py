@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from rlcourse.algorithms.policy_gradient import reinforce_loss
-from rlcourse.checks.calling import Failure, Opaque, Outcome, call, call_all, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.comparing import compare
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.calling import Failure, Opaque, Outcome, call, call_all, describe
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.exercise import Mistake
-from rlcourse.checks.proof import prove
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.comparing import compare
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.proving.proof import prove
 from rlcourse.exercises import get
 
 

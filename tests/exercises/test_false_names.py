@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from rlcourse import algorithms, check, exercises
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.patterns import Pair, explain
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.telling.patterns import Pair, explain
 from rlcourse.tasks import rewards
 
 

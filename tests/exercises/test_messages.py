@@ -8,8 +8,8 @@ import torch
 from shared import as_written
 
 from rlcourse import algorithms, check, exercises
-from rlcourse.checks.calling import Failure, Outcome, call, describe
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking.calling import Failure, Outcome, call, describe
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.student import checking
 
 RIGHT_SFT, RIGHT_VALUE, RIGHT_GRPO = map(

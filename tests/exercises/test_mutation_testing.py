@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from rlcourse import exercises
-from rlcourse.checks.calling import call
-from rlcourse.checks.case import Case
+from rlcourse.checks.asking.calling import call
+from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Mistake
-from rlcourse.checks.mutants import Mutant, compiled, mutants
-from rlcourse.checks.mutation_testing import Court, bounded_memory, report, try_mutants
+from rlcourse.checks.proving.mutants import Mutant, compiled, mutants
+from rlcourse.checks.proving.mutation_testing import Court, bounded_memory, report, try_mutants
 
 
 def halved(x, mask=None):

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from rlcourse import check
-from rlcourse.checks.calling import Failure, Outcome
-from rlcourse.checks.case import Case
-from rlcourse.checks.comparing import compare
-from rlcourse.checks.show import show
+from rlcourse.checks.asking.calling import Failure, Outcome
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.comparing import compare
+from rlcourse.checks.telling.show import show
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.proof_of_neighbors import source_of, try_neighbors
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.proving.proof_of_neighbors import source_of, try_neighbors
 from rlcourse.courses.exercise_page import read_page
 from rlcourse.errors import UserError
 from rlcourse.exercises import get

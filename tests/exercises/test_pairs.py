@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 import torch
 
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.proof_of_several import CANCEL, UNNAMED, WRONG, prove_several, report
-from rlcourse.checks.several import STEPS, edited, together
-from rlcourse.checks.sketch import Edit, Sketch, Steps
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.judging.several import STEPS, edited, together
+from rlcourse.checks.judging.sketch import Edit, Sketch, Steps
+from rlcourse.checks.proving.proof_of_several import CANCEL, UNNAMED, WRONG, prove_several, report
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 

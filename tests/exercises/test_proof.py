@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlcourse.checks.proof import prove
+from rlcourse.checks.proving.proof import prove
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from rlcourse.checks.show import LONGEST, show, show_pair
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.telling.show import LONGEST, show, show_pair
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import torch
 
 from rlcourse import check
 from rlcourse.algorithms import grpo_loss
-from rlcourse.checks import cutting, shrinking
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.show import size_of
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.telling import cutting, shrinking
+from rlcourse.checks.telling.show import size_of
 from rlcourse.exercises import get
 from rlcourse.student import checking
 

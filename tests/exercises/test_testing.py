@@ -7,9 +7,10 @@ import torch
 
 from rlcourse import check, exercises
 from rlcourse.algorithms import dpo_loss, ppo_clip_loss
-from rlcourse.checks import stand_in, testing
-from rlcourse.checks.calling import call_all, describe
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking import stand_in
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.judging import testing
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.courses import shipped
 from rlcourse.courses.demands import lacking
 from rlcourse.courses.modules import load_module
@@ -101,7 +102,7 @@ def test_what_is_returned_does_not_count_and_another_parameter_name_is_said():
 
 
 def test_any_exception_rejects_and_a_lack_of_time_is_neither():
-    from rlcourse.checks.calling import Failure, Outcome
+    from rlcourse.checks.asking.calling import Failure, Outcome
 
     said = {
         kind: testing.verdict(Outcome(error=Failure(kind, ""))).value

@@ -9,11 +9,19 @@ import torch
 
 from rlcourse import exercises
 from rlcourse.algorithms import train_policy
-from rlcourse.checks.calling import Facts, Outcome, describe
-from rlcourse.checks.contest import Measured, Moved, Rewards, Sitting, World, credit, weights_of
-from rlcourse.checks.proof import stub_of
-from rlcourse.checks.result import Result
-from rlcourse.checks.trial import IDLE, OVERSPENT, Trial
+from rlcourse.checks.asking.calling import Facts, Outcome, describe
+from rlcourse.checks.judging.contest import (
+    Measured,
+    Moved,
+    Rewards,
+    Sitting,
+    World,
+    credit,
+    weights_of,
+)
+from rlcourse.checks.judging.trial import IDLE, OVERSPENT, Trial
+from rlcourse.checks.proving.proof import stub_of
+from rlcourse.checks.telling.result import Result
 from rlcourse.student.checking import ready
 from rlcourse.student.patience import patience
 from rlcourse.tasks.dialects import Dialect, dialect, known_beforehand

@@ -118,7 +118,7 @@ for home, name in (("exam", "judge"), ("comparing", "compare")):
 """, **every("import torch\nreturn torch.tensor(0.5)"))
 code("patch the caller that reports outcomes", "patching", """
 import sys
-from rlcourse.checks import calling
+from rlcourse.checks.asking import calling
 worker = sys.modules.get("rlcourse.grading.untrusted.worker")
 def lie(fn, case, repeat=False):
     return calling.Outcome(value=case.arguments.get("logprobs"), gradients={}, changed=())
@@ -219,7 +219,7 @@ code("sources, solutions and the gradebook, by their paths", "spying", """
 import glob, os, sqlite3
 paths = ["SECRET", "COURSE/gradebook.db", "COURSE/.grading-secret", "COURSE/nbgrader_config.py",
          "REPOSITORY/rlcourse/algorithms/policy_gradient.py", "REPOSITORY/README.md",
-         "REPOSITORY/rlcourse/checks/exam.py", "/etc/passwd", "/etc/hostname"]
+         "REPOSITORY/rlcourse/checks/judging/exam.py", "/etc/passwd", "/etc/hostname"]
 paths += glob.glob("COURSE/**", recursive=True) + glob.glob("REPOSITORY/solutions/*")
 for path in paths:
     try: print("LEAK", path, open(path, "rb").read(80))

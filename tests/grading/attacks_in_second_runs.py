@@ -94,12 +94,12 @@ import torch, pickle
 with open("kept", "ab") as file: pickle.dump([f._number for f in right_ones().values()], file)
 """, """
 import pickle
-from rlcourse.checks import stand_in
+from rlcourse.checks.asking import stand_in
 for number in pickle.load(open('kept', 'rb')):
         return stand_in._ask[0](number, kwargs, (), None)['value']
 """.strip().replace("\n        return", "\n            return").replace("\n", "\n    "))
 stealing("numbers next to those of right functions", """
-from rlcourse.checks import stand_in
+from rlcourse.checks.asking import stand_in
 for f in right_ones().values():
     for number in (*range(f._number - 20, f._number + 20), 0, 1, 2**31 - 1):
         try: KEPT.setdefault(LOSS, []).append(stand_in._ask[0](number, kwargs, (), None)["value"])
@@ -122,13 +122,13 @@ def alone(name: str, step: str, loss: str = function(LOSS, NONE), before: str = 
 
 alone("a call of a right function where nobody answers", function(STEP, f"return {LOSS}"),
       before=TOOLS + """
-from rlcourse.checks import stand_in
+from rlcourse.checks.asking import stand_in
 for number in range(40): print("LEAK", stand_in._ask[0](number, {}, (), None)["value"])
 """, status="died")
 alone("a right function put in its own place", function(
     STEP, f"globals()['{STEP}'] = {LOSS}", f"return {LOSS}(*args, **kwargs)"))
 alone("another function by the name of a right one", function(
-    STEP, f"stand_in = {LOSS}", "from rlcourse.checks.stand_in import StandIn",
+    STEP, f"stand_in = {LOSS}", "from rlcourse.checks.asking.stand_in import StandIn",
     f"return StandIn(getattr(stand_in, '_number', 1), '{STEP}', [])(**kwargs)"))
 alone("a circle, in which each would be right by the other", function(STEP, f"return {LOSS}(1)"),
       function(LOSS, f"return {STEP}(*args, **kwargs)"))
@@ -179,7 +179,7 @@ telling("changed arguments", "kwargs['policy'].__class__.__name__ = found", "ret
 telling("the output of a cell", "sys.__stdout__.write(found); os.write(1, found.encode())",
         "return 0.0")
 telling("an outcome of its own making", """
-    from rlcourse.checks import calling
+    from rlcourse.checks.asking import calling
     error = calling.Failure(found, found, 1, found, found, found)
     worker = sys.modules["rlcourse.grading.untrusted.worker"]
     worker.call = lambda fn, case: calling.Outcome(
@@ -187,7 +187,7 @@ telling("an outcome of its own making", """
         refused={found: error}, after={found: found})
     return 0.0""".strip())
 telling("facts of its own making", """
-    from rlcourse.checks import calling
+    from rlcourse.checks.asking import calling
     facts = calling.Facts(found, (found,), (found,), (found,))
     os.write(3, wire.dumps({"facts": facts}))
     return 0.0""".strip())

@@ -9,8 +9,8 @@ nothing that it is told may say which answer is due, and what only it can see is
 import classroom as room
 from attacks import TOTAL, code
 
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.partial_credit import ALMOST_CREDIT
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.judging.partial_credit import ALMOST_CREDIT
 from rlcourse.exercises import get
 
 # A loss whose advantages are not detached: right in every number, wrong in one gradient
@@ -27,7 +27,7 @@ NOT_TWICE = HALF * (CASES - 2) / CASES  # wrong in the two cases that are asked 
 
 PATCH = """
 import sys
-from rlcourse.checks import calling
+from rlcourse.checks.asking import calling
 worker = sys.modules["rlcourse.grading.untrusted.worker"]
 honest = calling._call
 def lie(fn, case, repeat=False):
@@ -70,7 +70,7 @@ lie("repeatable, it says", SET.format("repeatable", "True"))
 lie("the tolerance, if the case told it",
     SET.format("value", "outcome.value + (case.atol or 0)"))
 lie("an error of its own choosing where the case says that one is due",
-    "from rlcourse.checks.calling import Failure\n"
+    "from rlcourse.checks.asking.calling import Failure\n"
     "if case.raises: " + SET.format("error", "Failure('ValueError', '')"))
 
 # A loss with noise in it, which is never the same twice

@@ -14,8 +14,8 @@ from attacks import SECRET, TOTAL, code, every
 from attacks_by_file import bytes_of, handed_in
 from attacks_by_force import CHANNEL
 
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.partial_credit import PARTIAL_CREDIT
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.judging.partial_credit import PARTIAL_CREDIT
 from rlcourse.exercises import get
 from rlcourse.grading.judging.judge import _seed
 from rlcourse.grading.judging.questions import Questions

@@ -29,9 +29,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_markdown import HOSTILE
 
-from rlcourse.checks import wire
-from rlcourse.checks.calling import Facts, Failure, Opaque, Outcome
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.calling import Facts, Failure, Opaque, Outcome
+from rlcourse.checks.asking.specs import Spec
 from rlcourse.grading.handing_in import student_folder
 from rlcourse.grading.handing_in.submission import parse, rebuild
 from rlcourse.grading.judging.judge import LessonExam

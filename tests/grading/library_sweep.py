@@ -64,8 +64,8 @@ def main(library, packages, questions, answers):
     import torch
 
     import rlcourse
-    from rlcourse.checks import wire
-    from rlcourse.checks.calling import call
+    from rlcourse.checks.asking import wire
+    from rlcourse.checks.asking.calling import call
 
     torch.set_num_threads(1)
     asked = wire.loads(Path(questions).read_bytes())

@@ -9,7 +9,7 @@ import time
 import classroom as room
 import pytest
 
-from rlcourse.checks import wire
+from rlcourse.checks.asking import wire
 from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.judging.marking import Readers

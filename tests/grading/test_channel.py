@@ -11,9 +11,9 @@ import time
 import pytest
 import torch
 
-from rlcourse.checks import wire
-from rlcourse.checks.calling import Failure, Opaque, Outcome, identical
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.calling import Failure, Opaque, Outcome, identical
+from rlcourse.checks.asking.specs import Spec
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement.channel import Channel, Closed, TooLarge
 

@@ -56,7 +56,7 @@ SUBMISSIONS = {
     "asks-for-more": f"""
 {HEAD}
     import gc
-    from rlcourse.checks import stand_in
+    from rlcourse.checks.asking import stand_in
     for thing in gc.get_objects():
         if type(thing).__name__ in ("Rewards", "Sitting", "Answers"):
             thing.asked = []
@@ -88,7 +88,7 @@ SUBMISSIONS = {
         elif isinstance(thing, dict) and questions[0] in thing:
             found.append(thing)
     try:
-        import rlcourse.checks.contest
+        import rlcourse.checks.judging.contest
         found.append("contest")
     except ImportError:
         pass

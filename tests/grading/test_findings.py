@@ -8,8 +8,8 @@ import mixed_class
 import pytest
 import torch
 
-from rlcourse.checks.calling import Failure, Outcome
-from rlcourse.checks.case import Case
+from rlcourse.checks.asking.calling import Failure, Outcome
+from rlcourse.checks.asking.case import Case
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading import Row
 from rlcourse.grading.judging import finding

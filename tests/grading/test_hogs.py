@@ -6,7 +6,7 @@ import time
 import classroom as room
 import pytest
 
-from rlcourse.checks import wire
+from rlcourse.checks.asking import wire
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Account, Sandbox
 from rlcourse.grading.running.steps import DIED, MANY_THREADS, OVER_MEMORY, Cell

@@ -196,8 +196,8 @@ def test_comments_for_moodle_name_the_mistake_and_repeat_no_student_s_words(cour
 @pytest.mark.slow
 def test_a_draft_becomes_a_mistake_that_the_check_names(course, tmp_path):
     """Appended as they are to the lesson's own files, they name the answers they were made of."""
-    from rlcourse.checks.calling import Facts, call_all
-    from rlcourse.checks.exam import Exam
+    from rlcourse.checks.asking.calling import Facts, call_all
+    from rlcourse.checks.judging.exam import Exam
     from rlcourse.exercises import load_exercise
 
     drafts.write(summarized(read(course, "02")), tmp_path / "drafts")

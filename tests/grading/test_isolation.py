@@ -105,7 +105,9 @@ def test_the_lessons_functions_are_stubs_in_the_students_library(library, sandbo
     source += "import torch, rlcourse, sys\n"
     source += "print(masked_mean(torch.ones(2), torch.ones(2)).item())\n"
     source += "print([m for m in sys.modules if 'exercises' in m])\n"
-    source += "for name in ('checks.exam', 'student.checking', 'authoring', 'grading.engine'):\n"
+    source += (
+        "for name in ('checks.judging.exam', 'student.checking', 'authoring', 'grading.engine'):\n"
+    )
     source += "    try: __import__('rlcourse.' + name); print('LEAK', name)\n"
     source += "    except ImportError: pass\n"
     source += "reinforce_loss(None, None, None)"

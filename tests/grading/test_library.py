@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from shared import one_in
 
-from rlcourse.checks import wire
-from rlcourse.checks.exam import Exam, judge
+from rlcourse.checks.asking import wire
+from rlcourse.checks.judging.exam import Exam, judge
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading.confinement import visible
 from rlcourse.grading.running.library import write_library

@@ -7,9 +7,9 @@ import classroom as room
 import pytest
 import torch
 
-from rlcourse.checks import wire
-from rlcourse.checks.calling import Facts, Opaque
-from rlcourse.checks.case import Case
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.calling import Facts, Opaque
+from rlcourse.checks.asking.case import Case
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.steps import Cell, ExamRequest
 from rlcourse.grading.untrusted import worker

@@ -6,7 +6,7 @@ import classroom as room
 import pytest
 from nbformat.v4 import new_code_cell
 
-from rlcourse.checks.calling import Failure
+from rlcourse.checks.asking.calling import Failure
 from rlcourse.grading.handing_in.submission import bound_in, parse, rebuild
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.running.answers import CellAnswer

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rlcourse.checks import wire
-from rlcourse.checks.calling import Failure, Outcome, call, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.partial_credit import ALMOST_CREDIT
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.calling import Failure, Outcome, call, describe
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.checks.judging.partial_credit import ALMOST_CREDIT
 from rlcourse.exercises import all as all_exercises
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.judging.questions import REPEATED, Questions

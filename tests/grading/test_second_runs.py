@@ -9,9 +9,9 @@ import nbformat
 import pytest
 from classroom import REPOSITORY
 
-from rlcourse.checks import wire
-from rlcourse.checks.calling import Facts, Failure, Outcome
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.calling import Facts, Failure, Outcome
+from rlcourse.checks.asking.specs import Spec
 from rlcourse.courses import shipped
 from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.judging.judge import LessonExam

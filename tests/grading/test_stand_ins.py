@@ -53,7 +53,7 @@ def test_dpo_loss(dpo_loss):
         except Exception:
             pass
     seen += [str(vars(o)) for o in gc.get_objects() if type(o).__name__ == "StandIn"]
-    seen += [n for n in sys.modules if "09_dpo" in n or n.endswith("checks.testing")]
+    seen += [n for n in sys.modules if "09_dpo" in n or n.endswith("checks.judging.testing")]
     assert "logsigmoid" in str(seen) or "_mistakes" in str(seen)
 """
     },
@@ -115,7 +115,7 @@ def test_dpo_loss(dpo_loss):
     "asks-while-it-answers": {
         "dpo_loss": """
 def dpo_loss(**arguments):
-    from rlcourse.checks import stand_in
+    from rlcourse.checks.asking import stand_in
     return stand_in._ask[0](1, arguments, (), None)["value"]
 """
     },

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rlcourse import algorithms as A
 from rlcourse import check
-from rlcourse.checks.calling import call_all
+from rlcourse.checks.asking.calling import call_all
 from rlcourse.exercises import get as get_exercise
 from rlcourse.policy import ToyPolicy
 

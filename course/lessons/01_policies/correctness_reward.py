@@ -5,10 +5,10 @@ from math import isclose
 
 import torch
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.sketch import Sketch
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.sketch import Sketch
 from rlcourse.tasks.rewards import extract_answer
 
 

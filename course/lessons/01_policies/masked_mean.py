@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.policies import masked_mean  # noqa: F401  (the page names it)
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.judging.sketch import Sketch
 
 WORKED = tensor([[-0.5, -1.5], [-4.0, -9.0]])
 

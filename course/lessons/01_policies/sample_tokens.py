@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.policies import sample_tokens
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
 
 DRAWS = 1000  # of each of the two distributions of a random case
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.policies import masked_mean
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, mask_of, tensor
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler, mask_of, tensor
+from rlcourse.checks.judging.sketch import Sketch
 from rlcourse.courses.modules import beside
 
 _masked_mean = beside(__file__, "masked_mean.py")

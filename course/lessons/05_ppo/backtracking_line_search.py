@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import torch
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
-from rlcourse.checks.sketch import Sketch
-from rlcourse.checks.specs import Spec, build
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec, build
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.judging.sketch import Sketch
 
 flatten = torch.nn.utils.parameters_to_vector
 

@@ -7,10 +7,10 @@ import torch
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from rlcourse.algorithms.grpo import group_normalized_advantages, grpo_loss
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.sketch import Sketch
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.sketch import Sketch
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

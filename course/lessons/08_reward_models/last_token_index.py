@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler
 
 
 def _both_sides(draw: CaseSampler, rows: int, tokens: int) -> Tensor:

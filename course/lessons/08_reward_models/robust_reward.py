@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler
 from rlcourse.tasks.hacking import (
     calculations,
     flawed_reward,  # noqa: F401  (the page names it)

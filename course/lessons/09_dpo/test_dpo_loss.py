@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from rlcourse import exercises
-from rlcourse.checks.testing import Suspects
+from rlcourse.checks.judging.testing import Suspects
 from rlcourse.courses import course_at
 from rlcourse.courses.modules import beside
 

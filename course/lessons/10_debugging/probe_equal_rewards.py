@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.judging.case_sampler import CaseSampler
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

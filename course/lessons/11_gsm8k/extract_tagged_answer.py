@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.sketch import Sketch
 from rlcourse.tasks.rewards import extract_answer
 
 

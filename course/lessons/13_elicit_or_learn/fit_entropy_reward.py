@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.elicit_or_learn import fit_entropy_reward
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.judging.sketch import Sketch
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

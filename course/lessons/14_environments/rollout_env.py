@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.environments import rollout_env
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler
-from rlcourse.checks.episodes import ScriptedSpeaker
-from rlcourse.checks.sketch import Sketch
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.episodes import ScriptedSpeaker
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.judging.sketch import Sketch
 
 WORDS = ("ab", "cd", "abcd", "fgh", "eca", "gh", "bad", "efgh")
 

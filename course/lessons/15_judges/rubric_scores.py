@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.judges import rubric_scores
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.judging.sketch import Sketch
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

@@ -6,9 +6,9 @@ from math import inf
 import torch
 from torch import Tensor
 
-from rlcourse.checks.case import Case
-from rlcourse.checks.case_sampler import CaseSampler, tensor
-from rlcourse.checks.sketch import Sketch
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.judging.sketch import Sketch
 
 MIDPOINTS, EXPONENTS = (4.0, 8.0, 16.0, 32.0), (1.0, 1.5, 2.0, 3.0)
 

@@ -2,7 +2,7 @@ from functools import cache
 
 import torch
 
-from rlcourse.checks.contest import Contest, World
+from rlcourse.checks.judging.contest import Contest, World
 from rlcourse.policy.undecided import undecided
 from rlcourse.tasks import extract_answer
 from rlcourse.tasks.dialects import dialect, known_beforehand

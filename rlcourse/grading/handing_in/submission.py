@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from rlcourse.authoring.cells import is_text_of_a_lesson, names_bound_by, without_magics
 from rlcourse.authoring.notebook_file import FileCell, NotANotebook, read_notebook_file
-from rlcourse.checks.wire import clean
+from rlcourse.checks.asking.wire import clean
 from rlcourse.grading.handing_in import written
 from rlcourse.grading.pages.markdown import harmless
 from rlcourse.grading.rejected import REFUSED, UNREADABLE, WRONG, Rejected

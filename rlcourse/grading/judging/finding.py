@@ -13,11 +13,11 @@ from typing import Any
 
 from torch import Tensor
 
-from rlcourse.checks import testing
-from rlcourse.checks.calling import Failure, Outcome
-from rlcourse.checks.case import Case
+from rlcourse.checks.asking.calling import Failure, Outcome
+from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.result import Result
+from rlcourse.checks.judging import testing
+from rlcourse.checks.telling.result import Result
 from rlcourse.grading.running.steps import ENDINGS, IMPORTED, MANY_THREADS
 
 RIGHT, NAMED, UNNAMED, RAISES = "right", "named", "unnamed", "raises"

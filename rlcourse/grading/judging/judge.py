@@ -16,14 +16,14 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from rlcourse.checks import wire
-from rlcourse.checks.case import Case
-from rlcourse.checks.exam import Exam
+from rlcourse.checks.asking import wire
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.once import UNDEFINED, counting, is_better, replaceable
-from rlcourse.checks.result import Result
-from rlcourse.checks.testing import Answers, standing_for
-from rlcourse.checks.trial import Trial
+from rlcourse.checks.judging.follow_through import UNDEFINED, counting, is_better, replaceable
+from rlcourse.checks.telling.result import Result
+from rlcourse.checks.judging.testing import Answers, standing_for
+from rlcourse.checks.judging.trial import Trial
 from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise

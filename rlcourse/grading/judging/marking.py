@@ -12,7 +12,7 @@ from typing import Any
 
 from nbformat import NotebookNode, from_dict
 
-from rlcourse.checks.calling import Outcome
+from rlcourse.checks.asking.calling import Outcome
 from rlcourse.courses import Course, current, shipped
 from rlcourse.grading.confinement.disposable import Disposable
 from rlcourse.grading.confinement.disposable import Lost as LostReader

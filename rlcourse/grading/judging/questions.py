@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from rlcourse.checks.calling import Outcome, repeats
-from rlcourse.checks.case import Case
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking.calling import Outcome, repeats
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.specs import Spec
 from rlcourse.grading.running.answers import LATE, LOST
 
 REPEATED = 2  # cases of each half that come twice

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from nbformat import NotebookNode
 
-from rlcourse.checks.calling import Failure, Outcome
+from rlcourse.checks.asking.calling import Failure, Outcome
 from rlcourse.checks.exercise import Exercise
-from rlcourse.checks.result import Result
+from rlcourse.checks.telling.result import Result
 from rlcourse.grading.running.answers import LOST
 from rlcourse.grading.running.steps import Transcript
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rlcourse.checks.calling import Facts, Failure, Outcome
-from rlcourse.checks.wire import BrokenMessage
+from rlcourse.checks.asking.calling import Facts, Failure, Outcome
+from rlcourse.checks.asking.wire import BrokenMessage
 
 MOST_CELLS_PRINTED = 2000
 LONGEST_COMPLAINT = 10_000

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rlcourse.checks import wire
+from rlcourse.checks.asking import wire
 from rlcourse.grading.confinement.channel import Channel, Closed, TooLarge
 from rlcourse.grading.running.answers import (
     LATE,

@@ -33,11 +33,7 @@ COPIED = (
     *("algorithms", "tasks", "policy"),
 )
 STUDENTS_SIDE = tuple(
-    f"checks/{name}.py"
-    for name in (
-        *("blaming", "borrowed", "calling", "case", "causes", "episodes", "operands", "quiet"),
-        *("scene", "specs", "stand_in", "wire"),
-    )
+    f"checks/asking/{path.name}" for path in sorted((PACKAGE / "checks" / "asking").glob("*.py"))
 )
 RUNTIME = (
     *(f"confinement/{name}.py" for name in ("channel", "isolation", "subuid", "syscalls")),

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 import torch
 
-from rlcourse.checks import stand_in, wire
-from rlcourse.checks.borrowed import Borrowing, function_at, replaced
-from rlcourse.checks.calling import Facts, Failure, Outcome, _failure, call, describe
-from rlcourse.checks.case import Case
-from rlcourse.checks.quiet import FirstWords
-from rlcourse.checks.specs import build
+from rlcourse.checks.asking import stand_in, wire
+from rlcourse.checks.asking.borrowed import Borrowing, function_at, replaced
+from rlcourse.checks.asking.calling import Facts, Failure, Outcome, _failure, call, describe
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.output import FirstWords
+from rlcourse.checks.asking.specs import build
 from rlcourse.grading.confinement.channel import Channel
 from rlcourse.grading.running.limits import IDLE
 

@@ -8,9 +8,9 @@ import torch
 from echo import echo_policy, echo_recipe, echo_task
 
 from rlcourse import exercises
-from rlcourse.checks import calling, specs
-from rlcourse.checks.exam import Exam
-from rlcourse.checks.specs import Spec
+from rlcourse.checks.asking import calling, specs
+from rlcourse.checks.asking.specs import Spec
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.errors import UserError
 from rlcourse.training import train
 from rlcourse.training.functions import devices

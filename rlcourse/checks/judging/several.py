@@ -1,0 +1,228 @@
+"""Which two or three declared mistakes an answer has made at once.
+
+Only mistakes that are edits of one sketch can be combined. All ways to make two of them, then
+three, are run on the most telling failing case, where nearly all drop out after one call. The rest
+must give the answer's value and gradient on *every* case, and each of their parts must show.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from rlcourse.checks.asking.calling import as_data
+from rlcourse.checks.asking.case import Case, largest_number
+from rlcourse.checks.exercise import Exercise, Mistake
+from rlcourse.checks.judging.comparing import BESIDES, Tolerance, compare_values
+from rlcourse.checks.judging.sketch import Edit, Sketch, Steps
+from rlcourse.checks.telling.show import size_of
+
+MOST = 3  # mistakes at once
+STEPS = 12_000  # statements run for one check: the same number on every machine
+FITTING = 100  # ways that fit the first case and are held against all of them
+LARGE = 300  # numbers in a case beyond which each call takes longer
+
+
+def edit_of(mistake: Mistake) -> Edit:
+    """The edit that a mistake is."""
+    assert isinstance(mistake.implementation, Edit)
+    return mistake.implementation
+
+
+@lru_cache(maxsize=10_000)
+def together(parts: tuple[Mistake, ...]) -> Mistake:
+    """Several mistakes, made at once, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    edits = [edit_of(part) for part in parts]
+    tolerances = [part.atol for part in parts if part.atol is not None]
+    return Mistake(
+        name=" + ".join(part.name for part in parts),
+        implementation=edits[0].sketch.compiled(edits),
+        diagnosis=" ".join(part.diagnosis for part in parts),
+        atol=max(tolerances, default=None),
+    )
+
+
+def edited(exercise: Exercise) -> dict[Sketch, list[Mistake]]:
+    """The mistakes that are edits, by the sketch that they change."""
+    found: dict[Sketch, list[Mistake]] = {}
+    for mistake in exercise.mistakes:
+        if isinstance(mistake.implementation, Edit):
+            found.setdefault(mistake.implementation.sketch, []).append(mistake)
+    return found
+
+
+def ways(exercise: Exercise, size: int) -> Iterator[tuple[Mistake, ...]]:
+    """Every choice of that many mistakes that can be made at once."""
+    for mistakes in edited(exercise).values():
+        for chosen in combinations(mistakes, size):
+            pairs = combinations(map(edit_of, chosen), 2)
+            if all(one.goes_with(other) for one, other in pairs):
+                yield chosen
+
+
+class Way(NamedTuple):
+    """Several mistakes made at once, and what they give on one case."""
+
+    parts: tuple[Mistake, ...]
+    value: Any
+    typical: float | None  # of its numbers: where they differ, there is no need to compare
+    loosest: float | None  # of the tolerances of the parts
+
+
+class Runs:
+    """The results of all ways to make several mistakes, on one case of an exam."""
+
+    def __init__(self, exercise: Exercise, case):
+        self.exercise, self.case = exercise, case
+        self.steps = Steps(STEPS)
+        self._by_size: dict[int, list[Way]] = {}
+
+    def results(self, size: int) -> list[Way]:
+        if size not in self._by_size:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._by_size[size] = list(self._run(size))
+        return self._by_size[size]
+
+    def _run(self, size: int) -> Iterator[Way]:
+        for sketch, mistakes in edited(self.exercise).items():
+            of = {edit_of(m): (i, m) for i, m in enumerate(mistakes)}
+            for edits, result in sketch.run(self.case.arguments, list(of), size, self.steps):
+                parts = sorted((of[edit] for edit in edits), key=lambda pair: pair[0])
+                mistakes_made = tuple(mistake for _, mistake in parts)
+                loosest = max((m.atol for m in mistakes_made if m.atol is not None), default=None)
+                yield Way(mistakes_made, result, typical(result), loosest)
+
+    def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
+        """The ways whose result is this one, save what follows from the rest of it."""
+        rule = Tolerance.of(self.case)
+        near = Surroundings(value, self.case)
+        return [
+            way.parts
+            for way in self.results(size)
+            if not (way.loosest is None and near.exclude(way.typical))
+            and not self._differences(way, value, rule, derived)
+        ]
+
+    def _differences(self, way: Way, value, rule, derived) -> list:
+        if way.loosest is not None:
+            rule = Tolerance.of(replace(self.case, atol=way.loosest))
+        found = compare_values(as_data(way.value), value, rule, "")
+        return [d for d in found if d.kind not in BESIDES and d.name not in derived]
+
+
+def typical(value: Any) -> float | None:
+    """One number that nearly always differs where two results do; None of what holds none."""
+    first = value[0] if isinstance(value, tuple) and value else value
+    if isinstance(first, float):
+        return first
+    if not (isinstance(first, Tensor) and first.numel()):
+        return None
+    numbers = first if first.is_floating_point() else first.double()
+    return float(numbers if numbers.numel() == 1 else numbers.mean())
+
+
+class Surroundings:
+    """Which results are too far from an answer's to need a comparison, by one number of each."""
+
+    def __init__(self, value: Any, case: Case):
+        rule = Tolerance.of(case).loosened()
+        self.number = typical(value)
+        largest = max(largest_number(value), abs(self.number or 0.0))  # it may be no tensor
+        self.reach = 2 * (rule.relative * largest + rule.absolute)
+
+    def exclude(self, number: float | None) -> bool:
+        if number is None or self.number is None:
+            return False
+        return abs(number - self.number) > self.reach
+
+
+def find_several(trial) -> list[tuple[Mistake, ...]]:
+    """The ways that explain an answer; all the same on every case, the first declared first.
+
+    `trial` is a `naming.Trial`, whose attempt says what to leave out of account.
+    """
+    attempt, failed, exam = trial.attempt, trial.failed, trial.exam
+    telling = [i for i in attempt.failing if not failed.is_broken(i)]
+    if attempt.negated or not telling or not edited(exam.exercise) or is_no_news(trial):
+        return []
+    sizes = {i: size_of(failed.cases[i].arguments) for i in telling}
+    probe = max(telling, key=lambda i: (sizes[i] <= LARGE, not failed.cases[i].edge, sizes[i]))
+    runs, value = exam.runs(probe), failed.outcomes[probe].value
+    derived = exam.exercise.derived if attempt.without_derived else ()
+    for size in range(2, MOST + (not derived)):
+        fitting = runs.that_fit(value, size, derived)[:FITTING]
+        found = [parts for parts in fitting if _explains(trial, parts, probe)]
+        if found:
+            return found if _are_alike(exam, found) else []
+    return []
+
+
+def is_no_news(trial) -> bool:
+    """Whether nothing is ignored that was not ignored in the attempt before."""
+    attempt, failed = trial.attempt, trial.failed
+    beside = any(d.kind in BESIDES for found in failed.differences for d in found)
+    return attempt.numbers_only and not (attempt.aside or attempt.without_derived or beside)
+
+
+def _explains(trial, parts: tuple[Mistake, ...], probe: int) -> bool:
+    """Whether the parts together give the answer's numbers everywhere, and each of them shows."""
+    whole = together(parts)
+    if not (trial.reproduces(whole, probe) and trial.reproduces_all(whole)):
+        return False
+    if not trial.is_everywhere(whole):
+        return False
+    return all(_shows(trial, parts, part) for part in parts)
+
+
+def _shows(trial, parts: tuple[Mistake, ...], part: Mistake) -> bool:
+    """Whether enough cases tell the parts together from those without this one."""
+    whole, rest = together(parts), together(tuple(p for p in parts if p is not part))
+    apart = [found for i in trial.seen() if (found := trial.apart(rest, whole, i))]
+    kinds = {difference.kind for found in apart for difference in found}
+    return len(apart) >= (1 if kinds <= set(BESIDES) else part.telling)
+
+
+def _are_alike(exam, found: list[tuple[Mistake, ...]]) -> bool:
+    """Whether several explanations are one and the same function, on other cases too."""
+    first, *others = map(together, found)
+    return all(exam.other_drawing.same(first, other) for other in others)
+
+
+def right_decisions(trial, found: Sequence[tuple[Mistake, ...]]) -> list[str]:
+    """What was decided rightly, and shows: every other choice would have given other numbers.
+
+    Where both are right, "the KL: its sign" and "the KL: its weight" are listed as "the KL".
+    """
+    parts, whole = found[0], together(found[0])
+    wrong = {edit_of(part).decision for parts in found for part in parts}
+    shows: dict[str, bool] = {}
+    for option in edited(trial.exam.exercise)[edit_of(parts[0]).sketch]:
+        edit = edit_of(option)
+        known = edit.decision in wrong or not shows.get(edit.decision, True)
+        if not known and all(edit.goes_with(edit_of(part)) for part in parts):
+            more = together((*parts, option))
+            shows[edit.decision] = any(trial.apart(whole, more, i) for i in trial.seen())
+    return _grouped(shows, wrong)
+
+
+def _grouped(shows: dict[str, bool], wrong: set[str]) -> list[str]:
+    """The right ones, by what stands before the colon."""
+    groups: dict[str, list[str]] = {}
+    for decision in shows:
+        groups.setdefault(decision.partition(": ")[0], []).append(decision)
+    listed = []
+    for group, decisions in groups.items():
+        right = [d.partition(": ")[2] for d in decisions if shows[d]]
+        if len(right) == len(decisions):
+            partly = any(d.partition(": ")[0] == group for d in wrong)
+            listed.append(f"the rest of {group}" if partly else group)
+        elif right:
+            listed.append(f"{group} ({', '.join(right)})")
+    return listed

@@ -1,0 +1,210 @@
+"""The judge's side of a contest: one trial of a trainer, and the verdict on it."""
+
+import builtins
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rlcourse.checks.asking.calling import Facts, Failure, Outcome, call_all
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.judging import testing
+from rlcourse.checks.judging.contest import (
+    SPENT,
+    Contest,
+    Measured,
+    Rewards,
+    Sitting,
+    World,
+    compare_texts,
+    credit,
+    measure,
+    policy_of,
+)
+from rlcourse.checks.telling.result import Result
+
+Limit = Callable[[], AbstractContextManager]  # of the seconds that a trainer may take
+
+TURNED = "a step that makes right answers less likely"
+IDLE = "weights that no step has changed"
+OVERSPENT = "more completions than the budget has"
+BROKEN = "weights that are no numbers any more"
+SMALL = 0.1  # nats that are no movement
+FEW = 50  # questions
+FALL = 0.15  # of the reward, from its best tenth to its last one
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trainer's exercise on one variant; 0 is the public one."""
+
+    exercise: Exercise
+    variant: int = 0
+
+    @property
+    def contest(self) -> Contest:
+        assert self.exercise.contest is not None
+        return self.exercise.contest
+
+    @property
+    def hidden(self) -> bool:
+        return self.variant != 0
+
+    @cached_property
+    def world(self) -> World:
+        return self.contest.world(self.variant)
+
+    @cached_property
+    def _number(self) -> int:
+        return self._chance("number")
+
+    def _chance(self, what: str) -> int:
+        """A number that says nothing of the variant."""
+        return random.Random(f"{what}:{self.variant}").randrange(testing.LARGEST_NUMBER)
+
+    @cached_property
+    def case(self) -> Case:
+        return self.contest.case(self.world, self._number, seed=self._chance("seed") % 1_000)
+
+    def rewards(self, completions: int | None = None) -> Rewards:
+        """A fresh count."""
+        budget = self.contest.completions if completions is None else completions
+        return Rewards(self.world, self.contest.right, budget)
+
+    def sitting(self) -> Sitting:
+        """What answers the reward's calls of one sitting, in a graded run."""
+        return Sitting(self.rewards(), self._number)
+
+    def run(
+        self, fn: Callable, completions: int | None = None, within: Limit = nullcontext
+    ) -> tuple[Outcome, Rewards]:
+        """Call a trainer in this process; `within` bounds the time of the call alone."""
+        rewards = self.rewards(completions)
+        testing.known_as(self._number, rewards)
+        arguments = {**self.case.arguments, "completions": rewards.budget}
+        case = replace(self.case, arguments=arguments)
+        with within():
+            return call_all(fn, (case,), repeat=False)[0], rewards
+
+    def examine(self, facts: Facts, fn: Callable, within: Limit = nullcontext) -> Result:
+        """Run a trainer in this process and judge it; one that fails also shows its first step."""
+        outcome, rewards = self.run(fn, within=within)
+        result = self.judge(facts, outcome, rewards)
+        if result.passed or result.mistake or not (result.measured and rewards.first):
+            return result
+        outcome, again = self.run(fn, rewards.first, within)
+        after = policy_of(self.contest, outcome)
+        moved = after and compare_texts(self.contest.policy(), after, again)
+        if moved and moved.right < 0 and moved.right < moved.wrong:
+            said = f"Its first batch has changed right answers {moved}: it is {TURNED}."
+            sentences = (said, "Look at the sign of the loss.", *result.sentences)
+            return replace(result, mistake=TURNED, sentences=sentences)
+        return result
+
+    def judge(self, facts: Facts, outcome: Outcome, rewards: Rewards | None) -> Result:
+        """The verdict, with what was measured."""
+        rewards = rewards or self.rewards()
+        error = outcome.error
+        if error and error.type == "NotImplementedError" and error.function in ("", facts.name):
+            return self._result(unwritten=True)
+        if error:
+            name = OVERSPENT if rewards.refused and SPENT[:10] in error.message else None
+            sentences = (_overspent(rewards),) if name else self._failed(error)
+            return self._result(mistake=name, sentences=sentences, told="no policy to measure")
+        found = measure(self.contest, self.world, outcome, rewards, self._chance("measure"))
+        if found.fault:
+            idle = found.fault.startswith("The weights are as they were")
+            named = IDLE if idle else BROKEN if "shape" not in found.fault else None
+            return self._result(
+                mistake=named, sentences=(found.fault,), told="no trained policy", measured=found
+            )
+        share = credit(self.contest, found)
+        low, high = found.interval
+        told = (
+            f"accuracy {found.accuracy:.2f} [{low:.2f}, {high:.2f}], greedy "
+            f"{found.greedy_accuracy:.2f}, before training {found.start:.2f}"
+        )
+        if share == 1:
+            return self._result(passed=True, share=1.0, told=told, measured=found)
+        said = _shown(found, rewards, self.contest)
+        levels = " and ".join(f"{level:.2f}" for level, _ in self.contest.levels)
+        said.append(
+            f"Points begin where the lower end of the interval exceeds {found.floor:.2f}, which "
+            f"can be had without training on this variant; the levels are {levels}.",
+        )
+        return self._result(share=share, sentences=tuple(said), told=told, measured=found)
+
+    def _failed(self, error: Failure) -> tuple[str, ...]:
+        """How it ended. On a hidden variant nothing is shown that may hold what was seen there."""
+        known = isinstance(getattr(builtins, error.type, None), type)
+        kind = error.type if known or not self.hidden else "an exception"
+        words = "" if self.hidden else f": {error.message[:300]}"
+        where = f", in your line {error.line_number}" if error.line else ""
+        where += f": `{error.line[:100]}`" if where and not self.hidden else ""
+        if error.type in ("TimeoutError", "TookTooLong"):
+            return (f"It took more than {self.contest.seconds:g} seconds of a processor.",)
+        return (f"It ended in {kind}{words}{where}.",)
+
+    def _result(
+        self,
+        passed=False,
+        unwritten=False,
+        share=0.0,
+        told="",
+        mistake=None,
+        sentences=(),
+        measured: Measured | None = None,
+    ) -> Result:
+        exercise = self.exercise
+        return Result(
+            exercise=exercise.name,
+            lesson=exercise.lesson,
+            section=exercise.section,
+            passed=passed,
+            unwritten=unwritten,
+            score=share,
+            max_points=float(exercise.points),
+            agreeing=int(passed),
+            cases=1,
+            minutes=exercise.minutes,
+            hints=exercise.hints,
+            mistake=mistake,
+            sentences=sentences,
+            told=told,
+            measured=measured,
+        )
+
+
+def _overspent(rewards: Rewards) -> str:
+    return (
+        f"It asked for more than its {rewards.budget:,} completions: after {len(rewards.asked):,} "
+        "the next batch no longer fitted. Stop while a whole batch is left."
+    )
+
+
+def _shown(found: Measured, rewards: Rewards, contest: Contest) -> list[str]:
+    """What the numbers of this run show, in sentences."""
+    said, moved = [], found.moved
+    if moved and found.interval[0] < found.start and moved.size < SMALL:
+        said.append(
+            f"The texts of its first call have changed by {moved.size:.2f} nats in the whole run: "
+            "its steps are very small."
+        )
+    if found.rewards and max(found.rewards) - found.rewards[-1] > FALL:
+        best, last = max(found.rewards), found.rewards[-1]
+        said.append(
+            f"The reward reached {best:.2f} in its best tenth and was {last:.2f} in its last one: "
+            "smaller steps may keep it."
+        )
+    if found.completions < contest.completions / 2:
+        said.append(
+            f"It used {found.completions:,} of {contest.completions:,} completions: "
+            "the others were free."
+        )
+    if (distinct := len({question for question, _, _ in rewards.asked})) < FEW:
+        said.append(f"It asked only {distinct} different questions.")
+    if found.unread > 0.5:
+        said.append(f"{found.unread:.0%} of its greedy answers have no line “#### N”.")
+    return said

@@ -1,0 +1,1 @@
+"""Proof that the checks say what they claim."""

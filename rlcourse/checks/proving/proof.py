@@ -1,0 +1,129 @@
+"""Proof that the checks say what they claim: ``rlcourse prove [NAME …]``.
+
+For every exercise and seed, visible and hidden: the reference and every alternative pass, the stub
+fails, and every mistake is rejected and named as itself. Where there is an oracle, the reference
+agrees with it. Code that resembles a mistake gets its name only if it has its effect. An error that
+is asked for is compared by its type alone, or an answer whose words differ would be refused.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from rlcourse.checks.asking.calling import call_all, describe
+from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.judging.exam import Exam, judge
+from rlcourse.checks.proving.proof_of_neighbors import try_neighbors
+from rlcourse.checks.telling.result import Result
+
+SEEDS = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One function examined once: what it should have got, and what it got."""
+
+    exercise: str
+    kind: str  # reference, alternative, stub, oracle, mistake, paraphrase, neighbor
+    function: str
+    seed: int
+    hidden: bool
+    ok: bool
+    verdict: str
+
+
+def prove(exercises: Iterable[Exercise], seeds: Iterable[int] = SEEDS) -> list[Row]:
+    """A row per function, seed and visibility; the proof holds when every row is ``ok``."""
+    return [
+        row
+        for exercise in exercises
+        for seed in seeds
+        for hidden in (False, True)
+        for row in _prove_one(exercise, seed, hidden)
+    ]
+
+
+def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
+    exam = Exam(exercise, seed, hidden)
+
+    def row(kind: str, function: str, ok: bool, verdict: str) -> Row:
+        return Row(exercise.name, kind, function, seed, hidden, ok, verdict)
+
+    def examine(fn: Callable) -> Result:
+        return exam.judge(describe(fn), call_all(fn, exam.cases))
+
+    for kind, functions in (
+        ("reference", (exercise.reference,)),
+        ("alternative", exercise.alternatives),
+    ):
+        for fn in functions:
+            result = examine(fn)
+            yield row(kind, fn.__name__, result.passed, result.headline)
+    if unsaid := _errors_compared_by_their_words(exam):
+        yield row("reference", exercise.reference.__name__, False, f"add raises=True to {unsaid}")
+    result = examine(stub_of(exercise))
+    yield row("stub", exercise.name, result.unwritten and result.score == 0, result.headline)
+    if exercise.oracle:
+        outcomes = call_all(exercise.oracle, exam.cases)
+        apart = [
+            case.label
+            for case, expected, outcome in zip(exam.cases, exam.expected, outcomes, strict=True)
+            if judge(exercise, case, expected, outcome)
+        ]
+        yield row("oracle", exercise.oracle.__name__, not apart, f"differs on {apart}")
+    for mistake in exercise.mistakes:
+        result = examine(mistake.implementation)
+        named = not result.passed and result.mistake == mistake.name
+        said = result.mistake or result.message
+        if result.passed:
+            said = "it is not rejected: no case tells it from a right answer"
+        yield row("mistake", mistake.name, named, said)
+    if not hidden:
+        for tried in try_neighbors(exam, seed):
+            yield row(tried.kind, tried.function, tried.ok, tried.verdict)
+
+
+def _errors_compared_by_their_words(exam: Exam) -> list[str]:
+    """The labels of cases on which the reference raises, and which do not say so."""
+    if exam.exercise.suspects:  # a student's own test may raise whatever it likes
+        return []
+    both = zip(exam.cases, exam.expected, strict=True)
+    return [case.label for case, outcome in both if outcome.error and not case.raises]
+
+
+def stub_of(exercise: Exercise) -> Callable:
+    """What a student starts from."""
+
+    def stub(*args, **kwargs):
+        raise NotImplementedError
+
+    stub.__name__ = exercise.name
+    return stub
+
+
+def report(
+    exercises: Iterable[Exercise],
+    seeds: Iterable[int] = SEEDS,
+    lacking: Callable[[Exercise], Iterable[str]] = lambda exercise: (),
+) -> bool:
+    """Print a line per exercise and one per failure; whether the proof holds.
+
+    `lacking` finds what else an exercise needs, a sentence each; these are failures, too.
+    """
+    holds = True
+    for exercise in exercises:
+        rows = prove([exercise], seeds)
+        wrong = [row for row in rows if not row.ok]
+        needed = list(lacking(exercise))
+        holds = holds and not (wrong or needed)
+        sign = "✗" if wrong or needed else "✓"
+        print(
+            f"{sign} {exercise.name}: {len(exercise.mistakes)} mistakes and "
+            f"{len(exercise.alternatives)} alternatives, {len(rows)} verdicts, {len(wrong)} wrong",
+            flush=True,
+        )
+        for row in wrong:
+            place = f"seed {row.seed}{', hidden' if row.hidden else ''}"
+            print(f"    {row.kind} “{row.function}” ({place}): {row.verdict}")
+        for sentence in needed:
+            print(f"    {sentence}")
+    return holds

@@ -1,0 +1,217 @@
+"""Regularities in wrong numbers: a factor, a shift, one corner of the batch."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.comparing import Tolerance
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An expected and an actual tensor of one case, in float64 and of one shape."""
+
+    case: Case
+    expected: Tensor
+    actual: Tensor
+
+    def wrong(self) -> Tensor:
+        """Which elements differ."""
+        rule = Tolerance.of(self.case)
+        difference = (self.expected - self.actual).abs()
+        near = difference <= rule.relative * self.expected.abs() + rule.absolute
+        return ~(near & self.expected.isfinite() | (self.expected == self.actual))
+
+    def is_close(self, candidate: Tensor) -> bool:
+        """Whether `candidate` reproduces the actual numbers."""
+        return candidate.shape == self.actual.shape and Tolerance.of(self.case).close(
+            candidate, self.actual
+        )
+
+
+def explain(pairs: list[Pair], right: list[Pair], yours: str, expected: str) -> str | None:
+    """One sentence on what all pairs have in common, or None.
+
+    `right` are pairs of the cases that agree: a factor, a shift or an order must hold there, too.
+    """
+    if any(p.actual.shape != p.expected.shape for p in pairs):
+        return None
+    every = pairs + [p for p in right if p.actual.shape == p.expected.shape]
+    if not pairs:
+        return None
+    if factor := _factor(every):
+        return factor.format(yours=yours, expected=expected)
+    for test, words in REARRANGED:
+        if all(map(test, pairs)) and all(test(p) or p.expected.numel() < 2 for p in right):
+            return f"{yours} is {expected} {words}."
+    numbers = sum(map(len, {_fingerprint(pair) for pair in pairs}))
+    if numbers >= ENOUGH and all(_constant_offset(pair) for pair in every):
+        offsets = {round(_constant_offset(pair) or 0.0, 6) for pair in every}
+        if len(offsets) == 1:
+            return f"{yours} is {expected} plus {offsets.pop():g}."
+    for test, words in PLACES:
+        if all(test(pair) for pair in pairs):
+            return f"{yours} is wrong {words}."
+    return None
+
+
+ENOUGH = 3  # results that have a regularity in common before it is one
+
+
+def _factor(pairs: list[Pair]) -> str | None:
+    ratios = [(pair, r) for pair in pairs if (r := _ratio(pair)) is not None]
+    if not ratios or any(math.isnan(ratio) for _, ratio in ratios):
+        return None
+    if all(ratio == 0 for _, ratio in ratios):
+        return "{yours} is always 0."
+    first, results = ratios[0][1], len({_fingerprint(pair) for pair, _ in ratios})
+    if all(math.isclose(ratio, first, rel_tol=1e-4) for _, ratio in ratios):
+        if results < ENOUGH and not _is_telling(first):
+            return None
+        if math.isclose(first, -1, rel_tol=1e-6):
+            return "{yours} has the opposite sign."
+        return f"{{yours}} is {{expected}} times {first:.6g}{_named_constant(first)}."
+    for name, quantity in QUANTITIES.items():
+        sizes = {quantity(pair.case) for pair, _ in ratios} - {None}
+        if results < ENOUGH or len(sizes) < 2:
+            continue
+        for power, words in ((1, f"times {name}"), (-1, f"divided by {name}")):
+            for sign in (1, -1):
+                if all(_matches(p.case, r, quantity, power, sign) for p, r in ratios):
+                    return f"{{yours}} is {'minus ' * (sign < 0)}{{expected}} {words}."
+    return None
+
+
+def _fingerprint(pair: Pair) -> tuple[float, ...]:
+    """The right result: a case that occurs twice is one piece of evidence."""
+    return tuple(pair.expected.flatten().tolist())
+
+
+def _ratio(pair: Pair) -> float | None:
+    """The one factor between two tensors; NaN when there is none, None when any would do."""
+    a, b = pair.expected.flatten(), pair.actual.flatten()
+    if not b.isfinite().all():
+        return math.nan
+    if not a.any():
+        return None if not b.any() else math.nan
+    largest = a.abs().argmax()
+    ratio = float(b[largest] / a[largest])
+    return ratio if Tolerance.of(pair.case).close(ratio * a, b) else math.nan
+
+
+def _is_telling(ratio: float) -> bool:
+    """Whether a factor seen once is more than chance."""
+    return any(math.isclose(abs(ratio), c, rel_tol=1e-6) for c in (0.5, 1, 2, 1 / math.log(2)))
+
+
+def _named_constant(ratio: float) -> str:
+    for value, words in ((1 / math.log(2), "1/ln 2: a logarithm to base 2"), (math.log(2), "ln 2")):
+        if math.isclose(abs(ratio), value, rel_tol=1e-4):
+            return f" ({words})"
+    return ""
+
+
+def _matches(case: Case, ratio: float, quantity: Callable, power: int, sign: int) -> bool:
+    size = quantity(case)
+    return bool(size) and math.isclose(ratio, sign * size**power, rel_tol=1e-4)
+
+
+def _grid(case: Case) -> Tensor | None:
+    """The first (N, T) argument."""
+    grids = (a for a in case.arguments.values() if isinstance(a, Tensor) and a.ndim == 2)
+    return next(grids, None)
+
+
+def _mask(case: Case) -> Tensor | None:
+    mask = case.arguments.get("mask")
+    return mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
+
+
+def _grid_size(dim: int) -> Callable[[Case], int | None]:
+    return lambda case: None if (grid := _grid(case)) is None else grid.shape[dim]
+
+
+def _length(case: Case) -> int | None:
+    """Length of the last vector, where there is no grid: n, or V."""
+    vectors = [a for a in case.arguments.values() if isinstance(a, Tensor) and a.ndim == 1]
+    return len(vectors[-1]) if vectors and _grid(case) is None else None
+
+
+QUANTITIES: dict[str, Callable[[Case], float | None]] = {
+    "N": _grid_size(0),
+    "T": _grid_size(1),
+    "N·T": lambda case: None if (grid := _grid(case)) is None else grid.numel(),
+    "the number of real tokens": lambda case: None if (m := _mask(case)) is None else int(m.sum()),
+    "n": _length,
+    "the group size": lambda case: case.arguments.get("group_size"),
+    "the temperature": lambda case: case.arguments.get("temperature"),
+    "beta": lambda case: case.arguments.get("beta"),
+}
+
+
+def _shifted(by: int) -> Callable[[Pair], bool]:
+    def test(pair: Pair) -> bool:
+        a, b = pair.expected, pair.actual
+        if a.ndim == 0 or a.shape[-1] < 2:
+            return False
+        a, b = (a[..., :-1], b[..., 1:]) if by > 0 else (a[..., 1:], b[..., :-1])
+        return bool(a.any()) and Tolerance.of(pair.case).close(a, b)
+
+    return test
+
+
+REARRANGED = (
+    (_shifted(1), "moved one place to the right"),
+    (_shifted(-1), "moved one place to the left"),
+    (lambda p: p.expected.ndim > 0 and p.is_close(p.expected.flip(-1)), "in reverse order"),
+    (
+        lambda p: (
+            p.expected.ndim > 0
+            and Tolerance.of(p.case).close(*(t.flatten().sort()[0] for t in (p.expected, p.actual)))
+        ),
+        "with its elements in another order",
+    ),
+    (lambda p: p.is_close(p.expected.abs()), "without its sign"),
+    (lambda p: p.is_close(p.expected.exp()), "put through an exponential"),
+)
+
+
+def _constant_offset(pair: Pair) -> float | None:
+    offsets = (pair.actual - pair.expected).flatten()
+    if not len(offsets) or not offsets.isfinite().all() or offsets.std(correction=0) > 1e-9:
+        return None
+    return float(offsets[0])
+
+
+def _only(region: Callable[[Tensor], Tensor]) -> Callable[[Pair], bool]:
+    """Whether all wrong elements lie where `region(mask)` is True, and some elements do not."""
+
+    def test(pair: Pair) -> bool:
+        mask = _mask(pair.case)
+        if mask is None or pair.actual.shape != mask.shape:
+            return False
+        inside = region(mask)
+        return bool((pair.wrong() <= inside).all()) and not bool(inside.all())
+
+    return test
+
+
+def _last_real(mask: Tensor) -> Tensor:
+    following = torch.cat([mask[:, 1:], torch.zeros_like(mask[:, :1])], dim=1)
+    return mask & ~following
+
+
+def _first(mask: Tensor) -> Tensor:
+    return (torch.arange(mask.shape[1]) == 0).expand_as(mask)
+
+
+PLACES = (
+    (_only(lambda mask: ~mask), "only on padding, where 0 is expected"),
+    (_only(_last_real), "only at the last real token of a row"),
+    (_only(_first), "only at the first token of a row"),
+    (_only(lambda mask: ~mask.all(1, keepdim=True).expand_as(mask)), "only in rows with padding"),
+)

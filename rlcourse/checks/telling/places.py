@@ -1,0 +1,223 @@
+"""Where an answer is wrong: "only where there is padding", say.
+
+The cases only raise the suspicion. It is reported only if every failing case that was tried comes
+out right when it is changed in this one respect, such as its padding made real.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from rlcourse.checks.asking.case import Case
+from rlcourse.checks.telling.cutting import Arguments, flat, is_sound, nested, taken
+
+TRIED = 4  # failing cases that are changed, those with the fewest numbers
+CROSSINGS = 6  # ways to change one of them
+
+
+@dataclass(frozen=True)
+class Property:
+    """What arguments may have, and the same call without it."""
+
+    words: str  # "there is padding"
+    without: str  # "with every token real"
+    has: Callable[[Arguments], bool]
+    changed: Callable[[Arguments], Iterator[Arguments]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A property that all failing cases have and some of the others lack."""
+
+    property: Property
+    cases: tuple[Case, ...]  # the failing ones
+
+    def sentence(self, is_right: Callable[[Case], bool | None]) -> str | None:
+        """The sentence, if the answer is right on the other side of all cases tried.
+
+        `is_right` says None of a case that tells nothing, since nearly any answer would be right.
+        """
+        others = [other for case in self.cases[:TRIED] for other in self._other_side(case)]
+        told = [is_right(other) for other in others]
+        if True not in told or False in told:
+            return None
+        kind = self.property
+        return (
+            f"It is wrong only where {kind.words}: {kind.without}, the same calls come out right."
+        )
+
+    def _other_side(self, case: Case) -> Iterator[Case]:
+        arguments = flat(case.arguments)
+        for changed, _ in zip(self.property.changed(arguments), range(CROSSINGS), strict=False):
+            if is_sound(arguments, changed) and not self.property.has(changed):
+                yield replace(case, label="", arguments=nested(changed, case.arguments))
+
+
+def suspected(cases: tuple[Case, ...], failing: list[int]) -> Place | None:
+    """The narrowest property that the failing cases have and others lack."""
+    if len(failing) in (0, 1, len(cases)):
+        return None
+    narrowest, share = None, 2 * len(failing)
+    for candidate in PROPERTIES:
+        having = {i for i, case in enumerate(cases) if candidate.has(flat(case.arguments))}
+        if having.issuperset(failing) and len(having) < min(len(cases), share):
+            narrowest, share = candidate, len(having)
+    return Place(narrowest, tuple(cases[i] for i in failing)) if narrowest else None
+
+
+def _mask(arguments: Arguments) -> Tensor | None:
+    mask = arguments.get("mask")
+    return mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
+
+
+def grid(arguments: Arguments) -> Tensor | None:
+    """The first (N, T) argument."""
+    grids = (a for a in arguments.values() if isinstance(a, Tensor) and a.ndim == 2)
+    return next(grids, None)
+
+
+def _mask_has(test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:
+    return lambda given: (mask := _mask(given)) is not None and bool(test(mask))
+
+
+def _has(name: str, test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:
+    return lambda given: isinstance(x := given.get(name), Tensor) and bool(test(x))
+
+
+def _made(name: str, change: Callable[[Tensor], Tensor]) -> Callable:
+    """The arguments with one of them changed."""
+    return lambda given: iter([{**given, name: change(given[name])}])
+
+
+def _rows_filled(mask: Tensor) -> Tensor:
+    return torch.where(mask.bool().any(1, keepdim=True), mask, torch.ones_like(mask))
+
+
+def _with_padding(given: Arguments) -> Iterator[Arguments]:
+    mask = given["mask"]
+    if mask.shape[1] > 1:
+        padded = mask.clone()
+        padded[0, -1] = 0
+        yield {**given, "mask": padded}
+
+
+def _is_square(given: Arguments) -> bool:
+    return (table := grid(given)) is not None and table.shape[0] == table.shape[1]
+
+
+def _shape(given: Arguments) -> tuple[int, int]:
+    rows, columns = grid(given).shape  # type: ignore[union-attr]  # it has one
+    return rows, columns
+
+
+def _oblong(given: Arguments) -> Iterator[Arguments]:
+    size, _ = _shape(given)
+    if size > 1:
+        yield taken(given, 1, size, list(range(size - 1)))
+        yield taken(given, 0, size, list(range(size - 1)))
+
+
+def _squared(given: Arguments) -> Iterator[Arguments]:
+    rows, columns = _shape(given)
+    least = list(range(min(rows, columns)))
+    yield taken(given, int(columns > rows), max(rows, columns), least)
+
+
+def _single_rows(given: Arguments) -> Iterator[Arguments]:
+    rows, _ = _shape(given)
+    yield from (taken(given, 0, rows, [i]) for i in range(rows))
+
+
+def _single_tokens(given: Arguments) -> Iterator[Arguments]:
+    for row in _single_rows(given):
+        _, columns = _shape(row)
+        yield from (taken(row, 1, columns, [t]) for t in range(columns))
+
+
+def _in_double(given: Arguments) -> Iterator[Arguments]:
+    yield {
+        name: value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+        for name, value in given.items()
+    }
+
+
+def _has_float32(given: Arguments) -> bool:
+    return any(isinstance(t, Tensor) and t.dtype == torch.float32 for t in given.values())
+
+
+def _size(axis: int) -> Callable[[Arguments], int]:
+    return lambda given: 0 if (table := grid(given)) is None else table.shape[axis]
+
+
+PROPERTIES = (
+    Property(
+        "a row of the mask is empty",
+        "with a token in every row",
+        _mask_has(lambda m: (~m.any(dim=1)).any()),
+        _made("mask", _rows_filled),
+    ),
+    Property(
+        "there is padding",
+        "with every token real",
+        _mask_has(lambda m: ~m.all()),
+        _made("mask", torch.ones_like),
+    ),
+    Property(
+        "there is no padding",
+        "with a token of padding",
+        _mask_has(lambda m: m.all()),
+        _with_padding,
+    ),
+    Property("N equals T", "with one row or column fewer", _is_square, _oblong),
+    Property(
+        "N differs from T",
+        "cut to a square",
+        lambda given: grid(given) is not None and not _is_square(given),
+        _squared,
+    ),
+    Property(
+        "there is more than one token",
+        "cut down to any one token",
+        lambda given: _size(0)(given) * _size(1)(given) > 1,
+        _single_tokens,
+    ),
+    Property(
+        "there is more than one row",
+        "cut down to any one row",
+        lambda given: _size(0)(given) > 1,
+        _single_rows,
+    ),
+    Property("the arguments are float32", "in float64", _has_float32, _in_double),
+    Property(
+        "a reward is negative",
+        "without their signs",
+        _has("rewards", lambda r: (r < 0).any()),
+        _made("rewards", torch.abs),
+    ),
+    Property(
+        "a reward is neither 0 nor 1",
+        "with rewards of 0 and 1",
+        _has("rewards", lambda r: ((r != 0) & (r != 1)).any()),
+        _made("rewards", lambda r: (r > r.mean()).to(r.dtype)),
+    ),
+    Property(
+        "an advantage is negative",
+        "without their signs",
+        _has("advantages", lambda a: (a < 0).any()),
+        _made("advantages", torch.abs),
+    ),
+    Property(
+        "the mask is float",
+        "with a bool mask",
+        _has("mask", lambda m: torch.tensor(m.is_floating_point())),
+        _made("mask", lambda m: m.bool()),
+    ),
+    Property(
+        "the mask is bool",
+        "with a float mask",
+        _has("mask", lambda m: torch.tensor(not m.is_floating_point())),
+        _made("mask", lambda m: m.double()),
+    ),
+)
