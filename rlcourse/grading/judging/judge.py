@@ -18,12 +18,12 @@ from nbformat import NotebookNode
 
 from rlcourse.checks.asking import wire
 from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.judging.follow_through import UNDEFINED, counting, is_better, replaceable
-from rlcourse.checks.telling.result import Result
 from rlcourse.checks.judging.testing import Answers, standing_for
 from rlcourse.checks.judging.trial import Trial
+from rlcourse.checks.telling.result import Result
 from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise
