@@ -1,6 +1,6 @@
 """The one form in which the processes of grading talk: messages over a socket.
 
-A message is the lengths of its two parts, a JSON header, and bytes. ``rlcourse.checks.asking.wire`` makes
+A message is the lengths of its two parts, a JSON header, and bytes. ``checks.asking.wire`` makes
 messages of tensors and reads them; plain ones are made here. Nothing outside the standard library
 is imported, because the server of student code is confined before it imports anything.
 """
