@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -32,16 +31,16 @@ def learner_for(policy, recipe: Recipe, task, method: Method, *others, teacher=N
 
     To be called before a checkpoint is loaded: references, pairs and heads come from the start.
     """
-    home = import_module(f"rlcourse.training.{learned_in(recipe, method)}")
-    more = {} if teacher is None else {"teacher": teacher}
-    return home.learner(policy, recipe, task, method, *others, **more)
+    # Imported here, because each of them makes a Learner.
+    if method.compares_pairs:
+        from rlcourse.training.preferences.learner import learner
 
+        return learner(policy, recipe, task, method, *others)
+    from rlcourse.training.faults.switched_on import changed_by
+    from rlcourse.training.online.batch_learner import learner as online_learner
 
-def learned_in(recipe: Recipe, method: Method) -> str:
-    """The module whose ``learner`` makes it. So a method imports only what it uses."""
-    if recipe.fault is not None:
-        return "faults.learning"
-    return "preferences.learning" if method.compares_pairs else "online.batch_learner"
+    change = changed_by(recipe.fault)
+    return online_learner(policy, recipe, task, method, *others, change=change, teacher=teacher)
 
 
 def reference_for(policy, recipe: Recipe):

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from tqdm.std import tqdm
@@ -27,7 +26,12 @@ from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
+<<<<<<< HEAD
 from rlcourse.training.data.scoring import require_playable
+=======
+from rlcourse.training.data.playing import require_playable
+from rlcourse.training.faults.switched_on import with_settings
+>>>>>>> 9813d14 (One table of algorithms: settings, TRL's trainer and metrics are columns of a method's row)
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
@@ -116,7 +120,7 @@ def train(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
     if recipe.fault is not None:
-        recipe = import_module("rlcourse.training.faults.learning").with_settings(recipe, method)
+        recipe = with_settings(recipe, method)
     out = Path(out) if out is not None else _place_for(recipe, policy)
     stood_there = out is not None and out.expanduser().exists()
     out = open_directory(out, recipe, resume) if out is not None else None
@@ -137,7 +141,6 @@ def train(
             teacher = teacher_of(recipe, out, policy, task, teacher, progress)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
-            policy.fused_decoding = recipe.fused_decoding
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))

@@ -195,7 +195,7 @@ def test_the_cache_is_exact(dtype, lora):
     lines, eos = decoding(work, len(batch)), torch.tensor([], dtype=torch.long)
     decoder = StaticDecoder(policy.model, torch.Tensor.argmax, eos, 1.0, fused=fused)
     if fused is not None:
-        assert sum(copy.nbytes for copy, _ in fused.copies) == amount(lines, "weights to sample")
+        assert sum(copy.nbytes for copy in fused.copies) == amount(lines, "weights to sample")
     with torch.no_grad(), autocast("cpu", dtype), decoder as static:
         prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
         static._read_prompts(prompts, mask, batch.group_size, 60)

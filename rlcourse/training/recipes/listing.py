@@ -3,6 +3,7 @@
 import re
 
 from rlcourse.training.faults.catalog import FAULTS
+from rlcourse.training.recipes.declaring import facts_of
 from rlcourse.training.recipes.recipe import SHIPPED, shipped_recipes
 from rlcourse.training.recipes.settings import Recipe
 
@@ -38,7 +39,7 @@ def list_settings(recipe: Recipe) -> str:
 
 
 def _engine(field) -> str:
-    return " (not with --engine trl)" if (field.json_schema_extra or {}).get("local") else ""
+    return " (not with --engine trl)" if facts_of(field)["local"] else ""
 
 
 def list_faults() -> str:

@@ -23,7 +23,11 @@ WITH_WARM_START = (
 SHIPPED = Path(__file__).parent
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 RUN_RECIPE = "recipe.yaml"  # what a run directory holds
-REMOVED = {"keep_graphs", "packing"}  # settings of earlier versions that changed no result
+REMOVED = {
+    "keep_graphs",
+    "packing",
+    "fused_decoding",
+}  # settings of earlier versions that changed no result
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
