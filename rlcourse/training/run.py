@@ -26,12 +26,8 @@ from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
-<<<<<<< HEAD
 from rlcourse.training.data.scoring import require_playable
-=======
-from rlcourse.training.data.playing import require_playable
 from rlcourse.training.faults.switched_on import with_settings
->>>>>>> 9813d14 (One table of algorithms: settings, TRL's trainer and metrics are columns of a method's row)
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics

@@ -75,7 +75,7 @@ def require_possible(recipe: Recipe) -> None:
             "--engine trl has no loss scaling of its own: set dtype=bfloat16 or "
             "dtype=float32, or leave out --engine trl"
         )
-    if method.trl.arguments.get("loss_type") == "dapo" and recipe.minibatches > 1:
+    if method.trl.divides_by_all and recipe.minibatches > 1:
         raise UserError(
             f"TRL divides {name}'s loss by the tokens of all minibatches together: "
             "set minibatches=1"

@@ -23,7 +23,7 @@ from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder
 from rlcourse.training import Recipe, load_recipe
-from rlcourse.training.learners import reference_for
+from rlcourse.training.learner import reference_for
 from rlcourse.training.networks.forward import shared_prompt_logprobs
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.micro_batches import MicroBatches

@@ -37,6 +37,7 @@ class TRL:
     arguments: dict[str, str] = field(default_factory=dict, hash=False)
     otherwise: tuple[str, ...] = ()  # metrics of ours that TRL computes in another way
     instead: str = ""  # a method that TRL does have
+    divides_by_all: bool = False  # its loss by the tokens of all minibatches together
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ METHODS = {
         compares_groups=True,
         resamples=True,
         weighs_tokens=True,
-        trl=TRL("GRPO", {"loss_type": "dapo"}),
+        trl=TRL("GRPO", {"loss_type": "dapo"}, divides_by_all=True),
     ),
     "gspo": Method(
         "gspo_loss",
