@@ -324,6 +324,9 @@ def shown_in_bar(metrics: dict) -> dict[str, str]:
     return named or {"loss": f"{metrics['loss']:.3f}"}
 
 
+INNER = ("warm_start", "teacher")  # runs within a run, in its directory
+
+
 def how_it_stopped(run: Run, signal_name: str) -> str:
     how = "interrupted" if signal_name == "SIGINT" else f"stopped by {signal_name}"
     done = f"{run.recipe.algorithm} {how} after step {len(run.metrics)} of {run.recipe.steps}"
@@ -333,7 +336,9 @@ def how_it_stopped(run: Run, signal_name: str) -> str:
     if bars.in_notebook():
         again = f'call train with the same recipe, out="{run.directory}" and resume=True'
     else:
-        again = f"run the same command with --out {run.directory} --resume"
+        inner = run.directory.name in INNER  # the command is the one of the whole run
+        out = run.directory.parent if inner else run.directory
+        again = f"run the same command with --out {out} --resume"
     return f"{done}; everything is in {run.directory}: {again} to continue"
 
 

@@ -251,7 +251,7 @@ def test_a_full_disk_is_one_sentence_and_the_build_goes_on(tmp_path, data, monke
     out = tmp_path / "out"
     with monkeypatch.context() as disk:
         disk.setattr("rlcourse.training.runs.checkpoint._Hashed.write", full)
-        with pytest.raises(UserError, match=r"the disk is full: .* with --resume"):
+        with pytest.raises(UserError, match=r"the disk is full: .* same command again"):
             built(out, data)
     built(out, data, resume=True)
     assert (out / "result.json").exists()
