@@ -55,7 +55,7 @@ class Method:
     keeps_rewarded: bool = False  # learns from the rewarded completions only
     resamples: bool = False  # asks until enough groups have a signal, see dynamic_sampling.py
     critic: bool = False  # has a critic, see critic.py
-    taught: bool = False  # has a teacher, see teaching.py
+    taught: bool = False  # has a teacher, see online/distilling.py
     trains_policy: bool = True  # False: it trains a reward model
     sequence_ratio: bool = False  # has one probability ratio for all tokens of a completion
     weighs_tokens: bool = False  # its loss takes an advantage for each token, too
