@@ -3,7 +3,8 @@
 An exercise needs no right numbers: they come from the reference, which is the function that the
 trainer runs. Two files in the folder of its lesson declare it, both named after the function. The
 page, ``masked_mean.md``, has the words, as ``rlcourse.courses.exercise_page`` shows:
-points, hints, and the mistakes that students make. The module, ``masked_mean.py``, has the code::
+points, hints, and the mistakes that students make. The module, ``masked_mean.py``, has the code,
+and imports what it is written with from ``rlcourse.checks.declaring``::
 
     def cases(draw):
         yield Case("worked in the lesson", {"x": tensor([1.0, 2.0]), "mask": tensor([1, 0])})

@@ -5,10 +5,7 @@ from math import isclose
 
 import torch
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.asking.specs import Spec
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, Spec
 from rlcourse.tasks.rewards import extract_answer
 
 

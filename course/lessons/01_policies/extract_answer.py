@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.declaring import Case, CaseSampler
 from rlcourse.tasks.rewards import extract_answer
 
 

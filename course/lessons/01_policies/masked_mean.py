@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.policies import masked_mean  # noqa: F401  (the page names it)
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 WORKED = tensor([[-0.5, -1.5], [-4.0, -9.0]])
 

@@ -8,9 +8,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.policies import sample_tokens
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.asking.specs import Spec
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, Spec, tensor
 
 DRAWS = 1000  # of each of the two distributions of a random case
 

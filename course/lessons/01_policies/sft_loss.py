@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.policies import masked_mean
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, mask_of, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, mask_of, tensor
 from rlcourse.courses.modules import beside
 
 _masked_mean = beside(__file__, "masked_mean.py")

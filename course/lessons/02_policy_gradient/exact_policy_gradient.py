@@ -7,9 +7,7 @@ import torch
 from rlcourse.algorithms.policy_gradient import (
     score_function,
 )
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 from rlcourse.courses.modules import beside
 
 _score_function = beside(__file__, "score_function.py")

@@ -10,8 +10,7 @@ from rlcourse.algorithms.policy_gradient import (
     monte_carlo_policy_gradient,
     score_function,
 )
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, tensor
 from rlcourse.courses.modules import beside
 
 WORKED = beside(__file__, "score_function.py").WORKED

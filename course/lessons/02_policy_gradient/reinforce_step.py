@@ -6,10 +6,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from rlcourse.algorithms.policy_gradient import reinforce_loss
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.asking.specs import Spec
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, Spec
 from rlcourse.courses.modules import beside
 
 _reinforce_loss = beside(__file__, "reinforce_loss.py")

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

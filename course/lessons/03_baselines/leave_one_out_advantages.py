@@ -3,7 +3,7 @@
 import torch
 
 from rlcourse.algorithms.baselines import group_mean_advantages, leave_one_out_advantages
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Sketch
 from rlcourse.courses.modules import beside
 
 group_mean = beside(__file__, "group_mean_advantages.py")

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.policy_gradient import score_function
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, tensor
 
 WORKED = tensor([0.5, 0.3, 0.2]).log()  # the bandit of lesson 02: actions A, B, C
 

@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import torch
 
-from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec, build
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 flatten = torch.nn.utils.parameters_to_vector
 

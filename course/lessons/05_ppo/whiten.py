@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.policies import masked_mean
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 # Up to 1e-5, beside the deviation or under the root, is as good as the reference's 1e-8.
 ANY_EPSILON = 2e-3

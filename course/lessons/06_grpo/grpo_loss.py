@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.policies import masked_mean
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, mask_of, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, mask_of, tensor
 from rlcourse.courses.modules import beside
 
 both_signs = beside(__file__, "../05_ppo/clipped_losses.py").both_signs

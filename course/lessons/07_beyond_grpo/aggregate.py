@@ -6,9 +6,7 @@ from dataclasses import replace
 import torch
 
 from rlcourse.algorithms.policies import masked_mean
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 WAYS = ("sequence", "token", "constant")
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, tensor
 
 
 def as_rows(rewards, group_size):

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.declaring import Case, CaseSampler
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

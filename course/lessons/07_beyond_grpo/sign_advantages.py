@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.grpo import group_normalized_advantages
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 from rlcourse.courses.modules import beside
 
 as_rows = beside(__file__, "informative_groups.py").as_rows

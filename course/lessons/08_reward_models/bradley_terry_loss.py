@@ -6,9 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 from rlcourse.courses.modules import beside
 
 by_exponentials = beside(__file__, "preference_probability.py").by_exponentials

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.declaring import Case, CaseSampler
 from rlcourse.tasks.hacking import flawed_reward
 from rlcourse.tasks.rewards import extract_answer
 

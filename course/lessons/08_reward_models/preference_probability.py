@@ -6,8 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: F401  (the page names it)
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

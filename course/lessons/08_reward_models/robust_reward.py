@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.declaring import Case, CaseSampler
 from rlcourse.tasks.hacking import (
     calculations,
     flawed_reward,  # noqa: F401  (the page names it)

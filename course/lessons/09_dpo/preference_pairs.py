@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.dpo import preference_pairs
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

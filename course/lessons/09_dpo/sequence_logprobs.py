@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlcourse.algorithms.debugging import diagnose
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.declaring import Case, CaseSampler
 from rlcourse.tasks.recorded import SHOWN, recorded_runs
 
 HIDDEN = Path(__file__).with_name("hidden_runs.json")

@@ -6,9 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.asking.specs import Spec
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, Spec, tensor
 
 EOS, PAD = 2, 0
 

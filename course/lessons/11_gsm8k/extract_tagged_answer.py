@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch
 from rlcourse.tasks.rewards import extract_answer
 
 

@@ -8,9 +8,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

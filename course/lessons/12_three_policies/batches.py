@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.checks.declaring import CaseSampler
 
 
 def batches(draw: CaseSampler) -> Iterator[tuple[str, Tensor, Tensor]]:

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.asking.specs import Spec
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
+from rlcourse.checks.declaring import Case, CaseSampler, Spec, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

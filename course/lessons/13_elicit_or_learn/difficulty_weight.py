@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.elicit_or_learn import difficulty_weight
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 METHODS = ("mean", "std", "maxrl")
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch
 
 
 def _grown(draw: CaseSampler, messages: int) -> list[list[int]]:

@@ -6,9 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 
 def _places(draw: CaseSampler, counts: list[int], width: int) -> Tensor:

@@ -5,11 +5,8 @@ from collections.abc import Iterator
 import torch
 
 from rlcourse.algorithms.environments import rollout_env
-from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.episodes import ScriptedSpeaker
-from rlcourse.checks.asking.specs import Spec
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, Spec
 
 WORDS = ("ab", "cd", "abcd", "fgh", "eca", "gh", "bad", "efgh")
 

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.grpo import group_normalized_advantages
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

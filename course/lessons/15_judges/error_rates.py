@@ -7,9 +7,7 @@ import torch
 from torch import Tensor
 
 from rlcourse.algorithms.judges import error_rates
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch
 
 
 def audit(draw: CaseSampler, wrong: int, passed: int, right: int, failed: int):

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, mask_of, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, mask_of, tensor
+from rlcourse.courses.modules import beside
+
+shared = beside(__file__, "rows_of_steps.py")
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, rewards: Tensor, lengths: list[list[int]], group_size: int) -> Case:
         """`lengths` are the tokens of each step, row by row."""
-        ids, mask = tokens_of(lengths)
+        ids, mask = shared.tokens_of(lengths)
         return Case(label, {"rewards": rewards, "ids": ids, "mask": mask, "group_size": group_size})
 
     def drawn(rows: int, steps: int) -> tuple[Tensor, list[list[int]]]:
@@ -49,25 +50,10 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         [[2], [1], [3], [2]],
         2,
     )
-    spoilt = case("ids that go on in the padding", *drawn(4, 3), 2)
-    yield Case(
-        spoilt.label,
-        spoilt.arguments
-        | {"ids": torch.where(spoilt.arguments["mask"], spoilt.arguments["ids"], 2)},
-    )
-    floats = case("a float mask", *drawn(4, 3), 2)
-    yield Case(floats.label, floats.arguments | {"mask": floats.arguments["mask"].double()})
-    single = case("float32", *drawn(6, 3), 3)
-    yield Case(single.label, single.arguments | {"rewards": single.arguments["rewards"].float()})
+    yield shared.with_ids_on_padding(case("ids that go on in the padding", *drawn(4, 3), 2))
+    yield shared.in_dtype(case("a float mask", *drawn(4, 3), 2), torch.float64, "mask")
+    yield shared.in_dtype(case("float32", *drawn(6, 3), 3), torch.float32, "rewards")
     yield case("a larger batch", *drawn(4 * size, 5), size)
-
-
-def tokens_of(lengths: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """The ids and the mask of rows whose steps have so many tokens."""
-    rows = [[s for s, n in enumerate(steps) for _ in range(n)] for steps in lengths]
-    width = max(map(len, rows)) + 1
-    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-    return ids, mask_of(torch.tensor([len(row) for row in rows]), width)
 
 
 def line_by_line(rewards, ids, mask, group_size):

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, mask_of
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, mask_of
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:

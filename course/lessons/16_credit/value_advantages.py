@@ -5,15 +5,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, mask_of, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
+from rlcourse.courses.modules import beside
+
+shared = beside(__file__, "rows_of_steps.py")
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, values: Tensor, outcomes: Tensor, lengths: list[list[int]]) -> Case:
         """`lengths` are the tokens of each step, row by row."""
-        ids, mask = tokens_of(lengths)
+        ids, mask = shared.tokens_of(lengths)
         return Case(label, {"values": values, "outcomes": outcomes, "ids": ids, "mask": mask})
 
     def drawn(rows: int, steps: int, extra: int = 0) -> tuple[Tensor, Tensor, list[list[int]]]:
@@ -43,26 +44,10 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         tensor([0.5, 1, 0]),
         [[1, 2, 1]] * 3,
     )
-    spoilt = case("ids that go on in the padding", *drawn(4, 3))
-    yield Case(
-        spoilt.label,
-        spoilt.arguments
-        | {"ids": torch.where(spoilt.arguments["mask"], spoilt.arguments["ids"], 2)},
-    )
-    floats = case("a float mask", *drawn(4, 3))
-    yield Case(floats.label, floats.arguments | {"mask": floats.arguments["mask"].double()})
-    single = case("float32", *drawn(4, 3))
-    floating = {k: single.arguments[k].float() for k in ("values", "outcomes")}
-    yield Case(single.label, single.arguments | floating)
+    yield shared.with_ids_on_padding(case("ids that go on in the padding", *drawn(4, 3)))
+    yield shared.in_dtype(case("a float mask", *drawn(4, 3)), torch.float64, "mask")
+    yield shared.in_dtype(case("float32", *drawn(4, 3)), torch.float32, "values", "outcomes")
     yield case("a larger batch", *drawn(draw.size(8, 10), 5))
-
-
-def tokens_of(lengths: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """The ids and the mask of rows whose steps have so many tokens."""
-    rows = [[s for s, n in enumerate(steps) for _ in range(n)] for steps in lengths]
-    width = max(map(len, rows)) + 1
-    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-    return ids, mask_of(torch.tensor([len(row) for row in rows]), width)
 
 
 def line_by_line(values, outcomes, ids, mask):

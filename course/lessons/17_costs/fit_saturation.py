@@ -6,9 +6,7 @@ from math import inf
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 MIDPOINTS, EXPONENTS = (4.0, 8.0, 16.0, 32.0), (1.0, 1.5, 2.0, 3.0)
 

@@ -10,9 +10,7 @@ from torch import Tensor
 
 from rlcourse.algorithms.baselines import group_mean_advantages, leave_one_out_advantages
 from rlcourse.algorithms.costs import pass_at_k_advantages
-from rlcourse.checks.asking.case import Case
-from rlcourse.checks.judging.case_sampler import CaseSampler, tensor
-from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
