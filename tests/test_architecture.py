@@ -48,7 +48,7 @@ BELOW = {
     "student": {"errors", "files", "checks", "courses", "exercises", "words"},
     "lab": {"errors", "files", "installed", "courses", "words"},
     "authoring": {
-        *("errors", "algorithms", "tasks", "policy", "checks", "courses", "exercises", "lab"),
+        *("errors", "checks", "courses", "exercises", "lab"),
         *("bars", "files", "installed", "published", "words"),
     },
     "grading": {
