@@ -17,6 +17,7 @@ from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.judging.follow_through import UNDEFINED, counting, replaceable
 from rlcourse.checks.judging.trial import Trial
 from rlcourse.checks.telling.evidence import with_evidence
+from rlcourse.checks.telling.repair import with_repair
 from rlcourse.checks.telling.result import CheckFailed, Result
 from rlcourse.courses import current, outputs
 from rlcourse.errors import UserError
@@ -78,7 +79,8 @@ def _examine(fn: Callable, exam: Exam) -> Result:
             return result.as_borrowed(borrowing.found)
         if time.monotonic() - began > SLOW:
             return result
-        return with_evidence(result, exam.exercise, fn)
+        result = with_evidence(result, exam.exercise, fn)
+        return with_repair(result, exam, fn, exercises.names())
 
 
 def _borrowing(fn: Callable, exercise: Exercise) -> Borrowing:

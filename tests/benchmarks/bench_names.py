@@ -6,8 +6,9 @@
 
 The answers in answers/ were written from the students' notebooks alone, by readers who had not seen
 the declared mistakes. What A and B showed has been declared since, of C and D a part, and of E
-nothing: the table says what holds today, and measured.md what each set found when it was new. An
-error or a gradient that is told in plain words is not counted.
+nothing: the table says what holds today, and measured.md what each set found when it was new. Told
+means a declared mistake's name, or the line of a repair that was tried; an error or a gradient that
+is told in plain words is not counted.
 Exits with 1 if a wrong answer passes or a right one does not.
 """
 
@@ -40,29 +41,30 @@ def function(answer: dict):
 
 
 def verdict(answer: dict) -> str:
-    """passed, named or untold."""
+    """passed, named, repaired or untold."""
     found = check(function(answer), answer["exercise"], seed=0)
     if found.passed:
         return "passed"
-    return "named" if found.mistake else "untold"
+    told_a_line = any(said.startswith("With one change") for said in found.sentences)
+    return "named" if found.mistake else "repaired" if told_a_line else "untold"
 
 
 def main() -> int:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     names = [word for word in sys.argv[1:] if not word.startswith("-")]
-    line, unfair, untold = "{:<10}" + "{:>10}" * 5, 0, []
-    print(line.format("", "wrong", "rejected", "named", "share", "right"))
+    line, unfair, untold = "{:<10}" + "{:>10}" * 6, 0, []
+    print(line.format("", "wrong", "rejected", "named", "repaired", "told", "right"))
     for path in ANSWERS:
         answers = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
         chosen = [a for a in answers if not names or a["exercise"] in names]
         found = [(a, verdict(a)) for a in chosen]
         wrong = Counter(what for a, what in found if a["wrong"])
         right = Counter(what for a, what in found if not a["wrong"])
-        total = sum(wrong.values())
-        share = f"{wrong['named'] / total:.0%}" if total else "-"
+        total, told = sum(wrong.values()), wrong["named"] + wrong["repaired"]
+        share = f"{told / total:.0%}" if total else "-"
         kept = f"{right['passed']}/{sum(right.values())}"
-        row = (total, total - wrong["passed"], wrong["named"], share, kept)
+        row = (total, total - wrong["passed"], wrong["named"], wrong["repaired"], share, kept)
         print(line.format(path.stem.replace("_", " "), *row))
         unfair += wrong["passed"] + sum(right.values()) - right["passed"]
         untold += [a for a, what in found if what == "untold"]
