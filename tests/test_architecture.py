@@ -41,7 +41,10 @@ BELOW = {
         *("algorithms", "tasks", "policy", "evaluation", "reports", "training"),
     },
     "planning": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "training"},
-    "pretraining": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "training"},
+    "pretraining": {
+        *UTILITIES,
+        *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
+    },
     "checks": {"errors", "policy", "plots", "words"},
     "courses": {"errors", "files", "installed", "moments", "published", "checks"},
     "exercises": {"errors", "checks", "courses"},
