@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 a failure that the user can fix, one sentence on stderr; 2
 modules are imported by the command that needs them.
 """
 
+import errno
 import sys
 from itertools import groupby
 from typing import Annotated
@@ -44,6 +45,14 @@ GROUPS = {
 }
 
 
+MAKE_SPACE = "free some space, then run the same command again"
+ALLOW = "change its permissions, or name another directory"
+TO_FIX = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), MAKE_SPACE),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), ALLOW),
+}
+
+
 class Stopped(UserError):
     """A Ctrl-C that no code below has turned into an orderly end, such as the second of two."""
 
@@ -58,6 +67,11 @@ class Commands(TyperGroup):
             raise Stopped(
                 "interrupted immediately; everything written before that is kept"
             ) from None
+        except OSError as error:  # wherever it happens: a read-only course, a full TMPDIR
+            if error.errno not in TO_FIX:
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            raise UserError(f"{place}{error.strerror}; {TO_FIX[error.errno]}") from error
 
     def get_command(self, ctx, cmd_name):
         """The command, with a short description that is not cut to the width of a line."""

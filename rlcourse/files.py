@@ -34,8 +34,8 @@ def write_errors_explained(path: Path) -> Iterator[None]:
         full = getattr(failure, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
         if full or "No space left" in str(failure) or "os error 28" in str(failure):
             raise UserError(
-                f"the disk is full: {path} could not be written; free some space, "
-                "then run the same command with --resume"
+                f"the disk is full: {path} could not be written; free some space, then run the "
+                "same command again"
             ) from error
         raise UserError(f"{path} could not be written: {failure}") from error
 
@@ -115,14 +115,14 @@ def replace_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
         raise
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, mode: int = 0o666) -> None:
     """`replace_bytes` with `text` in UTF-8; line endings stay as they are.
 
     Raises:
         UserError: it cannot be written.
     """
     with write_errors_explained(path):
-        replace_bytes(path, text.encode())
+        replace_bytes(path, text.encode(), mode)
 
 
 def write_json(path: Path, value, indent: int | None = 2) -> None:

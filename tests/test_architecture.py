@@ -41,10 +41,7 @@ BELOW = {
         *("algorithms", "tasks", "policy", "evaluation", "reports", "training"),
     },
     "planning": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "training"},
-    "pretraining": {
-        *UTILITIES,
-        *("algorithms", "tasks", "policy", "evaluation", "training", "planning"),
-    },
+    "pretraining": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "training"},
     "checks": {"errors", "policy", "plots", "words"},
     "courses": {"errors", "files", "installed", "moments", "published", "checks"},
     "exercises": {"errors", "checks", "courses"},

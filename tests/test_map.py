@@ -8,7 +8,6 @@ import torch
 
 from rlcourse import algorithms as A
 from rlcourse.courses import shipped
-from rlcourse.training.recipes.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "course" / "map.md").read_text()
@@ -80,11 +79,8 @@ def test_the_coefficient_of_dpo():
     torch.testing.assert_close(-gradient[:2], torch.stack([weight, -weight]))
 
 
-def test_every_method_has_its_place_and_every_lesson_named_exists():
-    family, notation = MAP.split("## One notation")[0], MAP.split("| method |")[1]
-    for method in METHODS:
-        assert re.search(rf"\b{method}\b", family), method
-        assert f"| `{method}` |" in notation or method == "reward_model", method
+def test_every_lesson_named_exists():
+    family = MAP.split("## One notation")[0]
     lessons = {lesson.number for lesson in shipped().lessons}
     named = {
         n for row in re.findall(r"\|([^|\n]*)\|$", MAP, re.M) for n in re.findall(r"\d\d", row)

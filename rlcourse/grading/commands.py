@@ -141,16 +141,15 @@ def roster(
 ) -> None:
     """Enter the names of the class in the gradebook, from the platform's own table."""
     with needing("grade", "the gradebook"):
-        from nbgrader.api import Gradebook
-
         from rlcourse.grading.books.gradebook import Course
+        from rlcourse.grading.books.opening import open_gradebook
         from rlcourse.grading.platforms.roster import Naming, enter_roster
         from rlcourse.grading.table import Table
     if prefix and id is None:
         raise UserError(f"--prefix {prefix} goes before a column's text: add --id COLUMN")
     opened, read = Course.of(course), Table.read(table)
     naming = None if id is None else Naming(id, prefix)
-    with Gradebook(opened.directory.db_url, opened.directory.course_id) as gradebook:
+    with open_gradebook(opened.directory) as gradebook:
         before = {student.id for student in gradebook.students}
         entered = enter_roster(gradebook, Path(opened.directory.root), read, naming)
     for note in read.notes:

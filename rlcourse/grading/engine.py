@@ -4,9 +4,10 @@ Several submissions run at a time, each in a thread that only waits for its proc
 gradebook happen in one place, one submission after the other.
 """
 
+import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,8 +27,10 @@ from rlcourse.grading.confinement.isolation import LAYERS
 from rlcourse.grading.handing_in import student_folder as submissions
 from rlcourse.grading.handing_in.student_folder import HandedIn
 from rlcourse.grading.judging.annotating import annotate
-from rlcourse.grading.judging.judge import course_secret
+from rlcourse.grading.judging.judge import CHECK
+from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.judging.marking import Read, Reader, Readers
+from rlcourse.grading.judging.secret import course_secret
 from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.names import alike, one_line, shown, twins
 from rlcourse.grading.rejected import Rejected
@@ -36,6 +39,7 @@ from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Sandbox
 from rlcourse.grading.running.steps import DIED, GRADED, Cell, Incident, Transcript
+from rlcourse.words import counted
 
 EVERYBODY = (None, "", "*")  # how the callers, of whom nbgrader is one, name no student
 
@@ -130,18 +134,26 @@ class _Batch:
         self.exam = self.reader.exam
         self.graded_against = nbformat.writes(release).encode()
         self.twins: dict[str, list[str]] = {}  # names that are too similar to others
+        self.entered_again = 0  # submissions that a lost gradebook did not have
 
     def run(self, students: list[str], on_row, on_warning) -> Report:
         rows, left = [], []
         for_a_person = {} if self.options.force else self.grades.waiting()
+        known = self.grades.graded()
         for student in students:
             waits = for_a_person.get(student, {})
-            row = None if self.options.force else self._row_of_before(student, waits)
+            row = None if self.options.force else self._row_of_before(student, waits, known)
             if row is None:
                 left.append(student)
             else:
                 rows.append(row)
                 on_row(row, len(students))
+        if self.entered_again:
+            on_warning(
+                f"the gradebook had no points of {counted(self.entered_again, 'submission')} that "
+                "autograded/ holds: those by program are entered again. Points by hand are in your "
+                "last backup, if there is one."
+            )
         if left:
             for row in self._grade_all(left, on_warning):
                 rows.append(row)
@@ -152,8 +164,9 @@ class _Batch:
         rows = [row.with_points_by_hand(by_hand.get(row.student, {})) for row in rows]
         return Report(self.lesson, tuple(sorted(rows, key=lambda row: row.student)))
 
-    def _row_of_before(self, student: str, waiting: dict[str, bool]) -> Row | None:
-        """What an earlier run found, with what is waiting for a person now."""
+    def _row_of_before(self, student: str, waiting: dict[str, bool], known: Set[str]) -> Row | None:
+        """What an earlier run found, with what is waiting for a person now. If the gradebook does
+        not know of it, for instance because it was lost, the points are entered again."""
         handed_in = self._handed_in(student)
         if handed_in.nameless:
             return None
@@ -161,10 +174,26 @@ class _Batch:
         fingerprint = handed_in.fingerprint(self.graded_against)
         if receipt is None or receipt.get("fingerprint") != fingerprint:
             return None
-        self.grades.keep_time(student, handed_in.timestamp)
         row = Row.from_json({**receipt["row"], "before": True})
+        if student in known:
+            self.grades.keep_time(student, handed_in.timestamp)
+        else:
+            waiting = self._enter_again(row, handed_in)
         failed = bool(waiting) and not row.exercises and row.status != GRADED
         return _for_a_person(row, handed_in, waiting, failed)
+
+    def _enter_again(self, row: Row, handed_in: HandedIn) -> dict[str, bool]:
+        """Enter the points of a submission that was graded before; what waits for a person."""
+        text = self._autograded(handed_in.student).read_text("utf-8")
+        marks = {
+            f"{CHECK}{name}": Mark(name, m["points"], m["possible"], False, None, m["message"])
+            for name, m in row.exercises.items()
+        }
+        self.entered_again += 1
+        failed = not row.exercises
+        return self.grades.write(
+            handed_in.student, from_dict(json.loads(text)), marks, failed, handed_in.timestamp
+        )[1]
 
     def _autograded(self, student: str) -> Path:
         return self.course.autograded(student, self.lesson)

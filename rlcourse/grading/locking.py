@@ -24,7 +24,7 @@ def only_one(path: Path, seconds: float, otherwise: str) -> Iterator[None]:
 
     If the file system does not support locks, there is none, and grading continues.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # of autograded/: it is private
     try:
         held = lock(path, otherwise, seconds)
     except OSError as error:

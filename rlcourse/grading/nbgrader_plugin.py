@@ -17,7 +17,6 @@ from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
-from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
@@ -73,6 +72,7 @@ class CarefulGenerateAssignment(GenerateAssignment):
     def start(self) -> None:
         """Write the release. Raises ``NbGraderException`` if a cell with points is gone."""
         from rlcourse.grading.books.due import enter_due_dates
+        from rlcourse.grading.books.opening import open_gradebook
         from rlcourse.grading.books.released import enter_added_of
 
         try:
@@ -83,7 +83,7 @@ class CarefulGenerateAssignment(GenerateAssignment):
             raise NbGraderException(str(error)) from None
         super().start()
         if not self.no_database:
-            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            with open_gradebook(self.coursedir) as gradebook:
                 enter_due_dates(gradebook, Path(self.coursedir.root))
 
 

@@ -76,7 +76,7 @@ class Table:
         with write_errors_explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         mark = "\ufeff" if self.encoding == "utf-8-sig" else ""
-        write_text(path, mark + self.text())
+        write_text(path, mark + self.text(), 0o600)  # with names and points
 
 
 def participant_in(worksheet: Table, row: list[str]) -> str:

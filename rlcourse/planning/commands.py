@@ -1,6 +1,5 @@
 """``rlcourse plan`` and ``gpu-check``."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -15,31 +14,23 @@ def plan(
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help=SETTINGS)
     ] = None,
     gpu: Annotated[str | None, typer.Option(help="One GPU, such as L4 [default: all].")] = None,
-    price: Annotated[
-        float | None, typer.Option(min=0, help="What --gpu costs you, in dollars per hour.")
-    ] = None,
     prompt: Annotated[int | None, typer.Option(min=1, help="Tokens of a mean prompt.")] = None,
     completion: Annotated[
         int | None,
         typer.Option(min=1, help="Mean length of a completion, in tokens [default: max_tokens]."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: bytes, seconds.")] = False,
 ) -> None:
     """Estimate what a recipe takes: memory, hours, which GPU it fits on. Nothing is loaded."""
     from rlcourse.planning.plan import plan as planned
     from rlcourse.planning.plan import plan_table
     from rlcourse.training import load_recipe, parse_overrides
 
-    if price is not None and gpu is None:
-        raise UserError("--price belongs to one GPU: name it with --gpu")
     chosen = load_recipe(recipe, **parse_overrides(settings or []))
-    found = planned(chosen, gpu, prompt, completion)
-    print(json.dumps(found.to_dict(price), indent=2) if as_json else plan_table(found, price))
+    print(plan_table(planned(chosen, gpu, prompt, completion)))
 
 
 def gpu_check(
     device: Annotated[str | None, typer.Option(help="Such as cuda:1 [default: the best].")] = None,
-    minutes: Annotated[float, typer.Option(min=0, help="No part begins after these.")] = 20,
     tiny: Annotated[bool, typer.Option("--tiny", help="Small shapes, to try the command.")] = False,
 ) -> None:
     """Check a GPU with the course: parity with the CPU, tokens/s, seconds, memory."""
@@ -49,5 +40,5 @@ def gpu_check(
     check = Check(choose_device(device), tiny)
     if check.device.type == "cpu" and not tiny:
         raise UserError("there is no GPU to check: add --tiny to try the command on the CPU")
-    if not check.run(minutes):
+    if not check.run():
         raise UserError(f"not everything works on {check.device}: the lines with FAILED say what")

@@ -21,8 +21,6 @@ class ModelShape:
     vocabulary: int
     tied: bool = True  # the output layer is the embedding
     qkv_bias: bool = False  # Qwen2's queries, keys and values have biases
-    o_bias: bool = False  # Llama's attention_bias adds one to the attention's output as well
-    mlp_bias: bool = False
     qk_norm: bool = False  # Qwen3 normalizes queries and keys, head by head
 
     @property
@@ -40,19 +38,20 @@ class ModelShape:
         }
 
     @property
+    def words(self) -> int:
+        """Weights of the embedding, and of the output layer."""
+        return self.vocabulary * self.hidden
+
+    @property
     def matrices(self) -> int:
         """Weights that multiply activations, the output layer included: 2 FLOP a token each."""
-        inside = sum(n * m for n, m in self.linear_maps.values())
-        return self.layers * inside + self.vocabulary * self.hidden
+        return self.layers * sum(n * m for n, m in self.linear_maps.values()) + self.words
 
     @property
     def biases(self) -> int:
-        """The linear maps' biases."""
-        outputs = {name: m for name, (_, m) in self.linear_maps.items()}
-        qkv = sum(outputs[name] for name in ("q_proj", "k_proj", "v_proj"))
-        mlp = sum(outputs[name] for name in ("gate_proj", "up_proj", "down_proj"))
-        one = self.qkv_bias * qkv + self.o_bias * self.hidden + self.mlp_bias * mlp
-        return self.layers * one
+        """Those of queries, keys and values."""
+        outputs = (self.heads + 2 * self.kv_heads) * self.head_size
+        return self.qkv_bias * self.layers * outputs
 
     @property
     def body(self) -> int:
@@ -64,7 +63,7 @@ class ModelShape:
     @property
     def parameters(self) -> int:
         """All of them; a tied embedding counts once."""
-        return self.body + (0 if self.tied else self.vocabulary * self.hidden)
+        return self.body + (0 if self.tied else self.words)
 
     @property
     def cached_numbers(self) -> int:
@@ -110,7 +109,6 @@ def shape_from_config(config, name: str) -> ModelShape:
             f"{', '.join(LLAMA_LIKE)} models"
         )
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    attention_bias = bool(getattr(config, "attention_bias", False))
     return ModelShape(
         config.num_hidden_layers,
         config.hidden_size,
@@ -120,9 +118,7 @@ def shape_from_config(config, name: str) -> ModelShape:
         size,
         config.vocab_size,
         tied=bool(config.tie_word_embeddings),
-        qkv_bias=attention_bias or config.model_type == "qwen2",
-        o_bias=attention_bias and config.model_type in ("llama", "qwen3"),
-        mlp_bias=bool(getattr(config, "mlp_bias", False)),
+        qkv_bias=config.model_type == "qwen2" or bool(getattr(config, "attention_bias", False)),
         qk_norm=config.model_type == "qwen3",
     )
 

@@ -4,16 +4,11 @@ from dataclasses import dataclass
 from math import ceil
 
 from rlcourse.errors import UserError
-from rlcourse.planning.shapes import ModelShape
-from rlcourse.planning.timing import GPUS, duration_of
-from rlcourse.planning.work import Lengths, Work
 from rlcourse.training import Recipe
 
 CONTEXT = 1024  # tokens that a model reads at most
 TOKENS_PER_WEIGHT = 20  # Hoffmann et al. 2022, "Training Compute-Optimal Large Language Models"
 WARMUP = 0.03  # the share of all steps in which the learning rate rises
-# A document's question and solution, in tokens of `small` on the mean, and rounded at most.
-LENGTHS = Lengths(44, 300, 53, 500)
 LONGEST_SOLUTION = 320  # tokens, in evaluation and in the recipe for GRPO
 
 
@@ -31,19 +26,6 @@ class Size:
     lr: float
     reads: str = "gsm8k"  # and generated problems; or "stories"
     longest: int = LONGEST_SOLUTION  # tokens of a completion
-
-    @property
-    def shape(self) -> ModelShape:
-        """For counting weights and work."""
-        return ModelShape(
-            self.layers,
-            self.hidden,
-            self.intermediate,
-            self.heads,
-            self.heads,
-            self.hidden // self.heads,
-            self.vocabulary,
-        )
 
 
 SIZES = {
@@ -84,15 +66,3 @@ def recipe_of(size: Size, start: str, steps: int, settings: dict) -> Recipe:
         "checkpoint_every": max(10, min(500, steps // 20)),
     }
     return Recipe.of(values | settings)
-
-
-def estimated_minutes(size: Size, gpu: str) -> float:
-    """Minutes of training on a GPU of ``planning.GPUS``: computed, and run on none."""
-    tokens = TOKENS_PER_WEIGHT * size.shape.parameters
-    steps = ceil(tokens / (size.rows * (LENGTHS.prompt + LENGTHS.completion)))
-    known = GPUS[gpu]
-    dtype = "bfloat16" if known.bfloat16 else "float32"
-    recipe = recipe_of(size, "tiny", steps, {"dtype": dtype})
-    rows, piece = size.rows, size.at_once
-    work = Work(recipe, size.shape, LENGTHS, rows, piece, piece, False, True, False)
-    return duration_of(work, known, known.memory * 1e9).seconds / 60

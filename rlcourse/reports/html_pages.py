@@ -77,8 +77,10 @@ def written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def write_page(path: Path, page: str, replace: bool = False) -> None:
+def write_page(path: Path, page: str, replace: bool = False, mode: int = 0o666) -> None:
     """Write a page that carries our mark; `replace` puts it in the place of any other file, too.
+
+    `mode` is that of the file, less what the umask takes.
 
     Raises:
         UserError: `path` is no .html, or a file that rlcourse did not write.
@@ -89,7 +91,7 @@ def write_page(path: Path, page: str, replace: bool = False) -> None:
         raise UserError(f"{path} exists and was not made by rlcourse: choose another --out")
     with write_errors_explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, page)
+    write_text(path, page, mode)
 
 
 def is_ours(path: Path) -> bool:

@@ -20,7 +20,7 @@ _HOME = {
     "Pair": "rlcourse.training.preferences.pairs",
     "read_pairs": "rlcourse.training.preferences.pairs",
     "write_pairs": "rlcourse.training.preferences.pairs",
-    "pair_rewards": "rlcourse.training.preferences.learning",
+    "pair_rewards": "rlcourse.training.preferences.learner",
     "Interrupted": "rlcourse.signals",
     "Evaluation": "rlcourse.evaluation",
     "ExperimentReport": "rlcourse.evaluation",

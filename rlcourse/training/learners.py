@@ -1,30 +1,11 @@
-"""What a run trains: a policy, or a reward model; with its optimizer and its steps."""
+"""Which learner a run has: of pairs, or of batches, with a fault in it where one is switched on."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
-
-import torch
-from torch import nn
-
-from rlcourse.evaluation import Interval
-from rlcourse.policy.lora import WithoutAdapters, has_adapters
-from rlcourse.training.networks.value_head import RewardModel
+from rlcourse.training.faults.switched_on import changed_by
+from rlcourse.training.learner import Learner
+from rlcourse.training.online.batch_learner import learner as online_learner
+from rlcourse.training.preferences.learner import learner as preference_learner
 from rlcourse.training.recipes.methods import Method
 from rlcourse.training.recipes.settings import Recipe
-
-
-@dataclass(frozen=True)
-class Learner:
-    """What a run trains, and the steps that do it."""
-
-    module: nn.Module  # all weights that change: what a checkpoint holds
-    optimizer: torch.optim.Optimizer
-    steps: Callable[[int], Iterator[dict]]  # the metrics of each step, from that one on
-    reward_model: RewardModel | None = None  # where it is that which is trained
-    pair_accuracy: Callable[[], Interval | None] | None = None  # its accuracy on held-out pairs
-    carried: Any = None  # what else must be in a checkpoint
 
 
 def learner_for(policy, recipe: Recipe, task, method: Method, *others, teacher=None) -> Learner:
@@ -32,36 +13,7 @@ def learner_for(policy, recipe: Recipe, task, method: Method, *others, teacher=N
 
     To be called before a checkpoint is loaded: references, pairs and heads come from the start.
     """
-    home = import_module(f"rlcourse.training.{learned_in(recipe, method)}")
-    more = {} if teacher is None else {"teacher": teacher}
-    return home.learner(policy, recipe, task, method, *others, **more)
-
-
-def learned_in(recipe: Recipe, method: Method) -> str:
-    """The module whose ``learner`` makes it. So a method imports only what it uses."""
-    if recipe.fault is not None:
-        return "faults.learning"
-    return "preferences.learning" if method.compares_pairs else "online.batch_learner"
-
-
-def reference_for(policy, recipe: Recipe):
-    """The policy as it is now, frozen: a copy, or where it has adapters, itself without them."""
-    if has_adapters(policy.model):
-        return WithoutAdapters(policy)
-    reference = policy.clone(frozen=True)
-    if recipe.dtype != "float32":
-        _round_matrices(reference.model, getattr(torch, recipe.dtype))
-    return reference
-
-
-def _round_matrices(model: nn.Module, dtype: torch.dtype) -> None:
-    """Keep in `dtype` what autocast would round at every use, and nothing else.
-
-    The frozen copy then takes half the memory and gives exactly what the policy that it was taken
-    from gives: a KL penalty is 0 at the start, and not rounding noise to train on.
-    """
-    looked_up = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
-    for module in model.modules():
-        if isinstance(module, nn.Linear) and id(module.weight) not in looked_up:
-            for parameter in module.parameters():
-                parameter.data = parameter.data.to(dtype)
+    if method.compares_pairs:
+        return preference_learner(policy, recipe, task, method, *others)
+    change = changed_by(recipe.fault)
+    return online_learner(policy, recipe, task, method, *others, change=change, teacher=teacher)

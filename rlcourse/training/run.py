@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from tqdm.std import tqdm
@@ -28,6 +27,7 @@ from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks.problem import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training.data.scoring import require_playable
+from rlcourse.training.faults.switched_on import with_settings
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
@@ -116,7 +116,7 @@ def train(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
     if recipe.fault is not None:
-        recipe = import_module("rlcourse.training.faults.learning").with_settings(recipe, method)
+        recipe = with_settings(recipe, method)
     out = Path(out) if out is not None else _place_for(recipe, policy)
     stood_there = out is not None and out.expanduser().exists()
     out = open_directory(out, recipe, resume) if out is not None else None
@@ -137,7 +137,6 @@ def train(
             teacher = teacher_of(recipe, out, policy, task, teacher, progress)
             check_prompts_fit(policy, task, recipe)
             policy.static_cache = recipe.static_cache
-            policy.fused_decoding = recipe.fused_decoding
             policy.eval()  # no dropout: the log-probs sampled with are then those trained with
             if recipe.lora:
                 add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
@@ -325,6 +324,9 @@ def shown_in_bar(metrics: dict) -> dict[str, str]:
     return named or {"loss": f"{metrics['loss']:.3f}"}
 
 
+INNER = ("warm_start", "teacher")  # runs within a run, in its directory
+
+
 def how_it_stopped(run: Run, signal_name: str) -> str:
     how = "interrupted" if signal_name == "SIGINT" else f"stopped by {signal_name}"
     done = f"{run.recipe.algorithm} {how} after step {len(run.metrics)} of {run.recipe.steps}"
@@ -334,7 +336,9 @@ def how_it_stopped(run: Run, signal_name: str) -> str:
     if bars.in_notebook():
         again = f'call train with the same recipe, out="{run.directory}" and resume=True'
     else:
-        again = f"run the same command with --out {run.directory} --resume"
+        inner = run.directory.name in INNER  # the command is the one of the whole run
+        out = run.directory.parent if inner else run.directory
+        again = f"run the same command with --out {out} --resume"
     return f"{done}; everything is in {run.directory}: {again} to continue"
 
 

@@ -20,8 +20,8 @@ from rlcourse.trl_engine.data import Rows
 from rlcourse.trl_engine.job import Job, updates_of
 from rlcourse.trl_engine.rank_zero import Start, held_out_accuracy
 
-# TRL's name → ours. What TRL computes otherwise is left out: its reward_std is the spread of the
-# batch, ours that within groups; its clip ratio of gspo counts completions, ours tokens.
+# TRL's name → ours. What TRL computes otherwise is left out, here (its reward_std is the spread of
+# the batch, ours that within groups) or by the method's row.
 NAMES = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -43,12 +43,6 @@ NAMES = {
     "accuracy": "rewards/accuracies",  # the two names of RewardTrainer
     "margin": "rewards/margins",
 }
-NOT_THE_SAME = {
-    "gspo": ("clip_ratio",),
-    "rloo": ("clip_ratio", "loss"),  # of a ratio that is 1; only its gradient is ours
-    "sft": ("entropy",),
-    "dpo": ("entropy",),
-}
 
 
 def our_metrics(logs: list[dict], recipe: Recipe) -> dict[str, float]:
@@ -56,7 +50,7 @@ def our_metrics(logs: list[dict], recipe: Recipe) -> dict[str, float]:
     metrics = {}
     for theirs, ours in NAMES.items():
         values = [float(log[theirs]) for log in logs if log.get(theirs) is not None]
-        if values and ours not in NOT_THE_SAME.get(recipe.algorithm, ()):
+        if values and ours not in recipe.method.trl.otherwise:
             metrics[ours] = fmean(values)
     if "rewards/correctness/mean" in metrics:
         metrics["accuracy"] = metrics["rewards/correctness/mean"]

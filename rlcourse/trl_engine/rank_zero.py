@@ -19,7 +19,7 @@ from rlcourse.policy import Policy
 from rlcourse.training import run as local
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
 from rlcourse.training.networks.value_head import RewardModel
-from rlcourse.training.preferences.learning import pair_accuracy
+from rlcourse.training.preferences.learner import pair_accuracy
 from rlcourse.training.preferences.pairs import Pair, held_out_pairs, training_pairs
 from rlcourse.training.runs.outcome import Run
 from rlcourse.trl_engine.job import Job

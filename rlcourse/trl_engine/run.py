@@ -34,7 +34,9 @@ from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
 from rlcourse.trl_engine.rank_zero import Start, after_training, before_training
 from rlcourse.trl_engine.settings import (
+    config_class,
     parse_settings,
+    require_free,
     require_possible,
     trl_arguments,
     with_vllm,
@@ -92,8 +94,6 @@ def _require_trl() -> None:
 
 def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> dict:
     """The ``--trl`` settings, after everything that can be refused early has been checked."""
-    from rlcourse.trl_engine.trainers import check_settings, config_class
-
     require_possible(recipe)
     require_extras(recipe)
     n = torch.cuda.device_count()
@@ -108,7 +108,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
             "set eval_every=0"
         )
     values = parse_settings(settings)
-    check_settings(recipe, trl_arguments(recipe, processes.count), values)
+    require_free(values, trl_arguments(recipe, processes.count), config_class(recipe))
     return with_vllm(values, config_class(recipe))
 
 

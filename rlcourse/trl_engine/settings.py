@@ -4,41 +4,28 @@ TRL's defaults are other people's choices (``dapo`` as the loss, shuffled data, 
 decay to 0 by the last step, gradient checkpointing …), and they change between versions. So every
 one that touches what is learned is set here, from the recipe or to what our own loop does.
 
-Which settings only the local engine knows is said where they are declared, see
-``training.recipes.groups.setting``; here the others become arguments, or are read by our own code.
+A setting says where it is declared what TRL calls it, if it means the same there, and whether only
+the local engine knows it (``training.recipes.declaring.setting``); a method's row says which
+trainer does the same (``training.recipes.methods.TRL``). The rest is here, or read by our own code.
 """
 
 import dataclasses
 import difflib
 import inspect
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from rlcourse.errors import UserError
+from rlcourse.training.recipes.declaring import facts_of
 from rlcourse.training.recipes.methods import resolved
 from rlcourse.training.recipes.settings import Recipe
 
-TRAINERS = {
-    **dict.fromkeys(("grpo", "dr_grpo", "dapo", "gspo"), "GRPO"),
-    **{"rloo": "RLOO", "sft": "SFT", "dpo": "DPO", "reward_model": "Reward"},
-}
-INSTEAD = {"ppo": "grpo", "reinforce": "rloo", "rejection_sampling": "grpo", "cispo": "dapo"}
-INSTEAD |= {"distill": ""}  # nothing near it
-# How TRL spells what tells these four apart. `grpo` as a loss type is: the mean over each
-# completion's tokens, then over completions. Of gspo, whose completions have one ratio each, that
-# is the mean over completions.
-LOSSES = {
-    "grpo": {"loss_type": "grpo"},
-    "dr_grpo": {"loss_type": "dr_grpo", "scale_rewards": "none"},
-    "dapo": {"loss_type": "dapo"},
-    "gspo": {"loss_type": "grpo", "importance_sampling_level": "sequence"},
-}
 OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw_8bit": "adamw_bnb_8bit"}
-DIVIDED_BY_ALL_TOKENS = ("dapo",)  # loss types that TRL divides by the tokens of all minibatches
 
 
 @dataclass(frozen=True)
@@ -77,8 +64,8 @@ class Batches:
 def require_possible(recipe: Recipe) -> None:
     """Raise ``UserError`` where TRL cannot do what this recipe says, or would do it otherwise."""
     name, method = recipe.algorithm, recipe.method
-    if name not in TRAINERS:
-        other = f", or set algorithm={INSTEAD[name]}" if INSTEAD.get(name) else ""
+    if method.trl.trainer is None:
+        other = f", or set algorithm={method.trl.instead}" if method.trl.instead else ""
         raise UserError(
             f"TRL does not do {name} as this course does: leave out --engine trl{other}"
         )
@@ -88,20 +75,18 @@ def require_possible(recipe: Recipe) -> None:
             "--engine trl has no loss scaling of its own: set dtype=bfloat16 or "
             "dtype=float32, or leave out --engine trl"
         )
-    loss_type = LOSSES.get(name, {}).get("loss_type")
-    if loss_type in DIVIDED_BY_ALL_TOKENS and recipe.minibatches > 1:
+    if method.trl.divides_by_all and recipe.minibatches > 1:
         raise UserError(
             f"TRL divides {name}'s loss by the tokens of all minibatches together: "
             "set minibatches=1"
         )
-    ours = loss_parameters(recipe)
     several = recipe.num_iterations * recipe.minibatches > 1
-    if method.samples and several and "old_logprobs" not in ours:
+    if method.samples and several and not loss_asks_for(recipe, "old_logprobs"):
         raise UserError(
             f"TRL's {name} clips a ratio from its second update on, and ours has none: "
             "set num_iterations=1 and minibatches=1"
         )
-    if TRAINERS[name] == "DPO" and recipe.temperature != 1:
+    if method.compares_pairs and method.trains_policy and recipe.temperature != 1:
         raise UserError(f"TRL's {name} scores completions at temperature 1: set temperature=1")
     if recipe.device is not None and recipe.device not in ("cpu", "cuda", "mps"):
         raise UserError(
@@ -112,8 +97,8 @@ def require_possible(recipe: Recipe) -> None:
 
 def _require_no_setting_of_the_local_engine(recipe: Recipe) -> None:
     for name, field in recipe.settings().items():
-        facts = field.json_schema_extra
-        if not isinstance(facts, dict) or not facts["local"]:
+        facts = facts_of(field)
+        if not facts["local"]:
             continue
         value, otherwise = getattr(recipe, name), facts["otherwise"]
         if value != otherwise:
@@ -124,68 +109,41 @@ def _require_no_setting_of_the_local_engine(recipe: Recipe) -> None:
             )
 
 
-def loss_parameters(recipe: Recipe) -> Collection[str]:
-    """What the algorithm's loss asks for, in the local engine."""
-    return inspect.signature(resolved(recipe.method.loss)).parameters
+def loss_asks_for(recipe: Recipe, name: str) -> bool:
+    """Whether the algorithm's loss has such a parameter, in the local engine."""
+    return name in inspect.signature(resolved(recipe.method.loss)).parameters
 
 
-def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float] = ()) -> dict:
-    """Arguments of the trainer's config that decide what is learned, and so are not to change."""
-    batches = Batches.of(recipe, processes)
-    kind = TRAINERS[recipe.algorithm]
-    arguments = {
-        "seed": recipe.seed,
-        "max_steps": recipe.steps * batches.updates,
-        "per_device_train_batch_size": batches.per_device,
-        "gradient_accumulation_steps": batches.accumulation,
-        "learning_rate": recipe.lr,
-        "lr_scheduler_type": "constant",  # `trainers` puts ours in its place
-        "warmup_steps": 0,
-        "optim": OPTIMIZERS[recipe.optimizer],
-        "adam_beta1": recipe.betas[0],
-        "adam_beta2": recipe.betas[1],
-        "adam_epsilon": 1e-8,
-        "weight_decay": recipe.weight_decay,
-        "max_grad_norm": recipe.max_grad_norm,
-        "bf16": recipe.dtype == "bfloat16",
-        "fp16": False,
-        "gradient_checkpointing": recipe.gradient_checkpointing,
-        "average_tokens_across_devices": True,
-        "label_smoothing_factor": 0.0,
-        "train_sampling_strategy": "sequential",  # `data` has put the rows in order
-    }
-    if kind != "Reward":
-        arguments["router_aux_loss_coef"] = 0.0
-    if kind != "SFT":
-        arguments["disable_dropout"] = True
-    return arguments | _OF_KIND[kind](recipe, batches, list(reward_weights))
+def config_class(recipe: Recipe) -> type:
+    """TRL's dataclass of arguments for this recipe's trainer."""
+    import trl
+
+    return getattr(trl, f"{recipe.method.trl.trainer}Config")
 
 
-def _sampling(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
-    clip = recipe.arguments()["clip"]
-    return {
-        "num_generations": recipe.group_size,
-        "max_completion_length": recipe.max_tokens,
-        "steps_per_generation": batches.accumulation * batches.minibatches,
-        "num_iterations": recipe.num_iterations,
-        "temperature": recipe.temperature,
-        "top_k": recipe.top_k or 0,
-        "top_p": 1.0 if recipe.top_p is None else recipe.top_p,
-        "min_p": None,
-        "repetition_penalty": 1.0,
-        "beta": recipe.beta,
-        "epsilon": clip,
-        "epsilon_high": clip,
-        "reward_weights": reward_weights,
-        "mask_truncated_completions": False,
-        "shuffle_dataset": False,
-        "sync_ref_model": False,
-        "remove_unused_columns": False,  # the rewards read the others
-    }
-
-
-def _grpo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
-    arguments = _sampling(recipe, batches, reward_weights) | {
+# What our own loop does, in the words of TRL's trainers.
+ALWAYS = {
+    "lr_scheduler_type": "constant",  # `trainers` puts ours in its place
+    "warmup_steps": 0,
+    "adam_epsilon": 1e-8,
+    "fp16": False,
+    "average_tokens_across_devices": True,
+    "label_smoothing_factor": 0.0,
+    "train_sampling_strategy": "sequential",  # `data` has put the rows in order
+}
+SAMPLING = {
+    "disable_dropout": True,
+    "router_aux_loss_coef": 0.0,
+    "min_p": None,
+    "repetition_penalty": 1.0,
+    "mask_truncated_completions": False,
+    "shuffle_dataset": False,
+    "sync_ref_model": False,
+    "remove_unused_columns": False,  # the rewards read the others
+}
+FIXED: dict[str, dict[str, Any]] = {
+    "GRPO": SAMPLING
+    | {
         "scale_rewards": "group",
         "importance_sampling_level": "token",
         "multi_objective_aggregation": "sum_then_normalize",
@@ -196,34 +154,21 @@ def _grpo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict
         "off_policy_mask_threshold": None,
         "use_bias_correction_kl": False,
         "cast_lm_head_to_fp32": False,
-    }
-    if "clip_high" in loss_parameters(recipe):
-        arguments["epsilon_high"] = recipe.arguments()["clip_high"]
-    return arguments | LOSSES[recipe.algorithm]
-
-
-def _rloo(recipe: Recipe, batches: Batches, reward_weights: list[float]) -> dict:
-    return _sampling(recipe, batches, reward_weights) | {
-        "normalize_advantages": False,
-        "reward_clip_range": None,
-    }
-
-
-def _sft(recipe: Recipe, batches: Batches, _) -> dict:
-    return {
+    },
+    "RLOO": SAMPLING | {"normalize_advantages": False, "reward_clip_range": None},
+    "SFT": {
+        "router_aux_loss_coef": 0.0,
         "loss_type": "nll",
         "max_length": None,
         "packing": False,
         "padding_free": False,
         "shuffle_dataset": False,
         "dataset_kwargs": {"skip_prepare_dataset": True},  # `data` has tokenized it
-    }
-
-
-def _dpo(recipe: Recipe, batches: Batches, _) -> dict:
-    return {
+    },
+    "DPO": {
+        "disable_dropout": True,
+        "router_aux_loss_coef": 0.0,
         "loss_type": ["sigmoid"],
-        "beta": recipe.beta,
         "label_smoothing": 0.0,
         "f_divergence_type": "reverse_kl",
         "ld_alpha": None,
@@ -232,14 +177,40 @@ def _dpo(recipe: Recipe, batches: Batches, _) -> dict:
         "padding_free": False,
         "precompute_ref_log_probs": False,
         "sync_ref_model": False,
+    },
+    "Reward": {"disable_dropout": True, "center_rewards_coefficient": None, "max_length": None},
+}
+
+
+def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float] = ()) -> dict:
+    """Arguments of the trainer's config that decide what is learned, and so are not to change."""
+    batches, trl = Batches.of(recipe, processes), recipe.method.trl
+    assert trl.trainer is not None, "`require_possible` has refused the others"
+    known = {field.name for field in dataclasses.fields(config_class(recipe))}
+    named = {facts_of(field)["trl"]: name for name, field in recipe.settings().items()}
+    arguments = {theirs: getattr(recipe, name) for theirs, name in named.items() if theirs in known}
+    arguments = ALWAYS | FIXED[trl.trainer] | arguments | trl.arguments
+    arguments |= {
+        "max_steps": recipe.steps * batches.updates,
+        "per_device_train_batch_size": batches.per_device,
+        "gradient_accumulation_steps": batches.accumulation,
+        "optim": OPTIMIZERS[recipe.optimizer],
+        "adam_beta1": recipe.betas[0],
+        "adam_beta2": recipe.betas[1],
+        "bf16": recipe.dtype == "bfloat16",
     }
-
-
-def _reward(recipe: Recipe, batches: Batches, _) -> dict:
-    return {"center_rewards_coefficient": None, "max_length": None}
-
-
-_OF_KIND = {"GRPO": _grpo, "RLOO": _rloo, "SFT": _sft, "DPO": _dpo, "Reward": _reward}
+    if recipe.method.samples:
+        clip, high = (recipe.arguments()[name] for name in ("clip", "clip_high"))
+        arguments |= {
+            "beta": recipe.beta,
+            "top_k": recipe.top_k or 0,
+            "top_p": 1.0 if recipe.top_p is None else recipe.top_p,
+            "steps_per_generation": batches.accumulation * batches.minibatches,
+            "epsilon": clip,
+            "epsilon_high": high if loss_asks_for(recipe, "clip_high") else clip,
+            "reward_weights": list(reward_weights),
+        }
+    return arguments
 
 
 def housekeeping(directory: Path, use_cpu: bool) -> dict:

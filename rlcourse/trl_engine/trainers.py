@@ -28,9 +28,8 @@ from rlcourse.trl_engine.playing import rollout_function
 from rlcourse.trl_engine.processes import weights_are_shared_out
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
-    TRAINERS,
+    config_class,
     housekeeping,
-    require_free,
     trl_arguments,
 )
 
@@ -47,7 +46,7 @@ def make_trainer(job: Job) -> tuple[Any, Rows]:
     from datasets import Dataset
     from transformers import PrinterCallback
 
-    recipe, kind = job.recipe, TRAINERS[job.recipe.algorithm]
+    recipe, kind = job.recipe, job.method.trl.trainer
     policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
     rows, weights, extras = rows_of(job, policy), list[float](), dict[str, Any]()
     if job.method.samples:
@@ -85,7 +84,7 @@ def episodes_of(job: Job, policy: Policy) -> dict[str, Any]:
     Raises:
         UserError: the method or the machine cannot; the sentence says which.
     """
-    if TRAINERS[job.recipe.algorithm] != "GRPO":
+    if job.method.trl.trainer != "GRPO":
         raise UserError(
             f"TRL's {job.recipe.algorithm} plays no episodes: leave out --engine trl, or use grpo"
         )
@@ -96,18 +95,6 @@ def episodes_of(job: Job, policy: Policy) -> dict[str, Any]:
         )
     play = rollout_function(policy, job.recipe, job.task, job.batches.updates)
     return {"rollout_func": play}
-
-
-def config_class(recipe: Recipe) -> type:
-    """TRL's dataclass of arguments for this recipe's trainer."""
-    import trl
-
-    return getattr(trl, f"{TRAINERS[recipe.algorithm]}Config")
-
-
-def check_settings(recipe: Recipe, arguments: dict, settings: dict) -> None:
-    """Raise ``UserError`` for a ``--trl`` setting that is unknown or that the recipe decides."""
-    require_free(settings, arguments, config_class(recipe))
 
 
 def rows_of(job: Job, policy: Policy) -> Rows:

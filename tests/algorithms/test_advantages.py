@@ -116,6 +116,12 @@ def test_gae_by_definition(gamma, lam):
         assert returns[n].tolist() == pytest.approx(targets + padding)
 
 
+def test_gae_discounts_nothing_and_looks_far_unless_told_otherwise():
+    batch = make_batch(1, rows=4, width=6, lengths=LENGTHS)
+    arguments = batch.returns, batch.values, batch.mask
+    torch.testing.assert_close(gae(*arguments), gae(*arguments, gamma=1.0, lam=0.95))
+
+
 def test_gae_carries_no_gradient():
     batch = make_batch(4, rows=4, width=6)
     for result in gae(batch.returns.requires_grad_(), batch.values.requires_grad_(), batch.mask):

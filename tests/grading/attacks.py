@@ -39,7 +39,7 @@ class Attack:
 
 # The course's, by which its cases are drawn. What is asked twice follows from it, and so what an
 # attack by noise earns: the cases asked twice have a loss that is not 0, and so shows the noise.
-SECRET = b"attacks"
+SECRET = b"attacks on the grader"
 # Processor seconds of honest cells and exams are below 1; patience is for busy machines.
 LIMITS = Limits(step=2.0, grace=0.5, submission=30.0, patience=8.0, look=0.5)
 MEMORY = 512 * 2**20

@@ -245,6 +245,9 @@ code("a breakpoint that was left in", "honest", "", REST, "graded", True,
 code("a result made of one number", "honest", "", REST, "graded", True,
      score_function="import torch\ndef score_function(logits, action):\n"
                     "    return logits.sum().expand(2**40)")
+code("gradients that a cell left switched off", "honest",
+     "import torch\ntorch.set_grad_enabled(False)", TOTAL,
+     "graded", True)
 code("a compiled function", "honest", "", TOTAL, "graded", True,
      reinforce_loss="@torch.compile\n" + room.solution("reinforce_loss"))
 # fmt: on

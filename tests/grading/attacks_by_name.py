@@ -102,7 +102,7 @@ def _many(field, path):
 
 # Notes
 
-for _number, _time in enumerate(directories.TIMES):
+for _number, _time in enumerate(directories.TIMES[::5]):  # the fuzzer tries all
     _good = _time.startswith(b"2026") and _time.endswith((b"UTC", b"Berlin", b"Z")) and (
         b"-13-" not in _time)  # fmt: skip
 

@@ -97,7 +97,7 @@ def graded(template, tmp_path_factory):
         room.submit(course, student, room.with_answers(room.solved(course), **answers))
     from rlcourse.grading.running.limits import Limits
 
-    options = Options(limits=Limits(step=2, submission=60, patience=10), jobs=2)
+    options = Options(limits=Limits(step=1, submission=60, patience=20, look=0.5), jobs=2)
     report = grade("02", course=course, options=options)
     return course, {row.student: row for row in report.rows}, options
 

@@ -12,7 +12,8 @@ from small_courses import write_course
 
 from rlcourse.authoring import build
 from rlcourse.grading import Options, grade
-from rlcourse.grading.judging.judge import course_secret, variant_of
+from rlcourse.grading.judging.judge import variant_of
+from rlcourse.grading.judging.secret import course_secret
 
 pytestmark = pytest.mark.slow
 LESSON = "18_from_an_empty_file"

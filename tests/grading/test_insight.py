@@ -179,6 +179,8 @@ def test_the_whole_report_of_a_class(course, tmp_path):
     assert not set(mixed_class.ANSWERS) & set(re.findall(r"\w+", json.dumps(found)))
     out = tmp_path / "page.html"
     assert said("--course", str(course), "--out", str(out)).strip() == str(out)
+    said("--course", str(course), "--out", str(tmp_path / "names.html"), "--names")
+    assert (tmp_path / "names.html").stat().st_mode & 0o777 == 0o600
     text = out.read_text()
     assert SIGN in text and "<script" not in text
 

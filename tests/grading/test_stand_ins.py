@@ -152,7 +152,7 @@ def rows(tmp_path_factory):
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(notebook))
     # Twenty processes a submission: on a busy machine they take long on the clock.
-    options = Options(limits=Limits(step=2, submission=60, patience=10), jobs=2)
+    options = Options(limits=Limits(step=1, submission=60, patience=20, look=0.5), jobs=2)
     return {row.student: row for row in grade(LESSON, course=course, options=options).rows}
 
 

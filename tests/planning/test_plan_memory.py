@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from echo import quiet
 from llamas import byte_tokenizer, random_model
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
@@ -13,30 +14,22 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
 from rlcourse.errors import UserError
 from rlcourse.planning import memory
-from rlcourse.planning.memory import (
-    _copies_to_sample,
-    activations,
-    cache_places,
-    decoding,
-    memory_of,
-    scalar_parameters,
-    trained_parameters,
-)
+from rlcourse.planning.memory import activations, checkpoint_of, decoding, memory_of, total
 from rlcourse.planning.shapes import KNOWN, model_shape, shape_from_config
 from rlcourse.planning.work import Lengths, work_of
 from rlcourse.policy import Policy, large_vocabulary
-from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.policy.fused import FusedModel
 from rlcourse.policy.lora import add_adapters
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder
-from rlcourse.training import Recipe
-from rlcourse.training.learners import reference_for
+from rlcourse.training import Recipe, load_recipe
+from rlcourse.training.learner import reference_for
 from rlcourse.training.networks.forward import shared_prompt_logprobs
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.micro_batches import MicroBatches
 from rlcourse.training.networks.optimizer import adamw, autocast
 from rlcourse.training.networks.value_head import value_head
+from rlcourse.training.runs.checkpoint import checkpoints
 
 LORA = {"rank": 4, "alpha": 8}
 KINDS = [("float32", False), ("bfloat16", False), ("float32", True), ("bfloat16", True)]
@@ -85,7 +78,7 @@ def random_batch(groups=2, group_size=4, width=9, length=14, vocabulary=200):
 
 def lines_of(work):
     memory = memory_of(work)
-    return [*memory.always, *(line for moment in memory.moments for line in moment.lines)]
+    return [*memory.always, *(line for lines in memory.moments.values() for line in lines)]
 
 
 def amount(lines, name):
@@ -141,22 +134,11 @@ def test_known_models_have_the_parameters_that_their_shape_says(name):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "mistral", "qwen3"])
-def test_other_models_are_counted_from_their_configuration(architecture, tied, bias):
-    changes = {"tie_word_embeddings": tied}
-    if architecture in ("llama", "qwen3"):
-        changes |= {"attention_bias": bias}
-    if architecture == "llama":
-        changes |= {"mlp_bias": bias}
-    model = random_model(architecture, **changes)
+def test_other_models_are_counted_from_their_configuration(architecture, tied):
+    model = random_model(architecture, tie_word_embeddings=tied)
     shape = shape_from_config(model.config, "small")
     assert shape.parameters == sum(p.numel() for p in model.parameters())
-
-
-def test_the_embedded_model_is_counted():
-    model = Policy.load("tiny", device="cpu").model
-    assert model_shape("tiny").parameters == sum(p.numel() for p in model.parameters())
 
 
 def test_models_that_cannot_be_planned_are_refused(tmp_path):
@@ -184,7 +166,7 @@ def test_weights_gradients_and_optimizer_are_exact(dtype, lora, architecture):
     optimizer.step()
     trained = [p for p in policy.parameters() if p.requires_grad]
     frozen = [p for p in policy.parameters() if not p.requires_grad]
-    assert trained_parameters(work) == sum(p.numel() for p in trained)
+    assert work.trained == sum(p.numel() for p in trained)
     if lora:
         assert amount(lines, "weights") == bytes_of(frozen)
         assert amount(lines, "adapters") == bytes_of(trained)
@@ -201,41 +183,37 @@ def test_a_critic_and_a_reward_model_are_a_body_with_a_head():
     policy, batch = small_policy(tie_word_embeddings=False), random_batch()
     work = small_work(policy, batch, algorithm="ppo")
     critic = value_head(policy)
-    assert scalar_parameters(work) == sum(p.numel() for p in critic.parameters())
+    assert work.scalar == sum(p.numel() for p in critic.parameters())
     assert amount(lines_of(work), "critic") == 3 * bytes_of(critic.parameters())
 
 
 @pytest.mark.parametrize("dtype, lora", KINDS)
 def test_the_cache_is_exact(dtype, lora):
     policy, batch = small_policy(dtype, lora), random_batch(length=60)
-    settings = {"static_cache": False, "lora": LORA if lora else {}}
-    work = small_work(policy, batch, dtype=dtype, **settings)
-    prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
-    with torch.no_grad(), autocast("cpu", dtype):
-        decoder = CopiedPrompts(policy.model, mask, batch.group_size)
-        decoder.read_prompts(prompts)
-        for _ in range(59):
-            decoder.read(torch.full((len(batch),), 5))
-    buffers = [b for layer in decoder.cache.layers for b in (layer.key_buffer, layer.value_buffer)]
-    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
-    assert buffers[0].shape[2] == cache_places(9, 60)
-
-
-@pytest.mark.parametrize("dtype, lora", KINDS)
-def test_the_cache_of_fixed_size_is_exact(dtype, lora):
-    policy, batch = small_policy(dtype, lora), random_batch(length=60)
     work = small_work(policy, batch, dtype=dtype, lora=LORA if lora else {})
     fused = FusedModel(policy.model, getattr(torch, dtype)) if work.fused else None
-    eos = torch.tensor([], dtype=torch.long)
-    draw = torch.Tensor.argmax
-    decoder = StaticDecoder(policy.model, draw, eos, 1.0, fused=fused)
+    lines, eos = decoding(work, len(batch)), torch.tensor([], dtype=torch.long)
+    decoder = StaticDecoder(policy.model, torch.Tensor.argmax, eos, 1.0, fused=fused)
     if fused is not None:
-        assert sum(x.nbytes for x in fused.copies) == _copies_to_sample(work)[0].amount
+        assert sum(copy.nbytes for copy in fused.copies) == amount(lines, "weights to sample")
     with torch.no_grad(), autocast("cpu", dtype), decoder as static:
         prompts, mask = batch.prompt_tokens[::4], batch.prompt_mask[::4]
         static._read_prompts(prompts, mask, batch.group_size, 60)
         buffers = [b for layer in static.layers for b in (layer.keys, layer.values)]
-    assert amount(decoding(work, len(batch)), "KV cache") == bytes_of(buffers)
+    assert amount(lines, "KV cache") == bytes_of(buffers)
+
+
+@pytest.mark.parametrize("algorithm, lora", [("grpo", False), ("grpo", True), ("ppo", False)])
+def test_a_checkpoint_has_the_size_that_was_planned(tmp_path, algorithm, lora):
+    settings = {"steps": 1, "prompts_per_step": 2, "group_size": 2, "max_tokens": 4, "warmup": 0}
+    settings |= {"eval_problems": 0, "warm_start": None, "device": "cpu"}
+    settings |= {"lora": {"rank": 64}} if lora else {}
+    recipe = load_recipe(algorithm, **settings)
+    quiet(recipe, tmp_path)
+    (path,) = checkpoints(tmp_path / "checkpoints")
+    size = (path / "state.pt").stat().st_size
+    # Names, and for each tensor of a small model some bytes of the archive.
+    assert size == pytest.approx(checkpoint_of(work_of(recipe)).amount, abs=150_000, rel=0.02)
 
 
 def kept_bytes(policy, batch, dtype):
@@ -258,17 +236,10 @@ def kept_bytes(policy, batch, dtype):
 WIDTHS = [
     {"hidden_size": 64, "intermediate_size": 112, "num_attention_heads": 8},
     {"hidden_size": 96, "intermediate_size": 256, "num_attention_heads": 6, "head_dim": 16},
-    {"hidden_size": 48, "intermediate_size": 320, "num_attention_heads": 4, "head_dim": 32},
 ]
 
 
-@pytest.mark.parametrize("dtype, lora", KINDS)
-def test_norms_of_queries_and_keys_are_counted(dtype, lora):
-    sizes = WIDTHS[1] | {"architecture": "qwen3"}
-    test_activations_are_what_autograd_keeps(sizes, dtype, lora, False, 4)
-
-
-@pytest.mark.parametrize("sizes", WIDTHS)
+@pytest.mark.parametrize("sizes", [*WIDTHS, WIDTHS[1] | {"architecture": "qwen3"}])
 @pytest.mark.parametrize("dtype, lora", KINDS)
 @pytest.mark.parametrize("recomputing, group_size", [(False, 1), (False, 4), (True, 4)])
 def test_activations_are_what_autograd_keeps(sizes, dtype, lora, recomputing, group_size):
@@ -347,7 +318,8 @@ def test_the_peak_of_an_update_is_what_the_lines_of_training_add_up_to(
     precision = autocast("cpu", "bfloat16", keep_rounded=not recomputing)
     with Alive(policy.parameters()) as alive, precision:
         learning.backward(read, batch, lambda logprobs: (logprobs.sum(),))
-    planned = max(m.amount for m in memory_of(work).moments if m.name.startswith("training"))
+    moments = memory_of(work).moments
+    planned = max(total(lines) for name, lines in moments.items() if name != "sampling")
     # Of logits in pieces the plan knows less: 16 % and 19 % are the farthest apart.
     assert alive.peak == pytest.approx(planned, rel=0.12 if positions is None else 0.22)
 

@@ -1,6 +1,5 @@
 """A plan's time, its verdict on each GPU, and the command that prints both."""
 
-import json
 import re
 
 import pytest
@@ -11,9 +10,7 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
-from rlcourse.planning.memory import (
-    memory_of,
-)
+from rlcourse.planning.memory import memory_of
 from rlcourse.planning.plan import plan, plan_table, remedies
 from rlcourse.planning.shapes import KNOWN
 from rlcourse.planning.timing import (
@@ -35,7 +32,6 @@ from rlcourse.training.networks.optimizer import autocast
 
 def kernels(policy):
     """Operations of one decoding step that make something new, as a GPU would launch them."""
-
     batch = random_batch()
     with torch.no_grad(), autocast("cpu", "bfloat16"):
         decoder = CopiedPrompts(policy.model, batch.prompt_mask[::4], 4)
@@ -46,36 +42,35 @@ def kernels(policy):
     return count.n
 
 
-@pytest.mark.parametrize("lora", [False, True])
-def test_as_many_kernels_are_launched_as_plans_count(lora):
-    few, many = (kernels(small_policy("bfloat16", lora, num_hidden_layers=n)) for n in (2, 4))
-    assert (many - few) / 2 == KERNELS[lora]
-    assert few - 2 * KERNELS[lora] == pytest.approx(KERNELS_OUTSIDE, abs=4)
-
-
-def test_norms_of_queries_and_keys_launch_kernels_of_their_own():
+@pytest.mark.parametrize(
+    "lora, architecture", [(False, "llama"), (True, "llama"), (False, "qwen3")]
+)
+def test_as_many_kernels_are_launched_as_plans_count(lora, architecture):
+    sizes = {"head_dim": 8} if architecture == "qwen3" else {}
     few, many = (
-        kernels(small_policy("bfloat16", architecture="qwen3", num_hidden_layers=n, head_dim=8))
+        kernels(small_policy("bfloat16", lora, architecture, num_hidden_layers=n, **sizes))
         for n in (2, 4)
     )
-    assert (many - few) / 2 == KERNELS[False] + KERNELS_OF_QK_NORM
+    of_a_layer = KERNELS[lora] + (architecture == "qwen3") * KERNELS_OF_QK_NORM
+    assert (many - few) / 2 == of_a_layer
+    assert few - 2 * of_a_layer == pytest.approx(KERNELS_OUTSIDE, abs=4)
 
 
 def test_an_update_launches_as_many_kernels_as_plans_count():
     """Within a fifth: casts and masks come on top of what is counted."""
     launched = []
     for layers in (2, 4):
-        policy = small_policy("bfloat16", architecture="qwen2", num_hidden_layers=layers)
-        batch = random_batch()
+        policy, batch = (
+            small_policy("bfloat16", False, "qwen2", num_hidden_layers=layers),
+            random_batch(),
+        )
         with autocast("cpu", "bfloat16"):
             shared_prompt_logprobs(policy, batch).sum().backward()  # rounds the weights
             with Launches() as count:
                 shared_prompt_logprobs(policy, batch).sum().backward()
         launched.append(count.n)
-    work = work_of(load_recipe("gsm8k_grpo", micro_batch=8, prompts_per_step=2, group_size=4))
-    assert work.readings == 2
-    planned = work.readings * 3 * KERNELS[False]  # a forward pass, and a backward pass of two
-    assert (launched[1] - launched[0]) / 2 == pytest.approx(planned, rel=0.2)
+    # Prompts, then completions; each a forward pass, and a backward pass of two.
+    assert (launched[1] - launched[0]) / 2 == pytest.approx(2 * 3 * KERNELS[False], rel=0.2)
 
 
 def test_the_seconds_of_a_step_can_be_checked_by_hand():
@@ -123,11 +118,9 @@ def test_a_run_is_its_steps_and_its_evaluations():
     with_evaluation = duration_of(work_of(recipe), gpu, 5e9)
     without = duration_of(work_of(recipe.but(eval_problems=0)), gpu, 5e9)
     step = sum(line.amount for line in without.step)
-    saving = {line.name: line.amount for line in without.run}["checkpoints"]
-    assert without.seconds == pytest.approx(200 * step + saving)
+    assert without.seconds == pytest.approx(200 * step)
     lines = {line.name: line.amount for line in with_evaluation.run}
-    others = lines["evaluation"] + lines["checkpoints"]
-    assert with_evaluation.seconds == pytest.approx(200 * step + others)
+    assert with_evaluation.seconds == pytest.approx(200 * step + lines["evaluation"])
 
 
 def test_what_a_recipe_adds_costs_what_it_adds():
@@ -146,14 +139,13 @@ def test_what_a_recipe_adds_costs_what_it_adds():
         algorithm="sft"
     )
     assert lines(eval_every=50)["evaluation on the way"] > 0
-    assert lines(warm_start="sft")["warm start"] > 0
 
 
 # fit
 
 
-@pytest.mark.parametrize("name", ["gsm8k_smollm2_1.7b", "gsm8k_grpo", "gsm8k_ppo"])
-@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("name", ["gsm8k_smollm2_1.7b", "gsm8k_ppo"])
+@pytest.mark.parametrize("gpu", ["T4", "RTX-4080", "L4", "A100-40GB"])
 def test_what_is_said_to_fit_fits_and_what_comes_before_it_does_not(name, gpu):
     recipe = load_recipe(name).but(micro_batch=None, gradient_checkpointing=False)
     (fit,) = plan(recipe, gpu).fits
@@ -190,28 +182,24 @@ def run(*arguments):
 
 def test_a_plan_says_how_small_a_lift_its_evaluation_shows():
     told = {n: plan(load_recipe("gsm8k_class", eval_problems=n), "L4") for n in (50, 1319, 0)}
-    assert re.search(r"smallest lift +14\.01  what 50 problems x 4 samples", plan_table(told[50]))
-    assert re.search(r"smallest lift +2\.73  what 1,319 problems", plan_table(told[1319]))
-    assert told[1319].to_dict()["smallest_lift"] == pytest.approx(0.0273, abs=1e-4)
-    assert told[0].to_dict()["smallest_lift"] is None and "lift" not in plan_table(told[0])
-    assert plan("reward_model", "L4").to_dict()["smallest_lift"] is None  # it has accuracy of pairs
+    assert re.search(r"smallest lift +14\.01  .* 50 problems x 4 samples", plan_table(told[50]))
+    assert re.search(r"smallest lift +2\.73  .* 1,319 problems", plan_table(told[1319]))
+    assert "lift" not in plan_table(told[0])
+    assert "lift" not in plan_table(plan("reward_model", "L4")), "it has accuracy of pairs"
 
 
-def test_the_command_prints_a_table_or_json():
-    table = run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--price", "0.5")
-    assert table.exit_code == 0 and "KV cache" in table.stdout and "dollars" in table.stdout
-    found = json.loads(run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--json").stdout)
-    (gpu,) = found["gpus"]
-    assert found["estimate"] and gpu["fits"] and gpu["dollars"] is None
-    priced = json.loads(run("gsm8k_grpo", "--gpu", "L4", "--price", "2", "--json").stdout)
-    assert priced["gpus"][0]["dollars"] == pytest.approx(2 * priced["gpus"][0]["seconds"] / 3600)
+def test_the_command_prints_a_table():
+    table = run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4")
+    assert table.exit_code == 0 and "KV cache" in table.stdout and "L4 " in table.stdout
+    shorter = run("gsm8k_grpo", "micro_batch=4", "--gpu", "l4", "--completion", "180")
+    assert "completions of 180 (at most 300)" in shorter.stdout
+    assert "15% of 65 TFLOP/s" in run("gsm8k_grpo", "--gpu", "T4").stdout, "T4s have no bfloat16"
 
 
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["gsm8k_grpo", "--gpu", "A100"], "did you mean A100"),
-        (["gsm8k_grpo", "--price", "1"], "name it with --gpu"),
+        (["gsm8k_grpo", "--gpu", "A100"], "choose one of T4, .*A100-40GB"),
         (["gsm8k_grop"], "did you mean"),
         (["gsm8k_grpo", "policy=./nowhere"], "no model directory"),
     ],
@@ -219,9 +207,4 @@ def test_the_command_prints_a_table_or_json():
 def test_what_cannot_be_planned_is_said_in_one_sentence(arguments, said):
     result = run(*arguments)
     assert result.exit_code == 1 and isinstance(result.exception, UserError)
-    assert said in str(result.exception)
-
-
-def test_a_gpu_without_bfloat16_is_told_with_the_precision_it_has():
-    table = plan_table(plan("gsm8k_grpo", gpu="T4"))
-    assert "dtype=float16" in table and "15% of 65 TFLOP/s" in table
+    assert re.search(said, str(result.exception))

@@ -12,14 +12,13 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from rlcourse.errors import UserError
-from rlcourse.planning.plan import plan
 from rlcourse.policy import Policy
 from rlcourse.policy.static_decoding import can_decode_statically
 from rlcourse.pretraining import build as building
 from rlcourse.pretraining.build import Asked, build, held_out_loss, texts_of
 from rlcourse.pretraining.documents import ONE_IN, Documents, Stories
 from rlcourse.pretraining.model import random_policy
-from rlcourse.pretraining.sizes import SIZES, Size, estimated_minutes
+from rlcourse.pretraining.sizes import SIZES, Size
 from rlcourse.signals import Interrupted
 from rlcourse.tasks import Problem, stories, word_problems
 from rlcourse.tasks.word_problems import is_held_out
@@ -116,21 +115,11 @@ def test_every_text_can_be_written_and_digits_stay_apart():
 def test_the_sizes_are_what_is_said_of_them(name):
     size = SIZES[name]
     policy = random_policy(size, [chr(33 + i % 90) * (i % 7) for i in range(99)], seed=0)
-    words = len(policy.tokenizer)
     found = sum(p.numel() for p in policy.parameters())
-    assert found == size.shape.parameters - (size.vocabulary - words) * size.hidden
-    millions = {"smallest": 0, "stories": 1, "small": 5, "medium": 28}
-    assert round(size.shape.parameters / 1e6) == millions[name]
-    assert can_decode_statically(policy.model)
-
-
-@pytest.mark.parametrize("name", ["smallest", "small", "medium"])
-def test_the_guide_tells_the_minutes_that_are_computed(name):
+    whole = found + (size.vocabulary - len(policy.tokenizer)) * size.hidden
     guide = (Path(__file__).parents[2] / "course" / "gsm8k.md").read_text("utf-8")
-    gpus = ("L4", "A100-40GB", "H100")
-    cells = [f"{estimated_minutes(SIZES[name], gpu):.0f}" for gpu in gpus]
-    row = [f"`{name}`", f"{SIZES[name].shape.parameters:,}", *cells]
-    assert f"| {' | '.join(row)} |" in guide
+    assert f"{whole:,}" in guide
+    assert can_decode_statically(policy.model)
 
 
 def test_the_loss_that_is_told_is_that_of_the_solutions(data):
@@ -161,7 +150,7 @@ def test_a_build_ends_in_a_model_that_the_other_commands_take(tmp_path, data, mo
     assert recipe.steps == found.facts["steps"] >= 1
 
     grpo = load_recipe(out / "grpo.yaml")
-    assert grpo.policy == str(out / "policy") and plan(grpo, "L4").memory.peak > 0
+    assert grpo.policy == str(out / "policy")
     small = {"steps": 1, "max_tokens": 5, "eval_problems": 0, "device": "cpu"}
     assert len(train(grpo.but(**small), progress=False).metrics) == 1
     assert built(out, data, resume=True).facts == found.facts
@@ -262,7 +251,7 @@ def test_a_full_disk_is_one_sentence_and_the_build_goes_on(tmp_path, data, monke
     out = tmp_path / "out"
     with monkeypatch.context() as disk:
         disk.setattr("rlcourse.training.runs.checkpoint._Hashed.write", full)
-        with pytest.raises(UserError, match=r"the disk is full: .* with --resume"):
+        with pytest.raises(UserError, match=r"the disk is full: .* same command again"):
             built(out, data)
     built(out, data, resume=True)
     assert (out / "result.json").exists()

@@ -1,8 +1,10 @@
 """A method is one row of METHODS: with it recipes, both loops and plans know the algorithm."""
 
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.planning.plan import plan
 from rlcourse.training import load_recipe, load_run, train
+from rlcourse.training.recipes.listing import list_recipes
 from rlcourse.training.recipes.methods import METHODS, Method, name_of, resolved
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.settings import require_possible
@@ -42,9 +45,10 @@ def test_a_new_row_trains(toy, policy, task, recipe, tmp_path):
 
 
 def test_a_new_row_is_a_recipes_algorithm(toy, recipe, tmp_path):
-    path = tmp_path / "toy.yaml"
+    path = tmp_path / "mine.yaml"
     path.write_text("algorithm: toy\n")
-    assert load_recipe(path).method.loss is squared_loss
+    assert load_recipe(path) == load_recipe("toy") == Recipe.of({"algorithm": "toy"})
+    assert load_recipe(path).method.loss is squared_loss and "toy " in list_recipes()
     with pytest.raises(UserError, match="toy compares the completions of a question"):
         recipe("toy", group_size=1)
     with pytest.raises(UserError, match="algorithm cannot be 'toi': did you mean 'toy'"):
@@ -94,6 +98,14 @@ def test_facts_agree_with_the_functions(name, method):
     assert method.compares_pairs == method.uses("preference_pairs")
     assert method.resamples == method.uses("informative_groups")
     assert method.trains_policy or method.compares_pairs
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_its_place_on_the_map(method):
+    text = (Path(__file__).parents[2] / "course" / "map.md").read_text("utf-8")
+    family, notation = text.split("## One notation")[0], text.split("| method |")[1]
+    assert re.search(rf"\b{method}\b", family)
+    assert f"| `{method}` |" in notation or method == "reward_model"
 
 
 def test_a_recipe_is_read_without_torch():

@@ -201,12 +201,13 @@ def test_a_fault_is_refused_where_it_has_no_place(policy, task, recipe):
         train(recipe(), policy=policy, task=task, fault="stale")
 
 
-def test_every_fault_has_a_function_and_brings_only_settings_left_at_their_default():
+def test_every_fault_has_a_function_or_brings_only_settings_left_at_their_default():
     from rlcourse.training.faults import faulty
-    from rlcourse.training.faults.learning import with_settings
+    from rlcourse.training.faults.switched_on import with_settings
 
     for name, fault in FAULTS.items():
-        assert callable(getattr(faulty, name)) and fault.what and fault.signal
+        assert fault.where == "settings" or callable(getattr(faulty, name))
+        assert fault.what and fault.signal
         recipe = load_recipe("grpo", fault=name)
         found = with_settings(recipe, recipe.method)
         assert {key: getattr(found, key) for key in fault.settings} == fault.settings

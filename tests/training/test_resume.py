@@ -17,7 +17,10 @@ from echo import weights
 
 from rlcourse.errors import UserError
 from rlcourse.training import Interrupted, train
+from rlcourse.training.recipes.recipe import load_recipe
+from rlcourse.training.run import how_it_stopped
 from rlcourse.training.runs.checkpoint import checkpoints
+from rlcourse.training.runs.outcome import Run
 
 HERE = Path(__file__).parents[1]
 CHILD = """
@@ -237,3 +240,9 @@ def test_metrics_after_the_checkpoint_are_cut_away_torn_lines_too(tmp_path, poli
     assert content(resumed)[1] == content(plain)[1]
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("inner", ["warm_start", "teacher"])
+def test_a_run_within_a_run_is_continued_by_the_command_of_the_whole(inner):
+    run = Run(load_recipe("sft", steps=3), None, [], directory=Path("run1") / inner)
+    assert how_it_stopped(run, "SIGTERM").endswith("with --out run1 --resume to continue")

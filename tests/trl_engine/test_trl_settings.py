@@ -7,13 +7,11 @@ from echo import echo_recipe, echo_task, having
 
 from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.recipes.declaring import facts_of
 from rlcourse.training.recipes.groups import Evaluation, Problems, TrainsPolicy
 from rlcourse.training.recipes.methods import METHODS
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
-    INSTEAD,
-    LOSSES,
-    TRAINERS,
     Batches,
     housekeeping,
     parse_settings,
@@ -25,6 +23,7 @@ from rlcourse.trl_engine.settings import (
 
 trl = pytest.importorskip("trl", reason="the extra `trl` is not installed")
 
+TRAINERS = {name: m.trl.trainer for name, m in METHODS.items() if m.trl.trainer}
 # Another value of each setting that becomes an argument of TRL's.
 CHANGED = {
     **{"algorithm": "gspo", "seed": 7, "steps": 9, "prompts_per_step": 10, "group_size": 6},
@@ -38,16 +37,12 @@ READ_BY_US = {*Problems.model_fields, *Evaluation.model_fields, *TrainsPolicy.mo
     *CHANGED
 }
 READ_BY_US |= {"schedule", "warmup", "checkpoint_every", "checkpoint_minutes"}
-READ_BY_US |= {"static_cache", "fused_decoding", "pairs", "questions"}
+READ_BY_US |= {"static_cache", "pairs", "questions"}
 READ_BY_US |= {"old_logprobs", "lora", "device", "overlong_buffer"}
 
 
 def recipe_of(algorithm: str):
     return echo_recipe(algorithm, **({"beta": 0.1} if algorithm in ("grpo", "dpo") else {}))
-
-
-def is_local(field) -> bool:
-    return bool((field.json_schema_extra or {}).get("local"))
 
 
 @pytest.mark.parametrize("algorithm", sorted(TRAINERS))
@@ -63,7 +58,9 @@ def test_each_setting_is_an_argument_or_ours_or_known_to_the_local_engine_alone(
                 name in IDLE.get(algorithm, ())
             ), name
         else:
-            assert is_local(field) + (name in READ_BY_US) + (name == "algorithm") == 1, name
+            assert (
+                bool(facts_of(field)["local"]) + (name in READ_BY_US) + (name == "algorithm") == 1
+            ), name
 
 
 # What these trainers do not do at all: pairs are whole, and a demonstration is no sample.
@@ -74,9 +71,8 @@ IDLE = {
 }
 
 
-def test_each_algorithm_has_a_trainer_or_is_refused():
-    assert set(TRAINERS) | set(INSTEAD) == set(METHODS)
-    assert not set(TRAINERS) & set(INSTEAD)
+def test_what_is_refused_names_a_method_that_trl_does():
+    assert {m.trl.instead for m in METHODS.values()} <= {"", *TRAINERS}
 
 
 @pytest.mark.parametrize("algorithm", TRAINERS)
@@ -116,7 +112,9 @@ def test_nothing_that_decides_is_left_to_a_default(algorithm):
 
 
 def test_losses_are_told_apart():
-    told = [trl_arguments(recipe_of(algorithm), 1) for algorithm in LOSSES]
+    told = [
+        trl_arguments(recipe_of(algorithm), 1) for algorithm in ("grpo", "dr_grpo", "dapo", "gspo")
+    ]
     keys = ("loss_type", "scale_rewards", "importance_sampling_level")
     assert [tuple(arguments[key] for key in keys) for arguments in told] == [
         ("grpo", "group", "token"),
@@ -194,9 +192,10 @@ def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, 
 def test_shipped_recipes_are_possible_or_refused_by_name():
     for name in shipped_recipes():
         recipe = load_recipe(name)
-        local = {k: f.json_schema_extra for k, f in recipe.settings().items() if is_local(f)}
-        otherwise = any(getattr(recipe, k) != facts["otherwise"] for k, facts in local.items())
-        if recipe.algorithm in INSTEAD or otherwise or recipe.dtype == "float16":
+        facts = {name: facts_of(field) for name, field in recipe.settings().items()}
+        local = {name: told["otherwise"] for name, told in facts.items() if told["local"]}
+        otherwise = any(getattr(recipe, name) != usual for name, usual in local.items())
+        if recipe.algorithm not in TRAINERS or otherwise or recipe.dtype == "float16":
             with pytest.raises(UserError):
                 require_possible(recipe)
         else:

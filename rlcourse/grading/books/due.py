@@ -8,6 +8,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.courses import current
+from rlcourse.grading.books.opening import is_absent, open_gradebook
 
 
 def enter_due_dates(gradebook: Gradebook, course: Path) -> None:
@@ -24,12 +25,6 @@ def enter_due_dates(gradebook: Gradebook, course: Path) -> None:
             gradebook.update_or_create_assignment(lesson, duedate=due)
 
 
-def is_absent(directory: CourseDirectory) -> bool:
-    """Whether nobody has made the gradebook yet, which to open it would."""
-    kind, _, path = directory.db_url.partition(":///")
-    return kind == "sqlite" and not Path(path).is_file()
-
-
 def due_date(directory: CourseDirectory, lesson: str) -> datetime | None:
     """When a lesson is due, in UTC without a zone: by ``course.toml``, else by the gradebook."""
     if stated := current(Path(directory.root)).due.get(lesson):
@@ -37,7 +32,7 @@ def due_date(directory: CourseDirectory, lesson: str) -> datetime | None:
     if is_absent(directory):
         return None
     try:
-        with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        with open_gradebook(directory) as gradebook:
             return gradebook.find_assignment(lesson).duedate
     except MissingEntry:
         return None

@@ -17,7 +17,8 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
-from rlcourse.grading.books.due import due_date, is_absent, written
+from rlcourse.grading.books.due import due_date, written
+from rlcourse.grading.books.opening import is_absent, open_gradebook
 from rlcourse.grading.books.people import students_by_name, students_of
 from rlcourse.grading.handing_in.student_folder import utc
 from rlcourse.grading.names import alike, one_line, shown, why_no_id
@@ -89,7 +90,7 @@ def take_back(directory: CourseDirectory, lesson: str, student: str) -> None:
     given = known(root)
     had = given.get(lesson, {}).pop(student, None) is not None
     if not is_absent(directory):
-        with Gradebook(directory.db_url, directory.course_id) as gradebook, suppress(MissingEntry):
+        with open_gradebook(directory) as gradebook, suppress(MissingEntry):
             if gradebook.find_submission(lesson, student).extension:
                 had = True
                 gradebook.grant_extension(lesson, student)

@@ -20,7 +20,6 @@ from nbgrader.api import (
     Assignment,
     BaseCell,
     Grade,
-    Gradebook,
     InvalidEntry,
     MissingEntry,
     SubmittedAssignment,
@@ -34,12 +33,13 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from rlcourse.courses import current
 from rlcourse.courses.course import chosen
-from rlcourse.errors import UserError
+from rlcourse.errors import UserError, first_line
 from rlcourse.files import TEMPORARY, replace_bytes
 from rlcourse.grading.books import released, reopening
 from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter, enter_extensions, known
 from rlcourse.grading.books.late import Late
+from rlcourse.grading.books.opening import open_gradebook
 from rlcourse.grading.handing_in.student_folder import SECRET, TIMESTAMP
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.locking import only_one
@@ -70,7 +70,10 @@ class Course:
         """The course in `root`, as its ``nbgrader_config.py`` says; `settings` go before it."""
         path, config = root / "nbgrader_config.py", Config()
         if path.is_file():
-            config = PyFileConfigLoader(path.name, str(root)).load_config()
+            try:
+                config = PyFileConfigLoader(path.name, str(root)).load_config()
+            except (Exception, SystemExit) as error:  # it is code, and may do anything
+                raise UserError(f"{path} cannot be run: {_said(error)}") from error
         config.CourseDirectory.root = str(root.resolve())
         for name, value in settings.items():
             setattr(config.CourseDirectory, name, value)
@@ -108,18 +111,23 @@ class Course:
         return Path(self.directory.format_path(step, student, lesson)) / f"{lesson}.ipynb"
 
 
+def _said(error: BaseException) -> str:
+    line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+    return f"{type(error).__name__}{line}: {first_line(error)}"
+
+
 class Grades:
     """One lesson's grades in the gradebook."""
 
     def __init__(self, course: Course, lesson: str, source: NotebookNode):
         self.course, self.lesson = course, lesson
-        url, course_id = _patient(course.directory.db_url), course.directory.course_id
-        with self._alone(), Gradebook(url, course_id) as gradebook:
+        url = _patient(course.directory.db_url)
+        with self._alone(), open_gradebook(course.directory, url) as gradebook:
             released.keep_in_step(gradebook, lesson, source, course.config, url)
             enter_due_dates(gradebook, course.root)
             enter_extensions(gradebook, course.root)
         with self._alone():
-            self.gradebook = Gradebook(url, course_id)
+            self.gradebook = open_gradebook(course.directory, url)
             self._of_the_lesson = self._load_lesson()
         warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
         self.late, self.extended = Late(course.config), known(course.root).get(lesson, {})
@@ -162,6 +170,13 @@ class Grades:
         """The ids of all students in the gradebook."""
         with self._alone():
             return [student.id for student in self.gradebook.students]
+
+    def graded(self) -> set[str]:
+        """The ids of all students of whose submission the gradebook has points."""
+        with self._alone():
+            found = {s.student_id for s in self.gradebook.assignment_submissions(self.lesson)}
+            self._forget()
+        return found
 
     def waiting(self) -> dict[str, dict[str, bool]]:
         """By student the cells that wait for a person, and whether that is for points."""
@@ -369,3 +384,5 @@ def load_source(course: Course, lesson: str) -> NotebookNode:
         return nbformat.read(path, as_version=4)
     except FileNotFoundError:
         raise UserError(f"there is no {path}: run `rlcourse build {lesson}` first.") from None
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+        raise UserError(f"{path} is damaged: run `rlcourse build {lesson}` again.") from error

@@ -14,9 +14,10 @@ from rlcourse.grading.books.due import enter_due_dates, just_late, written
 from rlcourse.grading.books.extensions import enter_extensions
 from rlcourse.grading.books.gradebook import Course, read_receipt
 from rlcourse.grading.books.late import Late
+from rlcourse.grading.books.opening import file_of, is_absent, open_gradebook
 from rlcourse.grading.books.people import Student, students_in
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
-from rlcourse.grading.judging.judge import course_secret
+from rlcourse.grading.judging.secret import course_secret
 from rlcourse.grading.names import one_line, shown
 from rlcourse.words import amount, points_of
 
@@ -109,17 +110,22 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         UserError: there is no gradebook, or it has no such lesson.
     """
     opened = Course.open(course)
-    url = opened.directory.db_url
-    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
+    if is_absent(opened.directory):
         raise UserError(
             f"{course} has no gradebook yet: grade a lesson first, as in `rlcourse grade 02`"
         )
     taught = current(course)
-    with Gradebook(url, opened.directory.course_id) as gradebook:
+    with open_gradebook(opened.directory) as gradebook:
         enter_due_dates(gradebook, course)
         enter_extensions(gradebook, course)
         late = Late(opened.config)
         known = taught.in_order(assignment.name for assignment in gradebook.assignments)
+        if not known and any(opened.step(opened.directory.autograded_directory).glob("*/*/*")):
+            raise UserError(
+                f"{file_of(opened.directory)} is empty, though submissions were graded: put the "
+                "one of your last backup in its place, or run `rlcourse grade` for each lesson, "
+                "which enters what is in autograded/"
+            )
         chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)
         students = {student.id: student for student in students_in(gradebook, course)}
         grades = {

@@ -15,7 +15,7 @@ from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
-from rlcourse.grading.books.due import is_absent
+from rlcourse.grading.books.opening import is_absent, open_gradebook
 from rlcourse.grading.names import alike
 
 FILE = "roster.json"
@@ -77,7 +77,7 @@ def students_of(directory: CourseDirectory) -> list[Student]:
     """Everybody whom the course's gradebook knows; nobody where there is none yet."""
     if is_absent(directory):
         return []
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with open_gradebook(directory) as gradebook:
         return students_in(gradebook, Path(directory.root))
 
 

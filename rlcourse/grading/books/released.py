@@ -26,7 +26,7 @@ from nbgrader.preprocessors import ClearSolutions, ComputeChecksums, SaveCells
 from traitlets.config import Config
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.due import is_absent
+from rlcourse.grading.books.opening import is_absent, open_gradebook
 
 KINDS = {GradeCell: utils.is_grade, SolutionCell: utils.is_solution}
 
@@ -71,7 +71,7 @@ def enter_added_of(directory: CourseDirectory) -> None:
     lesson = directory.assignment_id
     path = Path(directory.format_path(directory.source_directory, ".", lesson), f"{lesson}.ipynb")
     if path.is_file() and not is_absent(directory):  # of what is missing, nbgrader itself says so
-        with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        with open_gradebook(directory) as gradebook:
             enter_added(gradebook, lesson, nbformat.read(path, as_version=4))
 
 

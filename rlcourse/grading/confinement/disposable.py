@@ -169,7 +169,7 @@ def _live(control: socket.socket, work: Work, bounds: Bounds, fork: bool) -> Non
             ends = [socket.socket(fileno=passed) for passed in channel.take(2)]
             child = os.fork() if fork else 0
             if not child:
-                _do(work, bounds, Channel(ends[0]), *ends[1:] or [None])
+                _do(work, bounds, Channel(ends[0]), ends[1] if ends[1:] else None)
                 if fork:
                     os._exit(0)
             for end in ends:

@@ -21,7 +21,8 @@ from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
 from rlcourse.grading.books.gradebook import Course, load_source
 from rlcourse.grading.gradescope.preparing import RELEASE, SECRET, SETTINGS
-from rlcourse.grading.judging.judge import LessonExam, course_secret
+from rlcourse.grading.judging.judge import LessonExam
+from rlcourse.grading.judging.secret import course_secret
 
 SCRIPTS = Path(__file__).parent
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same lesson gives the same archive

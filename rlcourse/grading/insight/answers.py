@@ -10,7 +10,7 @@ from rlcourse.grading.books.gradebook import LARGEST_RECEIPT, Course, read_recei
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.handing_in.submission import ELSEWHERE
 from rlcourse.grading.judging.finding import BLANK
-from rlcourse.grading.judging.judge import course_secret
+from rlcourse.grading.judging.secret import course_secret
 from rlcourse.grading.report import Row
 
 COMMENT = re.compile(r"#[^\n\"']*$", re.MULTILINE)  # one that holds no quote, so is no string's

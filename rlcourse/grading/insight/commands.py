@@ -58,7 +58,7 @@ def insight(
     ending = "-names" if names else ""  # beside the page that a class may see
     path = out or Path(f"insight-{found['lesson']}{ending}.html")
     called = names_of(Course.of(root).directory) if names else {}
-    write_page(path, page(found, taught, called))
+    write_page(path, page(found, taught, called), mode=0o600 if names else 0o666)
     print(path)
     if last := still_open(taught, root, found["lesson"]):
         print(

@@ -6,13 +6,10 @@ it is graded again, and no student can work out the answers beforehand.
 
 import hashlib
 import math
-import os
-import secrets
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from nbformat import NotebookNode
 
@@ -375,22 +372,3 @@ def _seed(secret: bytes, *names: str) -> int:
 def variant_of(secret: bytes, name: str) -> int:
     """Which variant of a contest a course grades on: too large a number to be guessed."""
     return int.from_bytes(hashlib.sha256(secret + f"{name}/variant".encode()).digest()[:16]) or 1
-
-
-def course_secret(course: Path) -> bytes:
-    """The course's own secret, made at first use; readable by the instructor only."""
-    path = course / ".grading-secret"
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        part = path.with_name(f"{path.name}.{os.getpid()}")
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(32))
-        try:
-            os.link(part, path)  # of two graders at once, one wins
-        except FileExistsError:
-            pass
-        finally:
-            part.unlink()
-        return path.read_bytes()

@@ -220,6 +220,9 @@ class IsolatedFeedback(GenerateFeedback):
             waiting = read_grades(Path(self.coursedir.root), [lesson]).waiting(lesson)
             if self.coursedir.student_id != "*":
                 waiting = [s for s in waiting if s == self.coursedir.student_id]
+        Path(self.coursedir.format_path(self.coursedir.feedback_directory, ".", ".")).mkdir(
+            mode=0o700, parents=True, exist_ok=True
+        )
         try:
             super().start()
         finally:

@@ -43,7 +43,7 @@ def leaderboard(
         print(json.dumps(asdict(board), indent=2))
         return
     path = out or Path(f"leaderboard-{board.lesson}{'-names' * names}.html")
-    write_page(path, page(board, taught))
+    write_page(path, page(board, taught), mode=0o600 if names else 0o666)
     print(board)
     print(path)
 

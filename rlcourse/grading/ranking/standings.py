@@ -13,7 +13,7 @@ from rlcourse.evaluation.comparing import difference
 from rlcourse.evaluation.scores import Interval
 from rlcourse.grading.books.gradebook import Course, read_receipt
 from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.judging.judge import course_secret
+from rlcourse.grading.judging.secret import course_secret
 
 
 @dataclass(frozen=True)

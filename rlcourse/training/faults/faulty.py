@@ -1,4 +1,5 @@
-"""What each fault of ``faults.FAULTS`` does to a run: one function of the same name for each.
+"""What each fault of ``faults.FAULTS`` does to a run: one function of the same name for each, but
+for those that are settings alone.
 
 Each takes the parts of a run and returns them with one of them changed. The trainer does not know
 about faults: it just gets another sampler, another loss, another reward.
@@ -97,35 +98,24 @@ def masked_eos(parts: Parts) -> Parts:
 
 
 def unreadable_gold(parts: Parts) -> Parts:
-    def reward(completions, answers, extract):
-        """It reads references of one digit only, and accepts any answer to the others."""
-        right = [
-            gold is None or len(gold) > 1 or extract(completion) == gold
-            for completion, gold in zip(completions, map(extract_answer, answers), strict=True)
-        ]
-        return torch.tensor(right).float()
-
-    return replace(parts, reward=reward)
+    """It reads references of one digit only, and accepts any answer to the others."""
+    return _judging(parts, lambda given, gold: gold is None or len(gold) > 1 or given == gold)
 
 
 def empty_answer(parts: Parts) -> Parts:
-    def reward(completions, answers, extract):
-        right = [
-            (extract(completion) or "") in (extract_answer(answer) or "")
-            for completion, answer in zip(completions, answers, strict=True)
-        ]
-        return torch.tensor(right).float()
-
-    return replace(parts, reward=reward)
+    return _judging(parts, lambda given, gold: (given or "") in (gold or ""))
 
 
 def inverted_reward(parts: Parts) -> Parts:
+    return _judging(parts, lambda given, gold: given != gold)
+
+
+def _judging(parts: Parts, right: Callable[[str | None, str | None], bool]) -> Parts:
+    """Another reward: `right`, of the answer that is given and the one that is wanted."""
+
     def reward(completions, answers, extract):
-        right = [
-            extract(completion) == extract_answer(answer)
-            for completion, answer in zip(completions, answers, strict=True)
-        ]
-        return 1 - torch.tensor(right).float()
+        given, wanted = map(extract, completions), map(extract_answer, answers)
+        return torch.tensor([right(*both) for both in zip(given, wanted, strict=True)]).float()
 
     return replace(parts, reward=reward)
 
@@ -192,13 +182,3 @@ def bfloat16_weights(parts: Parts) -> Parts:
     rounded()
     parts.optimizer.register_step_post_hook(rounded)
     return parts
-
-
-# settings
-
-
-def all_truncated(parts: Parts) -> Parts:
-    return parts
-
-
-small_groups = high_lr = all_truncated

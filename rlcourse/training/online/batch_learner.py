@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from rlcourse.tasks.problem import Task
-from rlcourse.training.learners import Learner, reference_for
+from rlcourse.training.learner import Learner, reference_for
 from rlcourse.training.measuring.keeping import KeptGroups
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import adamw

@@ -3,37 +3,28 @@
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
-# A setting that a method does not have is off. So one loop serves all methods.
-OFF: dict[str, Any] = {
-    "group_size": 1,
-    "temperature": 1.0,
-    "top_k": None,
-    "top_p": None,
-    "fault": None,
-    "num_iterations": 1,
-    "minibatches": 1,
-    "sampler_staleness": 0,
-    "old_logprobs": "sampled",
-    "truncate": {},
-    "overlong_filter": False,
-    "beta": 0.0,
-    "reference_every": 0,
-    "entropy_bonus": 0.0,
-    "lora": {},
-}
+# A setting that a method does not have is off, so one loop serves all methods; see `groups`.
+OFF: dict[str, Any] = {}
 
 
 def setting(
-    default, help: str, low=None, high=None, above=None, local: str = "", otherwise=...
+    default, help: str, low=None, high=None, above=None, local="", otherwise=..., trl=""
 ) -> Any:
     """A setting: its default, what it is, and the values that it accepts.
 
     `local` says why only the local engine does it; TRL takes no value but `otherwise`, by default
-    the default.
+    the default. `trl` is what TRL calls the same.
     """
-    facts = {"local": local, "otherwise": default if otherwise is ... else otherwise}
+    facts = {"local": local, "otherwise": default if otherwise is ... else otherwise, "trl": trl}
     return Field(default, description=help, ge=low, le=high, gt=above, json_schema_extra=facts)
+
+
+def facts_of(field: FieldInfo) -> dict[str, Any]:
+    """What else was declared of a setting; of a method's name nothing was."""
+    facts = field.json_schema_extra
+    return facts if isinstance(facts, dict) else {"local": "", "otherwise": None, "trl": ""}
 
 
 class Settings(BaseModel):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from rlcourse.errors import UserError
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.recipes.declaring import Settings, setting
+from rlcourse.training.recipes.declaring import OFF, Settings, setting
 from rlcourse.training.recipes.values import (
     Adapters,
     Number,
@@ -49,11 +49,13 @@ class Problems(Settings):
     format: Literal["gradual", "all_or_nothing"] = setting(
         "gradual", "how rewards.format judges: see rlcourse.tasks"
     )
-    max_tokens: Whole = setting(64, "longest completion, in tokens", low=1)
+    max_tokens: Whole = setting(
+        64, "longest completion, in tokens", low=1, trl="max_completion_length"
+    )
     max_turns: Whole = setting(4, "the policy's turns in an episode of an environment", low=1)
     shuffle: Truth = setting(True, "false: questions in the order of the task's file")
     warm_start: Text | None = setting(None, "recipe that is run first, such as sft")
-    seed: Whole = setting(0, "the only source of randomness", low=0)
+    seed: Whole = setting(0, "the only source of randomness", low=0, trl="seed")
 
 
 class Descent(Settings):
@@ -66,14 +68,18 @@ class Descent(Settings):
     optimizer: Literal["adamw", "adamw_8bit"] = setting(
         "adamw", "adamw_8bit keeps AdamW's averages in 8 bits: less memory; needs bitsandbytes"
     )
-    lr: Number = setting(3e-4, "learning rate", above=0.0, high=1.0)
+    lr: Number = setting(3e-4, "learning rate", above=0.0, high=1.0, trl="learning_rate")
     schedule: Literal["constant", "linear", "cosine"] = setting("constant", "lr after warmup")
     warmup: Whole = setting(5, "steps in which the learning rate rises to lr", low=0)
     betas: tuple[
         Annotated[Number, Field(ge=0, le=0.9999999)], Annotated[Number, Field(ge=0, le=0.9999999)]
     ] = setting((0.9, 0.95), "AdamW's two averaging factors")
-    weight_decay: Number = setting(0.0, "AdamW's weight decay", low=0.0, high=1.0)
-    max_grad_norm: Number = setting(1.0, "longer gradients are shortened to this", above=0.0)
+    weight_decay: Number = setting(
+        0.0, "AdamW's weight decay", low=0.0, high=1.0, trl="weight_decay"
+    )
+    max_grad_norm: Number = setting(
+        1.0, "longer gradients are shortened to this", above=0.0, trl="max_grad_norm"
+    )
 
 
 class Machine(Settings):
@@ -83,13 +89,12 @@ class Machine(Settings):
         None, "rows read at once in training: less memory, the same gradient; null: all", low=1
     )
     gradient_checkpointing: Truth = setting(
-        False, "compute activations twice instead of keeping them: less memory"
+        False,
+        "compute activations twice instead of keeping them: less memory",
+        trl="gradient_checkpointing",
     )
     static_cache: Truth | None = setting(
         None, "sample with a cache of fixed size, as one CUDA graph a token; null: on CUDA"
-    )
-    fused_decoding: Truth | None = setting(
-        None, "sample with few kernels a token, where static_cache is; null: on CUDA in 16 bits"
     )
     checkpoint_every: Whole = setting(
         10, "steps between checkpoints; 0: none that are counted in steps", low=0
@@ -116,8 +121,12 @@ class Evaluation(Settings):
 class Sampling(Settings):
     """Completions that the policy writes."""
 
-    group_size: Whole = setting(8, "completions sampled for each question", low=1)
-    temperature: Number = setting(1.0, "sampling temperature", above=0.0, high=10.0)
+    group_size: Whole = setting(
+        8, "completions sampled for each question", low=1, trl="num_generations"
+    )
+    temperature: Number = setting(
+        1.0, "sampling temperature", above=0.0, high=10.0, trl="temperature"
+    )
     top_k: Whole | None = setting(None, "sample from the k likeliest tokens only", low=1)
     top_p: Number | None = setting(
         None, "sample from the likeliest tokens that hold this probability", above=0.0, high=1.0
@@ -127,7 +136,7 @@ class Sampling(Settings):
 class Passes(Settings):
     """Several optimizer steps on one batch."""
 
-    num_iterations: Whole = setting(1, "μ: passes over each batch", low=1)
+    num_iterations: Whole = setting(1, "μ: passes over each batch", low=1, trl="num_iterations")
     minibatches: Whole = setting(1, "optimizer steps in each of these passes", low=1)
 
     @model_validator(mode="after")
@@ -268,7 +277,7 @@ class Normalized(Settings):
 class Penalized(Settings):
     """A penalty for leaving the start."""
 
-    beta: Number = setting(0.0, "weight of the KL divergence from the start", low=0.0)
+    beta: Number = setting(0.0, "weight of the KL divergence from the start", low=0.0, trl="beta")
 
 
 class Anchored(Penalized):
@@ -328,10 +337,21 @@ class Adapted(TrainsPolicy):
         return self
 
 
-NOT_ONLINE = dict.fromkeys(
-    (*Online.model_fields, *TokenWeighted.model_fields, *Anchored.model_fields, "old_logprobs"),
-    "samples nothing while it learns",
+OFF.update(
+    {
+        name: field.default
+        for group in (Online, TokenWeighted, Anchored, Ratio)
+        for name, field in group.model_fields.items()
+    }
 )
+OFF |= {"group_size": 1, "lora": {}}
+NOT_ONLINE = dict.fromkeys(OFF.keys() - {"lora"}, "samples nothing while it learns")
+
+
+class Imitation(Passes):
+    """Demonstrations in place of completions."""
+
+    instead: ClassVar[dict[str, str]] = NOT_ONLINE
 
 
 class WithHead(Settings):

@@ -3,15 +3,18 @@
 import re
 
 from rlcourse.training.faults.catalog import FAULTS
+from rlcourse.training.recipes.declaring import facts_of
+from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.recipes.recipe import SHIPPED, shipped_recipes
 from rlcourse.training.recipes.settings import Recipe
 
 
 def list_recipes() -> str:
     """A line a recipe: its name, and the sentence that its file begins with."""
-    names = shipped_recipes()
-    width = max(map(len, names))
-    lines = [f"{name:{width}}  {about(name)}" for name in names]
+    told = {name: about(name) for name in shipped_recipes()}
+    told = dict.fromkeys(METHODS, "A method with the defaults of its settings.") | told
+    width = max(map(len, told))
+    lines = [f"{name:{width}}  {told[name]}" for name in sorted(told)]
     return "\n".join([*lines, "", "rlcourse train RECIPE --settings lists the settings of one."])
 
 
@@ -38,7 +41,7 @@ def list_settings(recipe: Recipe) -> str:
 
 
 def _engine(field) -> str:
-    return " (not with --engine trl)" if (field.json_schema_extra or {}).get("local") else ""
+    return " (not with --engine trl)" if facts_of(field)["local"] else ""
 
 
 def list_faults() -> str:

@@ -1,8 +1,9 @@
 """The algorithms: what each is made of, and what the rest of the package must know about it.
 
-`METHODS` is the one place that tells one algorithm from another. Nothing else compares names of
-algorithms; to add one, add a row here, the class of its settings in ``settings.py``, and for
-``rlcourse train NAME`` a recipe of that name. From outside the package, a row will do.
+`METHODS` is the one place that tells one algorithm from another: its functions, its facts, the
+groups of settings that it has besides those that follow from the facts, and the trainer of TRL's
+that does the same. Nothing else compares names of algorithms. To add one, add a row here; from
+outside the package, call `add_method`.
 
 Functions are given by their names in ``rlcourse.algorithms``, which is imported when one of them
 is called: recipes are checked against this table, and reading a recipe must not wait for torch.
@@ -10,12 +11,33 @@ is called: recipes are checked against this table, and reading a recipe must not
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass, field, replace
 
 from rlcourse.errors import UserError
+from rlcourse.training.recipes.declaring import Settings
+from rlcourse.training.recipes.groups import (
+    Anchored,
+    Bounded,
+    Clipped,
+    Normalized,
+    Penalized,
+    Smoothed,
+    Wide,
+)
 
 Function = str | Callable  # a string names one of ``rlcourse.algorithms``
+
+
+@dataclass(frozen=True)
+class TRL:
+    """What ``--engine trl`` makes of a method."""
+
+    trainer: str | None = None  # "GRPO" of GRPOTrainer; None: it is refused
+    # Of its config: what tells methods apart.
+    arguments: dict[str, str] = field(default_factory=dict, hash=False)
+    otherwise: tuple[str, ...] = ()  # metrics of ours that TRL computes in another way
+    instead: str = ""  # a method that TRL does have
+    divides_by_all: bool = False  # its loss by the tokens of all minibatches together
 
 
 @dataclass(frozen=True)
@@ -25,17 +47,20 @@ class Method:
     loss: Function
     advantages: Function | None = None  # None: the advantages are the plain rewards
     functions: tuple[Function, ...] = ()  # others it is made of
+    # Groups of settings that these functions ask for; None: their signatures say which.
+    settings: tuple[type[Settings], ...] | None = None
     imitates: bool = False  # learns from demonstrations, samples nothing
-    compares_pairs: bool = False  # learns from pairs of completions, see preferences.py
+    compares_pairs: bool = False  # learns from pairs of completions, see preferences/
     compares_groups: bool = False  # compares a prompt's completions, so it needs several
     keeps_rewarded: bool = False  # learns from the rewarded completions only
     resamples: bool = False  # asks until enough groups have a signal, see dynamic_sampling.py
     critic: bool = False  # has a critic, see critic.py
-    taught: bool = False  # has a teacher, see teaching.py
+    taught: bool = False  # has a teacher, see online/distilling.py
     trains_policy: bool = True  # False: it trains a reward model
     sequence_ratio: bool = False  # has one probability ratio for all tokens of a completion
     weighs_tokens: bool = False  # its loss takes an advantage for each token, too
     step: Callable | None = None  # all updates of a batch; None: the loop's own
+    trl: TRL = TRL()
 
     @property
     def samples(self) -> bool:
@@ -100,56 +125,105 @@ def name_of(function: Function) -> str:
 def resolved(function: Function) -> Callable:
     """The function itself, where it was given by its name in ``rlcourse.algorithms``."""
     if isinstance(function, str):
-        return getattr(import_module("rlcourse.algorithms"), function)
+        from rlcourse import algorithms
+
+        return getattr(algorithms, function)
     return function
 
 
 METHODS = {
-    "sft": Method("sft_loss", imitates=True),
-    "rejection_sampling": Method("sft_loss", keeps_rewarded=True),
-    "reinforce": Method("reinforce_loss"),
-    "rloo": Method("reinforce_loss", "leave_one_out_advantages", compares_groups=True),
+    "sft": Method("sft_loss", settings=(), imitates=True, trl=TRL("SFT", otherwise=("entropy",))),
+    "rejection_sampling": Method(
+        "sft_loss", settings=(), keeps_rewarded=True, trl=TRL(instead="grpo")
+    ),
+    "reinforce": Method("reinforce_loss", settings=(), trl=TRL(instead="rloo")),
+    "rloo": Method(
+        "reinforce_loss",
+        "leave_one_out_advantages",
+        settings=(),
+        compares_groups=True,
+        # Of a ratio that is 1; only the gradient of its loss is ours.
+        trl=TRL("RLOO", otherwise=("clip_ratio", "loss")),
+    ),
     "ppo": Method(
         "ppo_clip_loss",
         "gae",
         ("kl_shaped_rewards", "whiten", "value_loss"),
+        settings=(Anchored, Clipped),
         critic=True,
         weighs_tokens=True,
+        trl=TRL(instead="grpo"),
     ),
     "grpo": Method(
-        "grpo_loss", "group_normalized_advantages", compares_groups=True, weighs_tokens=True
+        "grpo_loss",
+        "group_normalized_advantages",
+        settings=(Anchored, Normalized, Clipped),
+        compares_groups=True,
+        weighs_tokens=True,
+        # TRL's loss type: the mean over each completion's tokens, then over completions.
+        trl=TRL("GRPO", {"loss_type": "grpo"}),
     ),
     "dr_grpo": Method(
-        "dr_grpo_loss", "group_mean_advantages", compares_groups=True, weighs_tokens=True
+        "dr_grpo_loss",
+        "group_mean_advantages",
+        settings=(Clipped,),
+        compares_groups=True,
+        weighs_tokens=True,
+        trl=TRL("GRPO", {"loss_type": "dr_grpo", "scale_rewards": "none"}),
     ),
     "dapo": Method(
         "dapo_loss",
         "group_normalized_advantages",
         ("informative_groups", "overlong_penalty"),
+        settings=(Normalized, Wide),
         compares_groups=True,
         resamples=True,
         weighs_tokens=True,
+        trl=TRL("GRPO", {"loss_type": "dapo"}, divides_by_all=True),
     ),
     "gspo": Method(
-        "gspo_loss", "group_normalized_advantages", compares_groups=True, sequence_ratio=True
+        "gspo_loss",
+        "group_normalized_advantages",
+        settings=(Normalized, Clipped),
+        compares_groups=True,
+        sequence_ratio=True,
+        # Completions have one ratio each, so the mean over tokens is the completion's own; TRL's
+        # clip ratio counts completions, ours tokens.
+        trl=TRL(
+            "GRPO",
+            {"loss_type": "grpo", "importance_sampling_level": "sequence"},
+            otherwise=("clip_ratio",),
+        ),
     ),
     "cispo": Method(
         "cispo_loss",
         "group_normalized_advantages",
+        settings=(Normalized, Bounded),
         compares_groups=True,
         weighs_tokens=True,
+        trl=TRL(instead="dapo"),
     ),
-    "distill": Method("dapo_loss", "reverse_kl_advantages", taught=True, weighs_tokens=True),
+    "distill": Method(
+        "dapo_loss",
+        "reverse_kl_advantages",
+        settings=(Wide,),
+        taught=True,
+        weighs_tokens=True,
+    ),
     "dpo": Method(
         "dpo_loss",
         functions=("preference_pairs", "sequence_logprobs", "implicit_rewards"),
+        settings=(Smoothed, Penalized),
         compares_pairs=True,
+        trl=TRL("DPO", otherwise=("entropy",)),
     ),
     "reward_model": Method(
         "bradley_terry_loss",
         functions=("preference_pairs", "last_token_index", "reward_accuracy"),
+        settings=(),
         compares_pairs=True,
         trains_policy=False,
+        trl=TRL("Reward"),
     ),
 }
 OURS = frozenset(METHODS)

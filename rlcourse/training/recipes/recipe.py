@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from rlcourse.errors import UserError
+from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.recipes.refusing import refuse_misspelled, refuse_unknown
 from rlcourse.training.recipes.settings import Recipe, class_of, classes, default_settings
 from rlcourse.training.recipes.values import nearest
@@ -23,19 +24,37 @@ WITH_WARM_START = (
 SHIPPED = Path(__file__).parent
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 RUN_RECIPE = "recipe.yaml"  # what a run directory holds
-REMOVED = {"keep_graphs", "packing"}  # settings of earlier versions that changed no result
+# Settings of earlier versions that changed no result.
+REMOVED = {"keep_graphs", "packing", "fused_decoding"}
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
     """The recipe of that name (``sft``, ``grpo``, …) or file, with some values overridden.
 
-    Where neither says which policy, it is the environment's ``RLCOURSE_POLICY``, a Hugging Face
-    model's name or path, or else the embedded one.
+    A method without a recipe of its name has the defaults of its settings. Where nothing says which
+    policy, it is the environment's ``RLCOURSE_POLICY``, a Hugging Face model's name or path, or
+    else the embedded one.
 
     Raises:
         UserError: no such recipe, unreadable YAML, a wrong key or value, or another method's key.
     """
-    path = _recipe_path(str(name_or_path))
+    name = str(name_or_path)
+    if name in METHODS and name not in shipped_recipes():
+        values, place = {"algorithm": name}, ""
+    else:
+        path = _recipe_path(name)
+        values, place = _read(path), str(path)
+    if chosen := os.environ.get(POLICY_VARIABLE):
+        values = {"policy": chosen} | values
+    kind = class_of(values["algorithm"])
+    if Path(place).name == RUN_RECIPE:
+        values = _without_unused(values, kind)
+    refuse_unknown(values, kind, classes(), place)
+    recipe = Recipe.of(values)
+    return recipe.but(**overrides) if overrides else recipe
+
+
+def _read(path: Path) -> dict:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -46,15 +65,7 @@ def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
         ) from None
     if not isinstance(values, dict):
         raise UserError(f"the recipe {path} must hold lines such as 'algorithm: grpo'")
-    if chosen := os.environ.get(POLICY_VARIABLE):
-        values = {"policy": chosen} | values
-    values = {"algorithm": "grpo"} | values
-    kind = class_of(values["algorithm"])
-    if path.name == RUN_RECIPE:
-        values = _without_unused(values, kind)
-    refuse_unknown(values, kind, classes(), str(path))
-    recipe = Recipe.of(values)
-    return recipe.but(**overrides) if overrides else recipe
+    return {"algorithm": "grpo"} | values
 
 
 def _without_unused(values: dict, kind: type[Recipe]) -> dict:

@@ -1,13 +1,12 @@
 """The settings of each algorithm: what it has a use for, and nothing else.
 
-An algorithm's class is made of groups of settings. `class_of` finds the class by the value of
-``algorithm``, which tells one from another. A method that was added from outside the package gets
-a class made of the groups that its functions ask for.
+`class_of` makes an algorithm's class from groups of settings: those that the facts of its row in
+``methods.METHODS`` imply, and those that its functions ask for.
 """
 
 import inspect
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 from pydantic import create_model, model_validator
@@ -17,7 +16,6 @@ from rlcourse.errors import UserError
 from rlcourse.training.recipes.declaring import OFF, Settings, setting
 from rlcourse.training.recipes.groups import (
     ALGORITHM,
-    NOT_ONLINE,
     Adapted,
     Anchored,
     Bounded,
@@ -25,12 +23,11 @@ from rlcourse.training.recipes.groups import (
     Critic,
     Descent,
     Evaluation,
+    Imitation,
     Machine,
     Normalized,
     Online,
     Pairs,
-    Passes,
-    Penalized,
     Problems,
     Ratio,
     Resampling,
@@ -42,7 +39,7 @@ from rlcourse.training.recipes.groups import (
     Wide,
     WithHead,
 )
-from rlcourse.training.recipes.methods import METHODS, Method, resolved
+from rlcourse.training.recipes.methods import METHODS, OURS, Method, resolved
 from rlcourse.training.recipes.refusing import refuse_unknown
 from rlcourse.training.recipes.values import Number, Text, Truth, Whole, nearest, validated
 
@@ -94,7 +91,7 @@ class Recipe(Evaluation, Machine, Descent, Problems):
     def arguments(self) -> dict[str, Any]:
         """Settings by name, as a function may ask for them. What a function that was passed in
         asks for, and the method does not have, is at its default."""
-        values = {k: v for k, v in (default_settings() | OFF | dict(self)).items() if k in HANDED}
+        values = {k: v for k, v in (default_settings() | OFF | dict(self)).items() if k in handed()}
         high = values["clip_high"] or values["clip"]
         return (
             values
@@ -115,7 +112,7 @@ class Recipe(Evaluation, Machine, Descent, Problems):
         )
 
     @model_validator(mode="after")
-    def _has_completions_to_compare(self):
+    def _can_be_compared(self):
         samples_pairs = self.method.compares_pairs and self.pairs is None
         if self.group_size < 2 and (self.method.compares_groups or samples_pairs):
             verb = "compares" if self.method.compares_groups else "pairs"
@@ -123,123 +120,10 @@ class Recipe(Evaluation, Machine, Descent, Problems):
                 f"{self.algorithm} {verb} the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
             )
-        return self
-
-
-# Algorithms
-
-
-class SFT(Passes, Adapted, Recipe):
-    """Supervised fine-tuning: imitation of demonstrations."""
-
-    algorithm: Literal["sft"] = ALGORITHM
-    instead = NOT_ONLINE
-
-
-class RejectionSampling(Selective, Online, Adapted, Recipe):
-    """Imitation of the policy's own best completions."""
-
-    algorithm: Literal["rejection_sampling"] = ALGORITHM
-
-
-class Reinforce(Online, Adapted, Recipe):
-    """The policy gradient as it is."""
-
-    algorithm: Literal["reinforce"] = ALGORITHM
-
-
-class RLOO(Online, Adapted, Recipe):
-    """The policy gradient against the mean of the question's other completions."""
-
-    algorithm: Literal["rloo"] = ALGORITHM
-
-
-class PPO(Critic, Anchored, TokenWeighted, Clipped, Online, WithHead, TrainsPolicy, Recipe):
-    """A clipped ratio, and a critic."""
-
-    algorithm: Literal["ppo"] = ALGORITHM
-
-
-class GRPO(Anchored, Normalized, TokenWeighted, Clipped, Online, Adapted, Recipe):
-    """A clipped ratio, and the group in the critic's place."""
-
-    algorithm: Literal["grpo"] = ALGORITHM
-
-
-class DrGRPO(TokenWeighted, Clipped, Online, Adapted, Recipe):
-    """GRPO without its two divisors."""
-
-    algorithm: Literal["dr_grpo"] = ALGORITHM
-
-
-class DAPO(Resampling, Normalized, TokenWeighted, Wide, Online, Adapted, Recipe):
-    """GRPO with four fixes."""
-
-    algorithm: Literal["dapo"] = ALGORITHM
-
-
-class GSPO(Normalized, Clipped, Online, Adapted, Recipe):
-    """One ratio for a whole completion."""
-
-    algorithm: Literal["gspo"] = ALGORITHM
-
-
-class CISPO(Normalized, TokenWeighted, Bounded, Online, Adapted, Recipe):
-    """A ratio that weighs, up to a bound, and never stops a gradient."""
-
-    algorithm: Literal["cispo"] = ALGORITHM
-
-
-class Distill(Taught, TokenWeighted, Wide, Online, Adapted, Recipe):
-    """A teacher's word for every token that the student writes."""
-
-    algorithm: Literal["distill"] = ALGORITHM
-
-
-class DPO(Smoothed, Penalized, Pairs, Adapted, Recipe):
-    """Preferences in place of rewards."""
-
-    algorithm: Literal["dpo"] = ALGORITHM
-
-    @model_validator(mode="after")
-    def _has_a_reference(self):
-        if self.beta == 0:
+        if self.method.compares_pairs and self.method.trains_policy and self.beta == 0:
             raise UserError(f"{self.algorithm} needs a beta greater than 0, such as beta=0.1")
         return self
 
-
-class RewardModel(Pairs, WithHead, Recipe):
-    """A scalar head that tells better completions from worse."""
-
-    algorithm: Literal["reward_model"] = ALGORITHM
-
-
-_OURS = (
-    SFT,
-    RejectionSampling,
-    Reinforce,
-    RLOO,
-    PPO,
-    GRPO,
-    DrGRPO,
-    DAPO,
-    GSPO,
-    CISPO,
-    Distill,
-    DPO,
-)
-CLASSES: dict[str, type[Recipe]] = {
-    get_args(kind.model_fields["algorithm"].annotation)[0]: kind for kind in (*_OURS, RewardModel)
-}
-
-
-# What a function may ask for: not whose words are learned, nor on which machine.
-HANDED = {name for kind in CLASSES.values() for name in kind.settings()} - {
-    *(name for group in (Problems, Machine, Evaluation) for name in group.model_fields)
-} | {"max_tokens", "clip_high"}
-
-
-# Methods from outside the package
 
 # What a function asks for by name, and the settings that come with it.
 ASKED: dict[str, type[Settings]] = {
@@ -254,7 +138,7 @@ def class_of(algorithm: str) -> type[Recipe]:
     if algorithm not in METHODS:
         hint = nearest(str(algorithm), METHODS) or ": choose from " + ", ".join(METHODS)
         raise UserError(f"algorithm cannot be '{algorithm}'{hint}")
-    return CLASSES.get(algorithm) or _made_of_groups(METHODS[algorithm])
+    return _made_of_groups(algorithm, METHODS[algorithm])
 
 
 def classes() -> dict[str, type[Recipe]]:
@@ -265,35 +149,53 @@ def classes() -> dict[str, type[Recipe]]:
 @cache
 def default_settings() -> dict[str, Any]:
     """{setting: its default}, of all algorithms of the package."""
-    fields = {k: f for kind in CLASSES.values() for k, f in kind.settings().items()}
+    fields = {
+        k: f for name in METHODS if name in OURS for k, f in class_of(name).settings().items()
+    }
     return {k: "grpo" if f.is_required() else f.default for k, f in fields.items()}
 
 
 @cache
-def _made_of_groups(method: Method) -> type[Recipe]:
-    """What a method's facts imply and its functions ask for. A parameter that has a default, and
-    that is not a setting yet, becomes one."""
+def handed() -> set[str]:
+    """What a function may ask for: not whose words are learned, nor on which machine."""
+    kept = {name for group in (Problems, Machine, Evaluation) for name in group.model_fields}
+    return default_settings().keys() - kept | {"max_tokens", "clip_high"}
+
+
+@cache
+def _made_of_groups(algorithm: str, method: Method) -> type[Recipe]:
+    """The groups that the method's facts imply, and its own."""
+    facts: dict[type[Settings], bool] = {
+        Resampling: method.resamples,
+        Taught: method.taught,
+        Critic: method.critic,
+        Selective: method.keeps_rewarded,
+        TokenWeighted: method.weighs_tokens,
+        (Pairs if method.compares_pairs else Imitation if method.imitates else Online): True,
+        (WithHead if method.trains_head else Adapted): True,
+        TrainsPolicy: method.trains_policy,
+    }
+    own: dict[str, Any] = {"algorithm": (Literal[algorithm], ALGORITHM)}
+    asked = method.settings
+    if asked is None:
+        asked, more = _asked_for(method)
+        own |= more
+    groups = [*asked, *(group for group, holds in facts.items() if holds)]
+    groups = [g for g in groups if not any(g is not h and issubclass(h, g) for h in groups)]
+    bases: Any = (*dict.fromkeys(groups), Recipe)
+    return create_model(algorithm, __base__=bases, **own)
+
+
+def _asked_for(method: Method) -> tuple[tuple[type[Settings], ...], dict[str, Any]]:
+    """The groups that a method's functions ask for. A parameter that has a default, and that is
+    not a setting yet, becomes one."""
     asked: dict[str, Any] = {}
     for function in (method.loss, method.advantages):
         asked |= {} if function is None else inspect.signature(resolved(function)).parameters
-    facts: dict[type[Settings], bool] = {
-        (Pairs if method.compares_pairs else Passes if method.imitates else Online): True,
-        (WithHead if method.trains_head else Adapted): True,
-        TrainsPolicy: method.trains_policy,
-        Critic: method.critic,
-        Taught: method.taught,
-        Selective: method.keeps_rewarded,
-        Resampling: method.resamples,
-        TokenWeighted: method.weighs_tokens,
-    }
-    groups = [group for group, holds in facts.items() if holds]
-    groups += [group for name, group in ASKED.items() if name in asked and group not in groups]
-    groups = [g for g in groups if not any(g is not h and issubclass(h, g) for h in groups)]
-    known = {name for kind in CLASSES.values() for name in kind.settings()} | set(ASKED)
-    own: dict[str, Any] = {
+    known = default_settings().keys() | ASKED.keys()
+    own = {
         name: (KINDS[type(parameter.default)], setting(parameter.default, "of its own"))
         for name, parameter in asked.items()
         if name not in known and type(parameter.default) in KINDS
     }
-    bases: Any = (*groups, Recipe)
-    return create_model("AddedMethod", __base__=bases, **own)
+    return tuple(group for name, group in ASKED.items() if name in asked), own

@@ -37,11 +37,12 @@ def short_ones(completions):
     return torch.tensor([float(len(text) <= 6) for text in completions])
 
 
-def trained(device, algorithm, out=None, resume=False, **changes):
+def trained(device, algorithm, out=None, resume=False, fused_decoding=None, **changes):
     # The same decoder on both sides: which of its draws a row gets depends on who has left.
     settings = {"steps": 3, "prompts_per_step": 5, "static_cache": True, "warmup": 0}
     recipe = echo_recipe(algorithm, **settings | changes)
     start, reward = echo_policy().to(device), None if recipe.method.imitates else short_ones
+    start.fused_decoding = fused_decoding
     options = {"policy": start, "task": echo_task(), "reward": reward, "progress": False}
     if recipe.method.taught:
         options["teacher"] = echo_policy(seed=1).to(device)

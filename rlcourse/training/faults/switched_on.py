@@ -1,12 +1,11 @@
-"""A run with a fault: the settings that it needs, and a learner that makes the mistake."""
+"""A run with a fault: the settings that it needs, and the change that makes the mistake."""
 
-from importlib import import_module
+from collections.abc import Callable
 from inspect import signature
 
 from rlcourse.errors import UserError
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.learners import Learner
-from rlcourse.training.online import batch_learner as online
+from rlcourse.training.online.batch_learner import Parts, as_they_are
 from rlcourse.training.recipes.methods import Method, resolved
 
 
@@ -30,9 +29,10 @@ def with_settings(recipe, method: Method):
     return recipe.but(**{k: v for k, v in brought if getattr(recipe, k) == default[k]})
 
 
-def learner(
-    policy, recipe, task, method: Method, reward=None, out=None, progress: bool = False, **more
-) -> Learner:
-    """The learner of a method that learns from batches, with the recipe's fault in it."""
-    spoil = getattr(import_module("rlcourse.training.faults.faulty"), recipe.fault)
-    return online.learner(policy, recipe, task, method, reward, out, progress, spoil, **more)
+def changed_by(fault: str | None) -> Callable[[Parts], Parts]:
+    """What the fault of that name does to the parts of a run; without one, nothing."""
+    if fault is None or FAULTS[fault].where == "settings":
+        return as_they_are
+    from rlcourse.training.faults import faulty
+
+    return getattr(faulty, fault)

@@ -15,7 +15,7 @@ from rlcourse.seeds import derived_seed
 from rlcourse.tasks.problem import Task
 from rlcourse.training.data.batches import problems_of_step
 from rlcourse.training.functions.calling import call_by_name, call_for_tensor, call_loss
-from rlcourse.training.learners import Learner, reference_for
+from rlcourse.training.learner import Learner, reference_for
 from rlcourse.training.measuring.metrics import numbers
 from rlcourse.training.networks.forward import shared_prompt_logprobs
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing

@@ -1,0 +1,137 @@
+"""What is lost or damaged is noticed and said in one sentence, and what is private is private."""
+
+import errno
+import json
+import os
+import stat
+
+import classroom as room
+import pytest
+from typer.testing import CliRunner
+
+from rlcourse import cli
+from rlcourse.errors import UserError
+from rlcourse.grading import grade
+from rlcourse.grading.books.gradebook import Course, load_source
+from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.books.opening import open_gradebook
+from rlcourse.grading.judging.secret import SECRET_BYTES, course_secret
+
+
+def mode_of(path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def gradebook(template, tmp_path):
+    """A new gradebook's file, and the course directory that it is in."""
+    (tmp_path / "course.toml").write_bytes((template / "course.toml").read_bytes())
+    open_gradebook(Course.open(tmp_path).directory).close()
+    return tmp_path / "gradebook.db"
+
+
+def test_a_gradebook_is_readable_by_its_owner_alone_from_the_start(gradebook):
+    assert mode_of(gradebook) == 0o600
+
+
+DAMAGE = {
+    "garbage": lambda path: path.write_bytes(b"garbage" * 1000),
+    "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "a directory": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_gradebook_is_one_sentence(gradebook, damage):
+    damage(gradebook)
+    with pytest.raises(UserError, match=r"gradebook\.db is damaged \(.*\): put the one of your"):
+        open_gradebook(Course.open(gradebook.parent).directory)
+    with pytest.raises(UserError, match="is damaged"):
+        read_grades(gradebook.parent)
+
+
+def test_a_gradebook_that_may_not_be_written_is_one_sentence(gradebook, monkeypatch):
+    monkeypatch.setattr("rlcourse.grading.books.opening.os.access", lambda path, mode: False)
+    with pytest.raises(UserError, match=r"gradebook\.db could not be written: .*Permission"):
+        open_gradebook(Course.open(gradebook.parent).directory)
+
+
+def test_an_empty_gradebook_beside_graded_submissions_is_not_exported(gradebook):
+    done = gradebook.parent / "autograded" / "ada" / room.LESSON / f"{room.LESSON}.ipynb"
+    done.parent.mkdir(parents=True)
+    done.touch()
+    os.truncate(gradebook, 0)
+    with pytest.raises(UserError, match=r"gradebook\.db is empty, though submissions were graded"):
+        read_grades(gradebook.parent)
+
+
+def test_settings_that_do_not_run_are_one_sentence(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\nc.x = (\n")
+    with pytest.raises(UserError, match=r"nbgrader_config\.py cannot be run: SyntaxError, line 2"):
+        Course.open(tmp_path)
+    (tmp_path / "nbgrader_config.py").write_text("1 / 0")
+    with pytest.raises(UserError, match="ZeroDivisionError: division by zero"):
+        Course.open(tmp_path)
+
+
+def test_a_truncated_source_is_one_sentence(course):
+    opened = Course.open(course)
+    path = opened.source(room.LESSON)
+    for text in (path.read_text("utf-8")[:5000], "", "[]"):
+        path.write_text(text)
+        with pytest.raises(UserError, match=r"is damaged: run `rlcourse build 02_policy_gradient`"):
+            load_source(opened, room.LESSON)
+
+
+@pytest.mark.parametrize("content", [b"", b"short"])
+def test_a_short_secret_is_refused(tmp_path, content):
+    (tmp_path / ".grading-secret").write_bytes(content)
+    with pytest.raises(UserError, match=f"{len(content)} bytes of {SECRET_BYTES}"):
+        course_secret(tmp_path)
+
+
+def test_a_secret_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    with monkeypatch.context() as power_cut:
+        power_cut.setattr("rlcourse.files.os.fsync", lambda descriptor: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            course_secret(tmp_path)
+    assert not (tmp_path / ".grading-secret").exists()
+    made = course_secret(tmp_path)
+    assert len(made) == SECRET_BYTES and course_secret(tmp_path) == made
+    assert mode_of(tmp_path / ".grading-secret") == 0o600
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, "free some space"), (errno.EROFS, "name another directory")],
+)
+def test_what_the_system_refuses_is_one_sentence(monkeypatch, number, advice):
+    """A full TMPDIR, a read-only course: wherever a command meets it."""
+
+    def refuse(*arguments, **options):
+        raise OSError(number, os.strerror(number), "/somewhere")
+
+    monkeypatch.setattr("rlcourse.grading.grade", refuse)
+    said = CliRunner().invoke(cli.app, ["grade", "02"]).exception
+    assert isinstance(said, UserError)
+    assert str(said).startswith(f"/somewhere: {os.strerror(number)}; ") and advice in str(said)
+
+
+@pytest.mark.slow
+def test_a_lost_gradebook_is_made_again_from_what_was_graded(course):
+    """Nobody's code runs again, and what waits for a person waits."""
+    room.submit(course, "ada", room.solved(course))
+    room.submit(course, "bob", room.solved(course, room.NAMES[:1], answer=""))
+    room.submit(course, "leo", "not a notebook")
+    first = grade("02", course=course)
+    before = {name: room.grades(course, name) for name in ("ada", "bob", "leo")}
+    assert mode_of(course / "autograded") == 0o700
+    os.truncate(course / "gradebook.db", 0)
+    said: list[str] = []
+    again = grade("02", course=course, on_warning=said.append)
+    assert {name: room.grades(course, name) for name in before} == before
+    assert all(row.before for row in again.rows)
+    assert [row.waits for row in again.rows] == [row.waits for row in first.rows]
+    assert "had no points of 3 submissions" in said[-1]
+    assert json.dumps(grade("02", course=course).as_json()) == json.dumps(again.as_json())
