@@ -8,13 +8,12 @@ import pytest
 from llamas import byte_tokenizer, random_model
 
 from rlcourse.planning.plan import plan, settings
-from rlcourse.planning.work import GSM8K_ANSWER, GSM8K_QUESTION, QUESTION_CHARACTERS
+from rlcourse.planning.work import GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.policy import Policy
 from rlcourse.tasks import extract_strict_tagged_answer, strict_format_reward
 from rlcourse.training import load_recipe, shipped_recipes, train
 from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.recipes.recipe import SHIPPED
-from rlcourse.training.recipes.settings import default_settings
 
 DATA = Path(
     os.environ.get("RLCOURSE_GSM8K", Path(__file__).resolve().parents[3] / "shared" / "gsm8k")
@@ -64,60 +63,6 @@ def test_recipes_of_a_kind_ask_in_the_same_words():
 
 
 PUBLISHED = ("gsm8k_smollm2_1.7b_published", "gsm8k_smollm2_1.7b_published_shuffled")
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_published_setting_is_the_published_one(name):
-    recipe = load_recipe(name)
-    published = {
-        "algorithm": "grpo",
-        "policy": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
-        "task": "gsm8k",
-        "task_options": {"prefix": "Question: "},
-        "extract": "strict_tagged",
-        "format": "all_or_nothing",
-        "seed": 42,
-        "eval_dtype": "float32",
-        "advantage_eps": 1e-8,
-        "old_logprobs": "recomputed",
-        "reference_every": 16,  # 64 questions, four at a time
-        "betas": (0.9, 0.999),
-        "weight_decay": 0.0,
-        "dtype": "bfloat16",
-        "steps": 200,
-        "prompts_per_step": 4,
-        "group_size": 8,
-        "max_tokens": 300,
-        "temperature": 0.9,
-        "top_p": 0.9,
-        "top_k": 50,
-        "lr": 5e-5,
-        "schedule": "linear",
-        "warmup": 0,
-        "beta": 0.04,
-        "clip": 0.2,
-        "max_grad_norm": 1.0,
-        "num_iterations": 1,
-        "minibatches": 1,
-        "lora": {},
-        "eval_problems": 1319,
-        "eval_samples": 8,
-        "eval_temperature": 0.7,
-        "eval_top_p": 0.9,
-        "eval_top_k": 50,
-    }
-    assert {key: getattr(recipe, key) for key in published} == published
-    # The two versions.
-    shuffled = name.endswith("_shuffled")
-    assert recipe.shuffle == shuffled
-    assert recipe.rewards == {"correctness": 1.0, "format": 1.0, "length": 1.0 - shuffled}
-    # All else is off, or does not touch what is learned.
-    ours = {"system", "shuffle", "rewards", "micro_batch", "gradient_checkpointing"}
-    ours |= {"checkpoint_every", "checkpoint_minutes"}
-    plain, other = default_settings(), recipe.to_dict()
-    assert {key for key in plain.keys() & other if other[key] != plain[key]} <= set(
-        published
-    ) | ours
 
 
 def test_the_published_versions_differ_in_order_and_length_alone():
@@ -244,11 +189,8 @@ def write_pairs(place):
 def test_the_lengths_that_plans_assume_fit_the_questions():
     from rlcourse.tasks import load_task
 
-    problems = load_task("gsm8k", data=DATA).train
-    questions = [len(p.question) for p in problems]
-    answers = [len(p.answer) for p in problems]
-    assert len(problems) == 7473
+    questions = [len(p.question) for p in load_task("gsm8k", data=DATA).train]
+    assert len(questions) == 7473
     mean = sum(questions) / len(questions)
     assert mean / QUESTION_CHARACTERS == pytest.approx(GSM8K_QUESTION[0], abs=1)
-    assert max(questions) / GSM8K_QUESTION[1] > 3 and max(answers) / GSM8K_ANSWER[1] > 2
-    assert default_settings()["max_tokens"] < GSM8K_ANSWER[0] < load_recipe("gsm8k_grpo").max_tokens
+    assert max(questions) / GSM8K_QUESTION[1] > 3
