@@ -77,6 +77,7 @@ class CarefulGenerateAssignment(GenerateAssignment):
 
         try:
             if not self.no_database:
+                open_gradebook(self.coursedir).close()  # nbgrader would make it for all to read
                 enter_added_of(self.coursedir)
         except UserError as error:
             self.log.error("%s", error)

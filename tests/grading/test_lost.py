@@ -32,6 +32,9 @@ def gradebook(template, tmp_path):
 
 def test_a_gradebook_is_readable_by_its_owner_alone_from_the_start(gradebook):
     assert mode_of(gradebook) == 0o600
+    gradebook.chmod(0o644)  # as Formgrader makes one
+    open_gradebook(Course.open(gradebook.parent).directory).close()
+    assert mode_of(gradebook) == 0o640
 
 
 DAMAGE = {

@@ -3,10 +3,13 @@
 import errno
 import os
 import sqlite3
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.engine import make_url
 
 from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
@@ -36,9 +39,10 @@ def open_gradebook(directory: CourseDirectory, url: str = "") -> Gradebook:
 
 
 def file_of(directory: CourseDirectory) -> Path | None:
-    """The gradebook's file; None if it is on a server."""
-    kind, _, path = directory.db_url.partition(":///")
-    return Path(path) if kind == "sqlite" else None
+    """The gradebook's file; None if it is on a server, or in memory."""
+    address = make_url(directory.db_url)
+    file = address.database if address.get_backend_name() == "sqlite" else None
+    return Path(file) if file and file != ":memory:" else None
 
 
 def is_absent(directory: CourseDirectory) -> bool:
@@ -48,9 +52,12 @@ def is_absent(directory: CourseDirectory) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make a new file empty and readable by its owner alone: SQLite makes a gradebook of it."""
+    """Make a new file, empty and readable by its owner alone, of which SQLite makes a gradebook."""
     if not path.exists():
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    elif path.is_file() and (mode := path.stat().st_mode) & 0o007:  # Formgrader made it
+        with suppress(OSError):
+            path.chmod(stat.S_IMODE(mode) & ~0o007)
     for needed in (path, path.parent):  # SQLite writes its journal beside the file
         if not os.access(needed, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(needed))
