@@ -53,8 +53,7 @@ nature), and by ``atol 1e-3``, how near they must come.
 
 A ``paraphrase`` is another way to write the mistake, with the same effect: the proof fails unless
 it gets the name. A ``neighbor`` is code that looks like it and has another effect: the proof fails
-if it gets the name. Both are an edit of the sketch or an expression, one a line. The proof makes up
-more of both, as ``rlcourse.checks.proving.proof_of_neighbors`` says.
+if it gets the name. Both are an edit of the sketch or an expression, one a line.
 
 A mistake that several exercises share is written once, in ``lessons/mistakes.md``, below a heading
 that exercises refer to: ``**[the sign]**``. Its edits and sentence apply unless the exercise gives

@@ -41,7 +41,7 @@ def test_a_mutant_that_never_ends_is_stopped():
 @pytest.mark.parametrize("name", ["masked_mean", "pass_at_k", "dpo_loss"])
 def test_mutants_are_rejected_or_right_and_no_name_is_false(name):
     tally = try_mutants(exercises.get(name), 12)
-    assert tally.mutants == 12 == tally.rejected + tally.equivalent
+    assert tally.mutants == 12 == tally.counts["rejected"] + tally.counts["equivalent"]
     assert tally.is_clean, tally.findings
 
 
@@ -67,10 +67,8 @@ def test_a_name_that_holds_on_one_drawing_only_is_found_out():
 
     guilty = Mistake("three times the mean", sometimes, "…")
     court = Court(replace(exercise, mistakes=(guilty,)))
-    kinds = [f.kind for f in court.verdict(Mutant(sometimes, "-\n+"), "masked_mean").findings]
-    assert kinds == []
-    kinds = [f.kind for f in court.verdict(Mutant(here, "-\n+"), "masked_mean").findings]
-    assert "false name" in kinds
+    assert court.verdict(Mutant(sometimes, "-\n+")).keys() == {"rejected", "named"}
+    assert "false name" in court.verdict(Mutant(here, "-\n+"))
 
 
 def test_an_exercise_that_lacks_a_case_is_shown_with_the_mutant_that_slips_through(capsys):
@@ -81,7 +79,8 @@ def test_an_exercise_that_lacks_a_case_is_shown_with_the_mutant_that_slips_throu
 
     blind = replace(exercise, cases=one_case, mistakes=())
     tally = try_mutants(blind, 10)
-    assert tally.equivalent + tally.rejected + tally.count("passed") == tally.mutants == 10
+    kinds = ("equivalent", "rejected", "passed")
+    assert sum(tally.counts[kind] for kind in kinds) == tally.mutants == 10
     report([blind], 3)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[0] == "mutants" and lines[1].split()[:2] == ["masked_mean", "3"]

@@ -1,7 +1,7 @@
 """Small random changes to the source of a function, as slips of the pen would make them.
 
-``mutants(fn, count, seed)`` gives functions that differ from ``fn`` in one place, or in two where
-there are not enough places. Their loops are counted, so that none runs for ever.
+``mutants(fn, count, seed)`` gives functions that differ from ``fn`` in one place. Their loops are
+counted, so that none runs for ever.
 """
 
 import ast
@@ -72,36 +72,21 @@ class Mutant:
     diff: str
 
 
-def mutants(
-    fn: Callable, count: int, seed: int | str = 0, tree: ast.FunctionDef | None = None
-) -> Iterator[Mutant]:
-    """Up to `count` different ones, in random order; none where `fn` has no source of its own.
-
-    `tree` is its definition where Python does not know it.
-    """
-    tree = tree or source_tree(fn)
+def mutants(fn: Callable, count: int, seed: int = 0) -> Iterator[Mutant]:
+    """Up to `count` different ones, in random order; none where `fn` has no source of its own."""
+    tree = source_tree(fn)
     if tree is None:
         return
     before = ast.unparse(tree)
-    chance, seen = random.Random(seed), {before}
-    singles = list(changes(tree))
-    chance.shuffle(singles)
-    for number in range(20 * count):
-        if number < len(singles):
-            changed = _made(tree, singles[number])
-        elif singles and (again := list(changes(once := _made(tree, chance.choice(singles))))):
-            changed = _made(once, chance.choice(again))
-        else:
-            return
+    ways, seen = list(changes(tree)), {before}
+    random.Random(seed).shuffle(ways)
+    for way in ways:
+        changed = with_change(tree, way)
         text = ast.unparse(changed)
-        if text in seen:
-            continue
-        seen.add(text)
-        if function := compiled(changed, fn):
+        if count and text not in seen and (function := compiled(changed, fn)):
+            seen.add(text)
             count -= 1
             yield Mutant(function, _diff(before, text))
-        if not count:
-            return
 
 
 def source_tree(fn: Callable) -> ast.FunctionDef | None:
@@ -130,9 +115,11 @@ def _diff(before: str, after: str) -> str:
     return "\n".join(line for line in lines if line[:3] not in ("---", "+++") and line[0] != "@")
 
 
-def compiled(tree: ast.FunctionDef, fn: Callable) -> Callable | None:
-    """The function of a tree, in the namespace of `fn`; None where Python refuses it."""
-    counted = _CountLoops().visit(copy.deepcopy(tree))
+def compiled(tree: ast.FunctionDef, fn: Callable, *beside: ast.FunctionDef) -> Callable | None:
+    """The function of a tree, in the namespace of `fn` with other definitions `beside` it; None
+    where Python refuses it."""
+    module = ast.Module([*beside, tree], [])
+    counted = _CountLoops().visit(copy.deepcopy(module))
     namespace = dict(inspect.unwrap(fn).__globals__)
     file = f"<mutant {next(_numbers)}>"
     try:
@@ -217,7 +204,7 @@ def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _made(tree: ast.FunctionDef, change: Change) -> ast.FunctionDef:
+def with_change(tree: ast.FunctionDef, change: Change) -> ast.FunctionDef:
     """A copy of the tree with the change made."""
     place, new = change
     tree = copy.deepcopy(tree)

@@ -2,8 +2,9 @@
 
 For every exercise and seed, visible and hidden: the reference and every alternative pass, the stub
 fails, and every mistake is rejected and named as itself. Where there is an oracle, the reference
-agrees with it. Code that resembles a mistake gets its name only if it has its effect. An error that
-is asked for is compared by its type alone, or an answer whose words differ would be refused.
+agrees with it. A *paraphrase* of a mistake has its effect in other words, and gets its name; a
+*neighbor* looks like it and has another effect, and does not. An error that is asked for is
+compared by its type alone, or an answer whose words differ would be refused.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from rlcourse.checks.asking.calling import call_all, describe
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging.exam import Exam, judge
-from rlcourse.checks.proving.proof_of_neighbors import try_neighbors
+from rlcourse.checks.judging.sketch import Edit
 from rlcourse.checks.telling.result import Result
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -77,9 +78,19 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
         if result.passed:
             said = "it is not rejected: no case tells it from a right answer"
         yield row("mistake", mistake.name, named, said)
-    if not hidden:
-        for tried in try_neighbors(exam, seed):
-            yield row(tried.kind, tried.function, tried.ok, tried.verdict)
+        alike = [("paraphrase", fn) for fn in mistake.paraphrases if not hidden]
+        alike += [("neighbor", fn) for fn in mistake.neighbors if not hidden]
+        for kind, fn in alike:
+            name = examine(fn).mistake
+            said = f"it is called “{name}”" if name else "it gets no name"
+            ok = (name == mistake.name) == (kind == "paraphrase")
+            yield row(kind, f"{mistake.name}: {_title(fn)}", ok, said)
+
+
+def _title(fn: Callable) -> str:
+    if isinstance(fn, Edit):
+        return " and ".join(f"`{new}`" for _, _, new in fn.spans)
+    return fn.__name__
 
 
 def _errors_compared_by_their_words(exam: Exam) -> list[str]:

@@ -126,11 +126,6 @@ def _errors(s: FailedCheck) -> list[tuple[int, Failure]]:
     return [(i, e) for i in s.failing if (e := s.outcomes[i].error) and not s.cases[i].raises]
 
 
-def explains_its_error(s: FailedCheck) -> bool:
-    """Whether more is said of the error that is shown than the exception says itself."""
-    return bool(_signature(s)) or any(in_words(e) or e.cause for _, e in _errors(s)[:1])
-
-
 def _raises(s: FailedCheck) -> Answer:
     errors = _errors(s)
     if not errors:
