@@ -8,7 +8,7 @@ import torch
 from shared import one_in
 
 from rlcourse import check
-from rlcourse.checks.asking import blaming
+from rlcourse.checks.asking import scene
 from rlcourse.checks.asking.calling import call, call_all, describe
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
@@ -148,8 +148,8 @@ def test_of_a_thousand_frames_in_one_file_the_file_is_looked_up_once(monkeypatch
         return endless(x)
 
     looked_up = []
-    monkeypatch.setattr(blaming, "Path", lambda name: looked_up.append(name) or Path(name))
-    blaming.is_library.cache_clear()
+    monkeypatch.setattr(scene, "Path", lambda name: looked_up.append(name) or Path(name))
+    scene.is_library.cache_clear()
     error = call(endless, Case("", {"x": 1})).error
     assert (error.type, error.function, error.line) == (
         "RecursionError",

@@ -4,23 +4,23 @@ Nothing here knows a right answer. A case goes in, an outcome comes out, and bot
 numbers, strings and containers of them, so that a pipe can separate this module from the judge.
 """
 
-import dis
+import linecache
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.blaming import Place, is_library, line_of, place_of_gradient
 from rlcourse.checks.asking.case import Case, tensors_in
 from rlcourse.checks.asking.causes import cause_of
+from rlcourse.checks.asking.names import GLOBAL, names_in, read_in_text
 from rlcourse.checks.asking.output import PRINTED_LIMIT, kept_output
-from rlcourse.checks.asking.scene import Scene, read_in_text
+from rlcourse.checks.asking.scene import Scene
 from rlcourse.checks.asking.specs import Spec, build, observe
 
 TORCH_GENERATOR = "torch's own generator"  # among what a call has changed
@@ -150,38 +150,16 @@ def _attempt(fn: Callable, case: Case, tracked: tuple[str, ...]) -> Outcome:
         try:
             with torch.enable_grad():
                 value = fn(**arguments)
-                gradients = _gradients(value, leaves, partial(_called_again, fn, case, tracked))
+                gradients = _gradients(value, leaves)
             done = Outcome(
                 value=as_data(value),
                 gradients=gradients,
                 changed=_changed(case, arguments) + _generator_used(random_state),
                 after=_after(case, arguments),
             )
-        except NoGradient as error:
-            done = Outcome(error=_failure(error.cause, error.place(fn)))
         except (Exception, SystemExit, GeneratorExit) as error:
-            done = Outcome(error=_failure(error))
+            done = Outcome(error=failure_of(error))
     return replace(done, **said())
-
-
-class NoGradient(Exception):
-    """The gradient of what a function returned cannot be taken."""
-
-    def __init__(self, cause: RuntimeError, again: Callable[[], list[Tensor]]):
-        self.cause, self.again = cause, again
-
-    def place(self, fn: Callable) -> Place | None:
-        """The line that caused the error, if it can be found."""
-        try:
-            return place_of_gradient(self.cause, fn, self.again)
-        except Exception:  # the same call may behave differently now
-            return None
-
-
-def _called_again(fn: Callable, case: Case, tracked: tuple[str, ...]) -> list[Tensor]:
-    """The value to differentiate, from a new call."""
-    with torch.enable_grad():
-        return _differentiated(fn(**_build(case, tracked)[1]))
 
 
 def _changed(case: Case, arguments: dict[str, Any]) -> tuple[str, ...]:
@@ -235,26 +213,17 @@ def as_copies(value: Any) -> Any:
     return value
 
 
-def _gradients(
-    value: Any, leaves: dict[str, Tensor], again: Callable[[], list[Tensor]]
-) -> dict[str, Tensor | None]:
+def _gradients(value: Any, leaves: dict[str, Tensor]) -> dict[str, Tensor | None]:
     """Gradients of a weighted sum of all results; a single scalar has weight 1."""
     if not leaves:
         return {}
-    tensors = _differentiated(value)
+    tensors = [t for t in tensors_in(value) if t.requires_grad and not _is_too_large(t)]
     if not tensors:
         return dict.fromkeys(leaves)
     parts = [(t * _weights(t, start)).sum() for start, t in enumerate(tensors)]
     total = sum(parts[1:], parts[0])
-    try:
-        grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    except RuntimeError as error:
-        raise NoGradient(error, again) from error
+    grads = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
     return {n: None if g is None else g.to_dense() for n, g in zip(leaves, grads, strict=True)}
-
-
-def _differentiated(value: Any) -> list[Tensor]:
-    return [t for t in tensors_in(value) if t.requires_grad and not _is_too_large(t)]
 
 
 def _weights(like: Tensor, start: int) -> Tensor:
@@ -322,12 +291,14 @@ def repeats(a: Any, b: Any) -> bool:
     return identical(a, b)
 
 
-def _failure(error: BaseException, at: Place | None = None) -> Failure:
-    scene = Scene.of(error.__traceback__, is_library)
+def failure_of(error: BaseException) -> Failure:
+    """What is told of an exception."""
+    scene = Scene.of(error.__traceback__)
+    place: dict[str, Any] = {}
     if scene:
-        code = scene.frame.f_code
-        at = code.co_filename, scene.line_number, code.co_name
-    place = line_of(at, PRINTED_LIMIT) if at else {}
+        code, number = scene.frame.f_code, scene.line_number
+        line = linecache.getline(code.co_filename, number).strip()[:PRINTED_LIMIT]
+        place = {"line_number": number, "line": line, "function": code.co_name}
     try:
         message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
     except Exception:  # a student's own exception, which cannot be printed
@@ -342,18 +313,9 @@ def describe(fn: Callable) -> Facts:
     uses = tuple(sorted(_global_names(fn)))
     if code is None:
         return Facts(name, uses=uses)
-    count = code.co_argcount + code.co_kwonlyargcount
-    parameters = code.co_varnames[:count]
-    local: set[str] = set()
-    for part in _codes(code):
-        for instruction in dis.get_instructions(part):
-            if "LOAD" in instruction.opname:
-                argval = instruction.argval
-                local.update(argval if isinstance(argval, tuple) else (argval,))
-    unused = tuple(p for p in parameters if p not in local)
-    if unused:  # Python compiles no line that is never reached, such as those below `while True`
-        in_text = read_in_text(code)
-        unused = () if in_text is None else tuple(p for p in unused if p not in in_text)
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    read = read_in_text(code)
+    unused = () if read is None else tuple(p for p in parameters if p not in read)
     return Facts(name, parameters, unused, uses)
 
 
@@ -373,20 +335,8 @@ def _global_names(fn: Callable) -> set[str]:
     open_ends = [own] if (own := written(fn)) else []
     while open_ends:
         function = open_ends.pop()
-        read = {
-            instruction.argval
-            for part in _codes(function.__code__)
-            for instruction in dis.get_instructions(part)
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-        }
+        read = names_in(function.__code__, GLOBAL)
         beside = (written(function.__globals__.get(name)) for name in read - found)
         open_ends += [f for f in beside if f and f.__globals__ is function.__globals__]
         found |= read
     return found
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)

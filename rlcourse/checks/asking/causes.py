@@ -10,7 +10,7 @@ import difflib
 import inspect
 import re
 
-from rlcourse.checks.asking.operands import SAID, divided_by_zero, handed_on, is_of, listed, upper
+from rlcourse.checks.asking.operands import SAID, divided_by_zero, is_of, listed, upper
 from rlcourse.checks.asking.scene import Scene, holds, in_comprehensions, stored, written
 
 LONGEST = 400  # characters
@@ -104,7 +104,7 @@ def _missing_attribute(error: AttributeError, scene: Scene, node: ast.AST) -> st
         refused = owner_type in (type(owner).__name__, getattr(owner, "__name__", ""))
         attribute = attribute if refused else None
     if attribute is None:
-        return handed_on(scene, node, owner_type)
+        return ""
     if inspect.ismodule(owner):
         what = f"{written(attribute.value)} has nothing called `{name}`"
     else:

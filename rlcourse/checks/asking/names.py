@@ -1,7 +1,16 @@
-"""Which names a text of Python takes from its surroundings."""
+"""Which names a piece of Python reads, by the code that Python makes of it."""
 
+import ast
 import builtins
-import symtable
+import dis
+import inspect
+import linecache
+import textwrap
+from collections.abc import Iterator
+from types import CodeType
+
+GLOBAL, STORED = ("LOAD_GLOBAL", "LOAD_NAME"), ("STORE_NAME", "STORE_GLOBAL")
+LOOK_NAMES_UP = {"locals", "vars", "eval", "exec"}  # at run time
 
 
 def free_names(source: str) -> set[str]:
@@ -9,12 +18,42 @@ def free_names(source: str) -> set[str]:
 
     Annotations and default values count, since a notebook evaluates them when it runs the cell.
     """
-    top = symtable.symtable(source, "<exercise>", "exec")
-    names = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-    defined = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-    tables = list(top.get_children())
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        names |= {s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()}
-    return {n for n in names - defined if not hasattr(builtins, n)}
+    code = compile(source, "<exercise>", "exec", dont_inherit=True)
+    free = names_in(code, GLOBAL) - names_in(code, STORED)
+    return {name for name in free if not hasattr(builtins, name)}
+
+
+def names_in(code: CodeType, operations: tuple[str, ...]) -> set[str]:
+    """The names that these operations have in a piece of code, functions inside of it included."""
+    return {
+        instruction.argval
+        for part in _codes(code)
+        for instruction in dis.get_instructions(part)
+        if instruction.opname in operations
+    }
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def read_in_text(code: CodeType) -> set[str] | None:
+    """The names that the text of a function reads, also in lines that are never reached, of which
+    Python makes no code; None where that is not known."""
+    tree = definition_of(code)
+    nodes = ast.walk(tree) if tree else ()
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return None if tree is None or found & LOOK_NAMES_UP else found
+
+
+def definition_of(code: CodeType) -> ast.Module | None:
+    """The text of a function, its lines numbered as in its file; None without source."""
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
+    except (SyntaxError, ValueError):
+        return None
+    return ast.increment_lineno(tree, code.co_firstlineno - 1) if tree.body else None

@@ -62,13 +62,6 @@ def _one_operand(scene: Scene, node: ast.AST, type_name: str) -> str:
     return ""
 
 
-def _called(scene: Scene, node: ast.AST, type_name: str) -> str:
-    if not isinstance(node, ast.Call) or scene.inside:
-        return ""
-    said = is_of(scene, node.func, type_name)
-    return f"{said}: the parentheses after it call it like a function."
-
-
 def divided_by_zero(scene: Scene, node: ast.AST) -> str:
     if not isinstance(node, ast.BinOp | ast.AugAssign) or scene.inside:
         return ""
@@ -109,86 +102,6 @@ def _is_builtin(fn: Any) -> bool:
     return inspect.isbuiltin(fn) or (isinstance(fn, type) and fn.__module__ == "builtins")
 
 
-def handed_on(scene: Scene, node: ast.AST, type_name: str) -> str:
-    """Which parameter of a function gets what that function cannot use."""
-    if not isinstance(node, ast.Call):
-        return ""
-    parameters = _parameters(scene.value(node.func))
-    found = [
-        (parameters[place] if isinstance(place, int) else place, part)
-        for place, part in _arguments(node)
-        if type(scene.value(part)).__name__ == type_name
-        and (isinstance(place, str) or place < len(parameters))
-    ]
-    if len(found) != 1:
-        return ""
-    (parameter, part), name = found[0], _name_of(node)
-    return f"`{name}` takes {written(part)} as its `{parameter}`: {is_of(scene, part, type_name)}."
-
-
-def _parameters(fn: Any) -> list[str]:
-    """Of a function written in Python."""
-    if not inspect.isfunction(fn):
-        return []
-    return [name for name in inspect.signature(fn).parameters if name != "self"]
-
-
-def _signature(scene: Scene, node: ast.AST, called: str, *rest: str) -> str:
-    """A missing argument, one too many, or a keyword that is none."""
-    if not isinstance(node, ast.Call):
-        return ""
-    name, parameters = _name_of(node), _parameters(scene.value(node.func))
-    if called.rpartition(".")[2] != name or not parameters:
-        return ""
-    passed = [written(part) for part in node.args]
-    passed += [f"`{k.arg}=`" for k in node.keywords if k.arg]
-    given = f"gives it {listed(passed)}" if passed else "gives it nothing"
-    return f"`{name}` takes {listed(f'`{p}`' for p in parameters)}; this call {given}."
-
-
-def _wrong_argument(
-    scene: Scene, node: ast.AST, called: str, parameter: str, place: str | None, *types: str
-) -> str:
-    if not isinstance(node, ast.Call) or _name_of(node) != called:
-        return ""
-    passed = dict(_arguments(node))
-    if parameter not in passed and place is None:
-        return ""
-    part = passed.get(parameter) or passed.get(int(place or 0) - 1)
-    if part is None:
-        return ""
-    return f"{is_of(scene, part, types[-1].split('.')[-1])}, and stands as the `{parameter}` here."
-
-
-def _combination(scene: Scene, node: ast.AST, called: str, given: str) -> str:
-    """torch lists the types that it got: each is said of the argument that it belongs to."""
-    if not isinstance(node, ast.Call) or _name_of(node) != called:
-        return ""
-    types = [
-        part.strip().rpartition("=")[2].strip("!") for part in given.split(",") if part.strip()
-    ]
-    passed = list(_arguments(node))
-    if (
-        len(types) != len(passed)
-        or not passed
-        or any(isinstance(a, ast.Starred) for a in node.args)
-    ):
-        return ""
-    said = [
-        (f"as `{place}` " if isinstance(place, str) else "")
-        + f"{written(part)}, {_what(scene, part, name)}"
-        for (place, part), name in zip(passed, types, strict=True)
-    ]
-    return f"`{called}` does not take such arguments: {'; '.join(said)}."
-
-
-def _what(scene: Scene, node: ast.AST, type_name: str) -> str:
-    value = scene.value(node)
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    return kind(type_name)
-
-
 def _no_number(scene: Scene, node: ast.AST, *_: str) -> str:
     """`float`, `int` or `item` of more than one number."""
     if not isinstance(node, ast.Call):
@@ -199,21 +112,6 @@ def _no_number(scene: Scene, node: ast.AST, *_: str) -> str:
     if term is None or not isinstance(value, Tensor):
         return ""
     return f"{written(term)} is {holds(value)}: `{_name_of(node)}` takes a single number."
-
-
-def _no_such_text(scene: Scene, node: ast.AST, text: str) -> str:
-    if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.Constant):
-        return ""
-    return f"{upper(written(node.args[0]))} is {text}."
-
-
-def _outside(scene: Scene, node: ast.AST, *_: str) -> str:
-    """A logarithm or a root of what has none."""
-    if not isinstance(node, ast.Call) or len(node.args) != 1:
-        return ""
-    value = scene.value(node.args[0])
-    said = f", {holds(value)}," if value is not UNKNOWN else ""
-    return f"`{_name_of(node)}` is not defined for {written(node.args[0])}{said} here."
 
 
 # Tensors
@@ -283,18 +181,6 @@ def _index(value: Any) -> str:
     return holds(value)
 
 
-def _no_bound(scene: Scene, node: ast.AST, *_: str) -> str:
-    if not isinstance(node, ast.Call) or node.args or node.keywords:
-        return ""
-    return f"`{_name_of(node)}` is called without a bound."
-
-
-def _empty_list(scene: Scene, node: ast.AST, *_: str) -> str:
-    if not isinstance(node, ast.Call) or not node.args:
-        return ""
-    return f"{upper(written(node.args[0]))} is empty."
-
-
 def listed(items: Iterable[str]) -> str:
     *first, last = (*items,) or ("",)
     return f"{', '.join(first)} and {last}" if first else last
@@ -313,24 +199,14 @@ SAID: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"can only concatenate (\w+) \(not \"([\w.]+)\"\)", _operands),
     (r"not supported between instances of '([\w.]+)' and '([\w.]+)'", _operands),
     (r"bad operand type for (?:unary .|abs\(\)): '([\w.]+)'", _one_operand),
-    (r"'([\w.]+)' object is not callable", _called),
     (r"'([\w.]+)' object is not (?:subscriptable|iterable|reversible|an iterator)", _one_operand),
     (r"'([\w.]+)' object cannot be interpreted as an integer", _one_operand),
     (r"'([\w.]+)' object does not support item (?:assignment|deletion)", _one_operand),
     (r"object of type '([\w.]+)' has no len", _one_operand),
     (r"argument must be a string or a real number, not '([\w.]+)'", _one_operand),
     (r"must be real number, not (\w+)", _one_operand),
-    (r"^(\w+)\(\): argument '(\w+)' (?:\(position (\d+)\) )?must be (.+), not ([\w.]+)",
-     _wrong_argument),
-    (r"^(\w+)\(\) received an invalid combination of arguments - got \((.*?)\), but", _combination),
-    (r"^([\w.<>]+)\(\) (?:missing \d+ required|got an unexpected keyword|takes |got multiple)",
-     _signature),
     (r"elements? cannot be converted to Scalar|only one element tensors|"
      r"only (?:integer tensors of a single element|single-element tensors)", _no_number),
-    (r"could not convert string to float: (.+)$", _no_such_text),
-    (r"invalid literal for int\(\) with base 10: (.+)$", _no_such_text),
-    (r"math domain error|expected a (?:positive|nonnegative) input|must be a non-negative integer",
-     _outside),
     (r"out of bounds|out of range for|index out of range|too many indices|valid indices|"
      r"used as indices|shape of the mask|indices must be integers|no such group", _indexed),
     (r"same dtype|(?:expected|found) \w*\s*(?:scalar type|dtype)",
@@ -341,7 +217,5 @@ SAID: tuple[tuple[str, Callable[..., str]], ...] = (
      partial(_dtypes, False, ("float", "int", "uint"))),
     (r"could not infer output dtype|can't be cast to|not implemented for '(?:Long|Int)'",
      partial(_dtypes, False, ("int", "uint", "bool"))),
-    (r"non-empty TensorList", _empty_list),
-    (r"At least one of 'min' or 'max'", _no_bound),
     (r"[Dd]imension|shape|sizes?\b|\d?D tensors?|scalar outputs|equal size|square matri", _shapes),
 )  # fmt: skip

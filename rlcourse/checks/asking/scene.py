@@ -6,19 +6,25 @@ evaluated again: a name is looked up, an attribute only in the object's own dict
 
 import ast
 import builtins
-import inspect
 import linecache
-import textwrap
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from torch import Tensor
 
+from rlcourse.checks.asking.names import definition_of
+
+_LIBRARIES = tuple(
+    str(Path(path).resolve())
+    for path in {*sysconfig.get_paths().values(), str(Path(__file__).parents[2])}
+    if path
+)
 LONGEST_TERM = 40  # characters of a piece of code, or of a text
-LOOK_NAMES_UP = {"locals", "vars", "eval", "exec"}  # at run time
 UNKNOWN = object()  # a value that would have to be computed
 KINDS = {
     "NoneType": "None", "bool": "a truth value", "float": "a float", "int": "an int",
@@ -49,6 +55,12 @@ def holds(value: Any) -> str:
     return kind(type(value).__name__)
 
 
+@lru_cache(maxsize=1000)  # of a thousand frames of a recursion, all lie in one file
+def is_library(filename: str) -> bool:
+    """Whether a file is not one that a student writes."""
+    return str(Path(filename).resolve()).startswith(_LIBRARIES)
+
+
 @dataclass(frozen=True)
 class Scene:
     """The place in the student's code that an exception comes from."""
@@ -60,7 +72,7 @@ class Scene:
     inside: bool  # whether the exception comes from code that was called there
 
     @classmethod
-    def of(cls, traceback: TracebackType | None, is_library) -> "Scene | None":
+    def of(cls, traceback: TracebackType | None) -> "Scene | None":
         """The deepest place outside of libraries."""
         places: list[tuple[FrameType, int, int]] = []
         inside = False
@@ -157,24 +169,6 @@ class Scene:
         frames = [self.frame, *self.outer]
         owners = [f for f in frames if name in (*f.f_code.co_varnames, *f.f_code.co_cellvars)]
         return owners[0].f_lineno if owners and owners[0] is not self.frame else self.line_number
-
-
-def definition_of(code: CodeType) -> ast.Module | None:
-    """The text of a function, its lines numbered as in its file; None without source."""
-    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
-    try:
-        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
-    except (SyntaxError, ValueError):
-        return None
-    return ast.increment_lineno(tree, code.co_firstlineno - 1) if tree.body else None
-
-
-def read_in_text(code: CodeType) -> set[str] | None:
-    """The names that the text of a function reads; None where that is not known."""
-    tree = definition_of(code)
-    nodes = ast.walk(tree) if tree else ()
-    found = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return None if tree is None or found & LOOK_NAMES_UP else found
 
 
 def _is_bound(node: ast.Name) -> bool:

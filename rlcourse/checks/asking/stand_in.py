@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rlcourse.checks.asking.case import tensors_in
+
 # (number, arguments, which of them are tracked, weights of the results or None) → a reply.
 Ask = Callable[[int, dict[str, Any], tuple[str, ...], list | None], dict[str, Any]]
 _ask: list[Ask] = []
@@ -43,7 +45,7 @@ class StandIn:
             return _reply(_ask[0](self._number, plain, tracked, weights))
 
         reply = ask(None)
-        results = list(tensors(reply["value"]))
+        results = list(tensors_in(reply["value"]))
         if any(reply["graph"]):
             results = list(_Afar.apply(ask, results, reply["graph"], *leaves.values()))
         return _rebuilt(reply["value"], iter(results))
@@ -75,15 +77,6 @@ class _Afar(torch.autograd.Function):
     def backward(ctx, *weights):
         kept = [w if flows else None for w, flows in zip(weights, ctx.graph, strict=True)]
         return None, None, None, *ctx.ask(kept)["gradients"]
-
-
-def tensors(value: Any) -> Iterator[Tensor]:
-    """Those in a result, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors(item)
 
 
 def _rebuilt(value: Any, results: Iterator[Tensor]) -> Any:

@@ -16,17 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rlcourse.checks.asking import calling
 from rlcourse.checks.asking.calling import Facts, Failure, Opaque, Outcome
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec
 
-DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
-        torch.int16, torch.int8, torch.uint8, torch.bool,
-    )
-}  # fmt: skip
+DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in calling.DTYPES}
 RECORDS = {record.__name__: record for record in (Spec, Case, Outcome, Failure, Facts, Opaque)}
 _NONE = object()
 FIELDS: dict[type, dict[str, Any]] = {

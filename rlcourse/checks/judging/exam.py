@@ -4,8 +4,6 @@ An ``Exam`` hands out its cases, takes outcomes back and returns a result. It ne
 student's function, and it can judge many students: references and mistakes run once.
 """
 
-import gc
-from contextlib import contextmanager
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -42,21 +40,6 @@ def judge(exercise: Exercise, case: Case, expected: Outcome, outcome: Outcome) -
 def _seen(exercise: Exercise, outcomes: list[Outcome]) -> list[Outcome]:
     """The outcomes; of tests that a student wrote, only whether they accept or reject."""
     return [testing.verdict(o) for o in outcomes] if exercise.suspects else outcomes
-
-
-@contextmanager
-def _uncollected():
-    """A thousand candidates are a thousand functions, which Python's collector walks repeatedly.
-
-    Without it a wrong answer takes a fifth less time. Nothing piles up: outcomes are in no cycle.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class Exam:
@@ -154,7 +137,6 @@ class Exam:
             sentences = tuple(last_resort(failed, error))
             return self._result(outcomes, failing, **told, sentences=sentences)
 
-    @_uncollected()
     def _explained(self, failed: FailedCheck, outcomes: list[Outcome]) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
         named, at, place = find_mistake(self, failed), None, None
@@ -202,18 +184,13 @@ class Exam:
         agreeing = len(outcomes) - len(failing)
         spoken = next((o.printed for o in outcomes if o.printed), "")
         warned = next((o.warnings[0] for o in outcomes if o.warnings), "")
-        return Result(
-            exercise=self.exercise.name,
-            lesson=self.exercise.lesson,
-            section=self.exercise.section,
+        return Result.on(
+            self.exercise,
             passed=passed,
             unwritten=unwritten,
             score=1.0 if passed else 0.0 if unwritten else credit,
-            max_points=float(self.exercise.points),
             agreeing=agreeing,
             cases=len(outcomes),
-            minutes=self.exercise.minutes,
-            hints=self.exercise.hints,
             printed="" if self.hidden else spoken,
             warning="" if self.hidden else warned,
             **found,

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rlcourse.checks.asking import stand_in
 from rlcourse.checks.asking.calling import Failure, Outcome, as_data
-from rlcourse.checks.asking.case import Case
+from rlcourse.checks.asking.case import Case, tensors_in
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.judging.case_sampler import CaseSampler
 
@@ -190,7 +190,7 @@ def _computed(function: Callable, arguments, tracked, weights) -> dict[str, Any]
     given = {n: a.clone() if isinstance(a, Tensor) else a for n, a in arguments.items()}
     given |= {name: leaf.clone() for name, leaf in leaves.items()}
     value = function(**given)
-    results = list(stand_in.tensors(value))
+    results = list(tensors_in(value))
     if weights is None:
         return {"value": as_data(value), "graph": [r.requires_grad for r in results]}
     pairs = [(r, w) for r, w in zip(results, weights, strict=True) if r.requires_grad]

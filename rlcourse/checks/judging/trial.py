@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from rlcourse.checks.asking.calling import Facts, Failure, Outcome, call_all
 from rlcourse.checks.asking.case import Case
@@ -127,7 +128,7 @@ class Trial:
             f"{found.greedy_accuracy:.2f}, before training {found.start:.2f}"
         )
         if share == 1:
-            return self._result(passed=True, share=1.0, told=told, measured=found)
+            return self._result(share=1.0, told=told, measured=found)
         said = _shown(found, rewards, self.contest)
         levels = " and ".join(f"{level:.2f}" for level, _ in self.contest.levels)
         said.append(
@@ -147,33 +148,10 @@ class Trial:
             return (f"It took more than {self.contest.seconds:g} seconds of a processor.",)
         return (f"It ended in {kind}{words}{where}.",)
 
-    def _result(
-        self,
-        passed=False,
-        unwritten=False,
-        share=0.0,
-        told="",
-        mistake=None,
-        sentences=(),
-        measured: Measured | None = None,
-    ) -> Result:
-        exercise = self.exercise
-        return Result(
-            exercise=exercise.name,
-            lesson=exercise.lesson,
-            section=exercise.section,
-            passed=passed,
-            unwritten=unwritten,
-            score=share,
-            max_points=float(exercise.points),
-            agreeing=int(passed),
-            cases=1,
-            minutes=exercise.minutes,
-            hints=exercise.hints,
-            mistake=mistake,
-            sentences=sentences,
-            told=told,
-            measured=measured,
+    def _result(self, share=0.0, **found: Any) -> Result:
+        passed = share == 1
+        return Result.on(
+            self.exercise, passed=passed, score=share, agreeing=int(passed), cases=1, **found
         )
 
 

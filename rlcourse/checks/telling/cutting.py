@@ -42,6 +42,18 @@ def nested(values: Arguments, like: Arguments) -> Arguments:
     }
 
 
+def grid_in(arguments: Arguments) -> Tensor | None:
+    """The first (N, T) argument."""
+    grids = (a for a in arguments.values() if isinstance(a, Tensor) and a.ndim == 2)
+    return next(grids, None)
+
+
+def mask_in(arguments: Arguments) -> Tensor | None:
+    """The mask, if it is (N, T)."""
+    mask = arguments.get("mask")
+    return mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
+
+
 def cuts(arguments: Arguments) -> Iterator[Arguments]:
     """Half of the rows or columns gone, or a quarter, … or one; the last ones first."""
     values = flat(arguments)

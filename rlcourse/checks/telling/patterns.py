@@ -9,6 +9,7 @@ from torch import Tensor
 
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.judging.comparing import Tolerance
+from rlcourse.checks.telling.cutting import grid_in, mask_in
 
 
 @dataclass(frozen=True)
@@ -120,32 +121,25 @@ def _matches(case: Case, ratio: float, quantity: Callable, power: int, sign: int
     return bool(size) and math.isclose(ratio, sign * size**power, rel_tol=1e-4)
 
 
-def _grid(case: Case) -> Tensor | None:
-    """The first (N, T) argument."""
-    grids = (a for a in case.arguments.values() if isinstance(a, Tensor) and a.ndim == 2)
-    return next(grids, None)
-
-
-def _mask(case: Case) -> Tensor | None:
-    mask = case.arguments.get("mask")
-    return mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
-
-
 def _grid_size(dim: int) -> Callable[[Case], int | None]:
-    return lambda case: None if (grid := _grid(case)) is None else grid.shape[dim]
+    return lambda case: None if (grid := grid_in(case.arguments)) is None else grid.shape[dim]
 
 
 def _length(case: Case) -> int | None:
     """Length of the last vector, where there is no grid: n, or V."""
     vectors = [a for a in case.arguments.values() if isinstance(a, Tensor) and a.ndim == 1]
-    return len(vectors[-1]) if vectors and _grid(case) is None else None
+    return len(vectors[-1]) if vectors and grid_in(case.arguments) is None else None
+
+
+def _real_tokens(case: Case) -> int | None:
+    return None if (mask := mask_in(case.arguments)) is None else int(mask.sum())
 
 
 QUANTITIES: dict[str, Callable[[Case], float | None]] = {
     "N": _grid_size(0),
     "T": _grid_size(1),
-    "N·T": lambda case: None if (grid := _grid(case)) is None else grid.numel(),
-    "the number of real tokens": lambda case: None if (m := _mask(case)) is None else int(m.sum()),
+    "N·T": lambda case: None if (grid := grid_in(case.arguments)) is None else grid.numel(),
+    "the number of real tokens": _real_tokens,
     "n": _length,
     "the group size": lambda case: case.arguments.get("group_size"),
     "the temperature": lambda case: case.arguments.get("temperature"),
@@ -191,7 +185,7 @@ def _only(region: Callable[[Tensor], Tensor]) -> Callable[[Pair], bool]:
     """Whether all wrong elements lie where `region(mask)` is True, and some elements do not."""
 
     def test(pair: Pair) -> bool:
-        mask = _mask(pair.case)
+        mask = mask_in(pair.case.arguments)
         if mask is None or pair.actual.shape != mask.shape:
             return False
         inside = region(mask)

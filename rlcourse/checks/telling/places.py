@@ -11,7 +11,15 @@ import torch
 from torch import Tensor
 
 from rlcourse.checks.asking.case import Case
-from rlcourse.checks.telling.cutting import Arguments, flat, is_sound, nested, taken
+from rlcourse.checks.telling.cutting import (
+    Arguments,
+    flat,
+    grid_in,
+    is_sound,
+    mask_in,
+    nested,
+    taken,
+)
 
 TRIED = 4  # failing cases that are changed, those with the fewest numbers
 CROSSINGS = 6  # ways to change one of them
@@ -67,19 +75,8 @@ def suspected(cases: tuple[Case, ...], failing: list[int]) -> Place | None:
     return Place(narrowest, tuple(cases[i] for i in failing)) if narrowest else None
 
 
-def _mask(arguments: Arguments) -> Tensor | None:
-    mask = arguments.get("mask")
-    return mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
-
-
-def grid(arguments: Arguments) -> Tensor | None:
-    """The first (N, T) argument."""
-    grids = (a for a in arguments.values() if isinstance(a, Tensor) and a.ndim == 2)
-    return next(grids, None)
-
-
 def _mask_has(test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:
-    return lambda given: (mask := _mask(given)) is not None and bool(test(mask))
+    return lambda given: (mask := mask_in(given)) is not None and bool(test(mask))
 
 
 def _has(name: str, test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:
@@ -95,21 +92,8 @@ def _rows_filled(mask: Tensor) -> Tensor:
     return torch.where(mask.bool().any(1, keepdim=True), mask, torch.ones_like(mask))
 
 
-def _with_padding(given: Arguments) -> Iterator[Arguments]:
-    mask = given["mask"]
-    if mask.shape[1] > 1:
-        padded = mask.clone()
-        padded[0, -1] = 0
-        yield {**given, "mask": padded}
-
-
-def _is_square(given: Arguments) -> bool:
-    return (table := grid(given)) is not None and table.shape[0] == table.shape[1]
-
-
 def _shape(given: Arguments) -> tuple[int, int]:
-    rows, columns = grid(given).shape  # type: ignore[union-attr]  # it has one
-    return rows, columns
+    return (0, 1) if (table := grid_in(given)) is None else (table.shape[0], table.shape[1])
 
 
 def _oblong(given: Arguments) -> Iterator[Arguments]:
@@ -119,21 +103,9 @@ def _oblong(given: Arguments) -> Iterator[Arguments]:
         yield taken(given, 0, size, list(range(size - 1)))
 
 
-def _squared(given: Arguments) -> Iterator[Arguments]:
-    rows, columns = _shape(given)
-    least = list(range(min(rows, columns)))
-    yield taken(given, int(columns > rows), max(rows, columns), least)
-
-
 def _single_rows(given: Arguments) -> Iterator[Arguments]:
     rows, _ = _shape(given)
     yield from (taken(given, 0, rows, [i]) for i in range(rows))
-
-
-def _single_tokens(given: Arguments) -> Iterator[Arguments]:
-    for row in _single_rows(given):
-        _, columns = _shape(row)
-        yield from (taken(row, 1, columns, [t]) for t in range(columns))
 
 
 def _in_double(given: Arguments) -> Iterator[Arguments]:
@@ -145,10 +117,6 @@ def _in_double(given: Arguments) -> Iterator[Arguments]:
 
 def _has_float32(given: Arguments) -> bool:
     return any(isinstance(t, Tensor) and t.dtype == torch.float32 for t in given.values())
-
-
-def _size(axis: int) -> Callable[[Arguments], int]:
-    return lambda given: 0 if (table := grid(given)) is None else table.shape[axis]
 
 
 PROPERTIES = (
@@ -165,28 +133,15 @@ PROPERTIES = (
         _made("mask", torch.ones_like),
     ),
     Property(
-        "there is no padding",
-        "with a token of padding",
-        _mask_has(lambda m: m.all()),
-        _with_padding,
-    ),
-    Property("N equals T", "with one row or column fewer", _is_square, _oblong),
-    Property(
-        "N differs from T",
-        "cut to a square",
-        lambda given: grid(given) is not None and not _is_square(given),
-        _squared,
-    ),
-    Property(
-        "there is more than one token",
-        "cut down to any one token",
-        lambda given: _size(0)(given) * _size(1)(given) > 1,
-        _single_tokens,
+        "N equals T",
+        "with one row or column fewer",
+        lambda given: _shape(given)[0] == _shape(given)[1],
+        _oblong,
     ),
     Property(
         "there is more than one row",
         "cut down to any one row",
-        lambda given: _size(0)(given) > 1,
+        lambda given: _shape(given)[0] > 1,
         _single_rows,
     ),
     Property("the arguments are float32", "in float64", _has_float32, _in_double),
@@ -213,11 +168,5 @@ PROPERTIES = (
         "with a bool mask",
         _has("mask", lambda m: torch.tensor(m.is_floating_point())),
         _made("mask", lambda m: m.bool()),
-    ),
-    Property(
-        "the mask is bool",
-        "with a float mask",
-        _has("mask", lambda m: torch.tensor(not m.is_floating_point())),
-        _made("mask", lambda m: m.double()),
     ),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlcourse.checks.asking.case import Case
+from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging.comparing import Difference
 from rlcourse.checks.judging.contest import Measured
 from rlcourse.checks.telling.cutting import flat
@@ -134,6 +135,19 @@ class Result:
     place: Place | None = None  # where it may be wrong; said once it has been tried
     told: str = ""  # what is said in place of how many cases agree
     measured: Measured | None = None  # of a contest: what the trained policy can do
+
+    @classmethod
+    def on(cls, exercise: Exercise, **found: Any) -> "Result":
+        """The verdict on an answer to an exercise, with what was `found`."""
+        return cls(
+            exercise=exercise.name,
+            lesson=exercise.lesson,
+            section=exercise.section,
+            max_points=float(exercise.points),
+            minutes=exercise.minutes,
+            hints=exercise.hints,
+            **found,
+        )
 
     @property
     def points(self) -> float:

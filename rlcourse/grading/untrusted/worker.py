@@ -27,7 +27,7 @@ import torch
 
 from rlcourse.checks.asking import stand_in, wire
 from rlcourse.checks.asking.borrowed import Borrowing, function_at, replaced
-from rlcourse.checks.asking.calling import Facts, Failure, Outcome, _failure, call, describe
+from rlcourse.checks.asking.calling import Facts, Failure, Outcome, call, describe, failure_of
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.output import FirstWords
 from rlcourse.checks.asking.specs import build
@@ -181,7 +181,7 @@ class Session:
                 late = True
                 error = Failure("TimeoutError", "the cell ran too long")
             except BaseException as raised:
-                error = _failure(raised)
+                error = failure_of(raised)
         return {
             "printed": said.getvalue(),
             "error": error,
@@ -235,7 +235,7 @@ class Session:
                 try:
                     question = exchange({"outcome": outcome})
                 except wire.BrokenMessage as error:  # too large, say: nothing was sent
-                    question = exchange({"outcome": Outcome(error=_failure(error))})
+                    question = exchange({"outcome": Outcome(error=failure_of(error))})
             late = question["do"] == "case"
         return {"over": True, "late": late, "memory": memory, "borrowed": borrowing.found}
 
@@ -285,7 +285,7 @@ def _outcome(function, case: Case) -> Outcome:
     except TookTooLong:
         raise
     except BaseException as error:
-        return Outcome(error=_failure(error))
+        return Outcome(error=failure_of(error))
 
 
 def _facts(function) -> Facts:
