@@ -71,8 +71,6 @@ def _of_the_module(exercise: Exercise) -> Iterator[str]:
     if not (exercise.suspects or exercise.contest) and len(exercise.alternatives) < ALTERNATIVES:
         count = len(exercise.alternatives)
         yield f"it has {count} right answers besides the reference; write at least {ALTERNATIVES}."
-    if exercise.suspects:
-        yield from exercise.suspects.losing_the_graph(seed=0)
     cases = exercise.draw_cases(seed=0)
     labels = [case.label for case in cases]
     for label in sorted({label for label in labels if labels.count(label) > 1}):

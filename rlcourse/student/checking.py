@@ -98,7 +98,16 @@ def exercise_of(fn: Callable, exercise: str | Exercise | None) -> Exercise:
     if not callable(fn):
         name = fn if isinstance(fn, str) else "my_function"
         raise UserError(f"check takes the function itself, without quotes or call: check({name}).")
-    return exercises.get(exercise or str(getattr(fn, "__name__", type(fn).__name__)))
+    if exercise is not None:
+        return exercises.get(exercise)
+    name = str(getattr(fn, "__name__", type(fn).__name__))
+    try:
+        return exercises.get(name)
+    except UserError as error:
+        raise UserError(
+            f"{error} If the function is called otherwise than its exercise, say which one it is: "
+            'check(my_function, exercise="mean_reward").'
+        ) from None
 
 
 def _once_more(fn: Callable, exam: Exam, result: Result) -> Result:

@@ -134,7 +134,7 @@ def grpo_step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, 
 
 def test_a_step_function_is_shown_the_first_update_that_differs():
     result = check(grpo_step, seed=0)
-    assert "The first update agrees, the second does not" in result.message
+    assert "Update 1 agrees, update 2 does not" in result.message
     assert "optimizer.step finds, expected" in result.message
     assert result.example.case.arguments["num_iterations"] == 2
 
@@ -143,7 +143,7 @@ def test_a_speaker_that_reads_too_little_is_shown_the_first_turn_that_differs():
     mistakes = exercises.get("rollout_env").mistakes
     made = next(m for m in mistakes if "without what the environment said" in m.name)
     message = check(made.implementation, exercise="rollout_env", seed=0).message
-    assert "The first turn agrees, the second does not: the first context." in message
+    assert "Turn 1 agrees, turn 2 does not: context 1." in message
     assert "<q>" in message and "<o>" in message
 
 

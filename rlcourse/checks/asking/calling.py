@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from types import FunctionType
+from types import CoroutineType, FunctionType
 from typing import Any
 
 import torch
@@ -106,6 +106,24 @@ def one_thread():
         torch.set_num_threads(threads)
 
 
+@contextmanager
+def usual_settings():
+    """torch as it begins, whatever student code has switched; afterwards as it was before."""
+    before = torch.is_grad_enabled(), torch.get_default_dtype()
+    strict = torch.are_deterministic_algorithms_enabled()
+    try:
+        _set(True, torch.float32, False)
+        yield
+    finally:
+        _set(*before, strict)
+
+
+def _set(gradients: bool, dtype: torch.dtype, deterministic: bool) -> None:
+    torch.set_grad_enabled(gradients)
+    torch.set_default_dtype(dtype)
+    torch.use_deterministic_algorithms(deterministic)
+
+
 def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:
     """Call `fn` on `case`. With `repeat`, call it twice and note whether the two agree."""
     outcome = _call(fn, case)
@@ -124,7 +142,7 @@ def _call(fn: Callable, case: Case) -> Outcome:
 
 
 def _without_refused(fn: Callable, case: Case, names: tuple[str, ...]) -> Outcome | None:
-    """The outcome when only those arguments are tracked that can be; None if that fails as well.
+    """The outcome when only those arguments are tracked that can be; None if all of them can.
 
     All arguments are tracked alike, so that a function cannot tell which are constants. Good code
     for a constant, such as `.numpy()` or `copy.deepcopy`, must not fail because of that.
@@ -132,8 +150,10 @@ def _without_refused(fn: Callable, case: Case, names: tuple[str, ...]) -> Outcom
     alone = {name: _attempt(fn, case, (name,)).error for name in names}
     refused = {name: error for name, error in alone.items() if error}
     outcome = _attempt(fn, case, tuple(name for name in names if name not in refused))
-    if outcome.error or not refused:
+    if not refused or (outcome.error and "grad" in outcome.error.message):
         return None
+    if outcome.error:  # one that comes without any gradient is told first
+        return outcome
     gradients = {**outcome.gradients, **dict.fromkeys(refused)}
     return replace(outcome, gradients=gradients, refused=refused)
 
@@ -144,13 +164,13 @@ def _floats(case: Case) -> tuple[str, ...]:
 
 
 def _attempt(fn: Callable, case: Case, tracked: tuple[str, ...]) -> Outcome:
-    leaves, arguments = _build(case, tracked)
-    random_state = torch.default_generator.get_state()
-    with kept_output() as said:
+    with usual_settings(), kept_output() as said:
+        leaves, arguments = _build(case, tracked)
+        random_state = torch.default_generator.get_state()
         try:
-            with torch.enable_grad():
-                value = fn(**arguments)
-                gradients = _gradients(value, leaves)
+            value = fn(**arguments)
+            torch.set_grad_enabled(True)
+            gradients = _gradients(value, leaves)
             done = Outcome(
                 value=as_data(value),
                 gradients=gradients,
@@ -261,6 +281,8 @@ def as_data(value: Any) -> Any:
         return [as_data(item) for item in value]
     if isinstance(value, dict):
         return {str(key): as_data(item) for key, item in value.items()}
+    if isinstance(value, CoroutineType):
+        value.close()  # or Python warns that nobody has waited for it
     return Opaque(type(value).__name__)
 
 

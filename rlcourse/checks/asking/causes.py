@@ -11,7 +11,7 @@ import inspect
 import re
 
 from rlcourse.checks.asking.operands import SAID, divided_by_zero, is_of, listed, upper
-from rlcourse.checks.asking.scene import Scene, holds, in_comprehensions, stored, written
+from rlcourse.checks.asking.scene import Scene, holds, written
 
 LONGEST = 400  # characters
 SIMILAR = 0.75  # of two names, one of which may be meant
@@ -55,31 +55,10 @@ def _cause(error: BaseException, scene: Scene) -> str:
 
 def _unset(error: NameError, scene: Scene) -> str:
     name = error.name or next(iter(re.findall(r"'(\w+)'", str(error))), "")
-    tree = scene.definition
-    if not name or tree is None:
+    if not name:
         return ""
-    if not isinstance(error, UnboundLocalError) and "free variable" not in str(error):
-        return _unknown_name(name, scene, tree)
-    if any(isinstance(n, ast.Delete | ast.ExceptHandler) for n in ast.walk(tree)):
-        return ""  # which take a name away again
-    places, line = list(stored(tree, name)), scene.line_in(name)
-    if not places:
-        return ""
-    if any(place.first <= line <= place.last for place in places):
-        return f"`{name}` is read while its first value is still being computed."
-    if before := [place for place in places if place.last < line]:
-        number = before[-1].first
-        if before[-1].is_loop:
-            return f"The loop in line {number} gives `{name}` its values, and never went round."
-        return f"Line {number} gives `{name}` a value, but in this call it has not been run."
-    return f"`{name}` gets its first value further down, in line {places[0].first}."
-
-
-def _unknown_name(name: str, scene: Scene, tree: ast.AST) -> str:
-    inside = next(in_comprehensions(tree, name), None)
-    if inside is not None:
-        line = getattr(inside, "lineno", scene.line_number)
-        return f"`{name}` exists only inside the comprehension in line {line}."
+    if isinstance(error, UnboundLocalError) or "free variable" in str(error):
+        return f"`{name}` is a name of this function, and has no value when this line is reached."
     known = [*scene.frame.f_locals, *scene.frame.f_globals]
     meant = difflib.get_close_matches(name, [n for n in known if n[0] != "_"], 1, SIMILAR)
     if meant:

@@ -8,16 +8,13 @@ import ast
 import builtins
 import linecache
 import sysconfig
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from torch import Tensor
-
-from rlcourse.checks.asking.names import definition_of
 
 _LIBRARIES = tuple(
     str(Path(path).resolve())
@@ -149,71 +146,9 @@ class Scene:
         """Those of the names that hold tensors."""
         return {n: value for n, value in self.names(node).items() if isinstance(value, Tensor)}
 
-    @cached_property
-    def definition(self) -> ast.AST | None:
-        """The function that was running, its lines numbered as in its file; None without source."""
-        return definition_of(self._outermost)
-
-    @property
-    def _outermost(self) -> CodeType:
-        """The code of the function that a comprehension stands in."""
-        codes = [self.frame.f_code, *(frame.f_code for frame in self.outer)]
-        inner = codes[0]
-        for code in codes:
-            if inner in code.co_consts:
-                inner = code
-        return inner
-
-    def line_in(self, name: str) -> int:
-        """The line that was running in the function that owns the name."""
-        frames = [self.frame, *self.outer]
-        owners = [f for f in frames if name in (*f.f_code.co_varnames, *f.f_code.co_cellvars)]
-        return owners[0].f_lineno if owners and owners[0] is not self.frame else self.line_number
-
 
 def _is_bound(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """The lines of a statement, or of the head of a loop, that gives a name a value."""
-
-    first: int
-    last: int
-    is_loop: bool
-
-
-def stored(tree: ast.AST, name: str) -> Iterator[Stored]:
-    """Where a function gives a name a value. Comprehensions have names of their own."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.stmt):
-            continue
-        parts = [part for _, part in ast.iter_fields(node) if not isinstance(part, list)]
-        if isinstance(node, ast.Assign):
-            parts += node.targets
-        parts += getattr(node, "items", [])  # of a `with`
-        heads = [part for part in parts if isinstance(part, ast.AST)]
-        if any(_binds(part, name) for part in heads):
-            last = max(getattr(part, "end_lineno", node.lineno) for part in heads)
-            yield Stored(node.lineno, last, isinstance(node, ast.For))
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == name and _is_bound(node)
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        return False
-    return any(_binds(child, name) for child in ast.iter_child_nodes(node))
-
-
-def in_comprehensions(tree: ast.AST, name: str) -> Iterator[ast.AST]:
-    """The comprehensions that use a name for their items."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.comprehension) and any(
-            isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.target)
-        ):
-            yield node.target
 
 
 def written(node: ast.AST) -> str:

@@ -54,25 +54,6 @@ class Suspects:
         right = {RIGHT + words: function for words, function in self.right[hidden].items()}
         return right | {name: self.mistake(name).implementation for name in self.wrong[hidden]}
 
-    def losing_the_graph(self, seed: int) -> Iterator[str]:
-        """A sentence for each right one with a constant where the reference has a graph: a fair
-        test may differentiate whatever it is given."""
-        cases = [
-            case
-            for hidden in (False, True)
-            for case in self.exercise.draw_cases(seed, hidden)
-            if case.differentiable and not case.raises
-        ]
-        for words, function in (self.right[0] | self.right[1]).items():
-            for case in cases:
-                wanted, found = (
-                    _computed(fn, case.arguments, case.differentiable, None)["graph"]
-                    for fn in (self.exercise.reference, function)
-                )
-                if wanted != found:
-                    yield f"“{words}”, called right, loses its graph on the case “{case.label}”."
-                    break
-
     def mistake(self, name: str) -> "Mistake":
         return next(m for m in self.exercise.mistakes if m.name == name)
 

@@ -33,7 +33,6 @@ IDLE = "weights that no step has changed"
 OVERSPENT = "more completions than the budget has"
 BROKEN = "weights that are no numbers any more"
 SMALL = 0.1  # nats that are no movement
-FEW = 50  # questions
 FALL = 0.15  # of the reward, from its best tenth to its last one
 
 
@@ -129,7 +128,7 @@ class Trial:
         )
         if share == 1:
             return self._result(share=1.0, told=told, measured=found)
-        said = _shown(found, rewards, self.contest)
+        said = _shown(found, self.contest)
         levels = " and ".join(f"{level:.2f}" for level, _ in self.contest.levels)
         said.append(
             f"Points begin where the lower end of the interval exceeds {found.floor:.2f}, which "
@@ -162,14 +161,11 @@ def _overspent(rewards: Rewards) -> str:
     )
 
 
-def _shown(found: Measured, rewards: Rewards, contest: Contest) -> list[str]:
+def _shown(found: Measured, contest: Contest) -> list[str]:
     """What the numbers of this run show, in sentences."""
     said, moved = [], found.moved
     if moved and found.interval[0] < found.start and moved.size < SMALL:
-        said.append(
-            f"The texts of its first call have changed by {moved.size:.2f} nats in the whole run: "
-            "its steps are very small."
-        )
+        said.append("The whole run has hardly changed the policy: its steps are very small.")
     if found.rewards and max(found.rewards) - found.rewards[-1] > FALL:
         best, last = max(found.rewards), found.rewards[-1]
         said.append(
@@ -181,8 +177,6 @@ def _shown(found: Measured, rewards: Rewards, contest: Contest) -> list[str]:
             f"It used {found.completions:,} of {contest.completions:,} completions: "
             "the others were free."
         )
-    if (distinct := len({question for question, _, _ in rewards.asked})) < FEW:
-        said.append(f"It asked only {distinct} different questions.")
     if found.unread > 0.5:
         said.append(f"{found.unread:.0%} of its greedy answers have no line “#### N”.")
     return said

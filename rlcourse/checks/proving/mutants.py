@@ -183,7 +183,8 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 def changes(tree: ast.FunctionDef) -> Iterator[Change]:
     """Every way to change the tree in one place."""
-    names = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} & _own_names(tree))
+    own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names = sorted(own | {argument.arg for argument in tree.args.args})
     for place, node in enumerate(ast.walk(tree)):
         if isinstance(node, ast.expr):
             yield from ((place, changed) for changed in _changed_expressions(node, names))
@@ -195,31 +196,20 @@ def changes(tree: ast.FunctionDef) -> Iterator[Change]:
                     yield place, _with(node, "defaults", i, changed)
 
 
-def _own_names(tree: ast.FunctionDef) -> set[str]:
-    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_stored(n)}
-    return stored | {argument.arg for argument in tree.args.args}
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
 def with_change(tree: ast.FunctionDef, change: Change) -> ast.FunctionDef:
     """A copy of the tree with the change made."""
     place, new = change
     tree = copy.deepcopy(tree)
     target = list(ast.walk(tree))[place]
-    for parent in ast.walk(tree):
-        for field, value in ast.iter_fields(parent):
-            if value is target:
-                setattr(parent, field, new)
-                return tree
-            if isinstance(value, list):
-                for i, item in enumerate(value):
-                    if item is target:
-                        value[i] = new
-                        return tree
-    return tree
+    return _Replace(target, new).visit(tree)
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, target: ast.AST, new: ast.AST):
+        self.target, self.new = target, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.target else self.generic_visit(node)
 
 
 def _with(node: Node, field: str, index: int | None, new: Any) -> Node:
@@ -240,9 +230,7 @@ def _changed_statements(node: ast.stmt) -> Iterator[ast.stmt]:
         yield _with(node, "test", None, ast.Constant(False))
     elif isinstance(node, ast.AugAssign | ast.Expr | ast.Raise | ast.Assert):
         yield ast.Pass()
-        if isinstance(node, ast.AugAssign):
-            operators = SWAPPED_OPERATORS.get(type(node.op), ())
-            yield from (_with(node, "op", None, operator()) for operator in operators)
+        yield from _with_other_operator(node)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         target = node.targets[0]
         names = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
@@ -250,18 +238,20 @@ def _changed_statements(node: ast.stmt) -> Iterator[ast.stmt]:
             yield ast.Pass()
 
 
+def _with_other_operator(node: Node) -> Iterator[Node]:
+    for operator in SWAPPED_OPERATORS.get(type(getattr(node, "op", None)), ()):
+        yield _with(node, "op", None, operator())
+
+
 def _changed_expressions(node: ast.expr, names: list[str]) -> Iterator[ast.expr]:
+    yield from _with_other_operator(node)
     if isinstance(node, ast.BinOp):
-        yield from (
-            _with(node, "op", None, op()) for op in SWAPPED_OPERATORS.get(type(node.op), ())
-        )
         yield from (node.left, node.right)
         if isinstance(node.op, ast.Sub | ast.Div | ast.Pow | ast.MatMult):
             yield ast.BinOp(node.right, node.op, node.left)
     elif isinstance(node, ast.UnaryOp):
         yield node.operand
     elif isinstance(node, ast.BoolOp):
-        yield from (_with(node, "op", None, op()) for op in SWAPPED_OPERATORS[type(node.op)])
         yield from node.values
     elif isinstance(node, ast.Compare):
         for op in SWAPPED_OPERATORS.get(type(node.ops[0]), ()):

@@ -100,6 +100,8 @@ def _signature(s: FailedCheck) -> str | None:
     wanted = describe(s.exercise.reference).parameters
     errors = [s.outcomes[i].error for i in s.failing]
     if s.facts.parameters and all(e and e.type == "TypeError" and not e.line for e in errors):
+        if all(e and "positional-only" in e.message for e in errors):
+            return "It is called by name, which a `/` among its parameters forbids: take it out."
         return (
             f"It is called by name with {_code_list(wanted)}, "
             f"but your parameters are {_code_list(s.facts.parameters)}."
@@ -153,6 +155,8 @@ def _type(s: FailedCheck) -> str | None:
     _, d = found[0]
     if d.actual is None:
         return f"It returns nothing where {_kind(d.expected)} is expected: does it end in `return`?"
+    if d.actual == Opaque("coroutine"):
+        return "It returns a coroutine, which nobody runs: write `def` in place of `async def`."
     if d.name:
         where = f"`{place_in_result(d.name)}`"
         return f"{where} is {_kind(d.actual)} where {_kind(d.expected)} is expected."

@@ -16,8 +16,6 @@ from rlcourse.checks.asking.episodes import ScriptedSpeaker, in_pieces
 from rlcourse.checks.asking.output import kept_output
 from rlcourse.checks.judging.comparing import Difference, Tolerance, compare_values
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-
 
 @dataclass(frozen=True)
 class FirstDifference:
@@ -68,22 +66,15 @@ def _times(number: int) -> str:
 
 
 def _in_words(noun: str, wanted: Seen, found: Difference) -> FirstDifference:
-    number = wanted.round
+    number, what = wanted.round, wanted.what
+    sentence = f"{noun.capitalize()} 1 differs already"
     if number:
-        sentence = f"The {_nth(number - 1)} {noun} agrees, the {_nth(number)} does not"
-    else:
-        sentence = f"The first {noun} differs already"
-    what = wanted.what
+        sentence = f"{noun.capitalize()} {number} agrees, {noun} {number + 1} does not"
     if noun == "turn" and found.name:
-        row = int(found.name.strip("[]"))
-        what = f"the {_nth(row)} context"
+        what = f"context {int(found.name.strip('[]')) + 1}"
     return FirstDifference(
         f"{sentence}: {what}.", what.replace("`", ""), found.expected, found.actual
     )
-
-
-def _nth(number: int) -> str:
-    return ORDINALS[number] if number < len(ORDINALS) else f"{number + 1}th"
 
 
 def _watched(fn: Callable, case: Case) -> list[Seen]:
