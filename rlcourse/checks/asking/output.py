@@ -1,6 +1,7 @@
 """While student code runs, its output is kept, and nothing waits for input."""
 
 import io
+import pdb
 import sys
 import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -32,15 +33,12 @@ def kept_output():
 @contextmanager
 def _no_debugger():
     """Code that waits for input fails at once: nobody would see that it waits."""
-    hooks = [(sys, "breakpointhook"), (sys.modules.get("pdb"), "set_trace")]
-    before = [(module, name, getattr(module, name)) for module, name in hooks if module]
-    for module, name, _ in before:
-        setattr(module, name, _refuse_to_stop)
+    before = sys.breakpointhook, pdb.set_trace
+    sys.breakpointhook = pdb.set_trace = _refuse_to_stop
     try:
         yield
     finally:
-        for module, name, hook in before:
-            setattr(module, name, hook)
+        sys.breakpointhook, pdb.set_trace = before
 
 
 class BreakpointLeftIn(Exception):

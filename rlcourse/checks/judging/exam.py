@@ -4,7 +4,7 @@ An ``Exam`` hands out its cases, takes outcomes back and returns a result. It ne
 student's function, and it can judge many students: references and mistakes run once.
 """
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -27,7 +27,7 @@ from rlcourse.checks.telling.diagnose import (
 )
 from rlcourse.checks.telling.result import Example, Result
 
-KEPT = 3  # cases for which all ways to make several mistakes are remembered, by default
+KEPT = 3  # cases for which all ways to make several mistakes are remembered
 OTHER_SEED = 271  # of cases that no answer is asked
 
 
@@ -48,11 +48,12 @@ class Exam:
     def __init__(self, exercise: Exercise, seed: int | None = None, hidden: bool = False):
         self.exercise = exercise
         self.hidden = hidden
-        self.kept = KEPT
         with one_thread():
             self.cases = exercise.draw_cases(seed, hidden)
         self._of_mistake: dict[tuple[Mistake, int, bool], Outcome] = {}
-        self._runs: dict[int, Runs] = {}
+        # What two or three declared mistakes at once give on a case: thousands of results, kept for
+        # the next answer, since nearly all need the same case.
+        self.runs = lru_cache(KEPT)(lambda i: Runs(exercise, self.cases[i]))
 
     @cached_property
     def expected(self) -> list[Outcome]:
@@ -67,17 +68,6 @@ class Exam:
             only = call_all(mistake.implementation, self.cases[i : i + 1], repeat)
             self._of_mistake[key] = _seen(self.exercise, only)[0]
         return self._of_mistake[key]
-
-    def runs(self, i: int) -> Runs:
-        """What two or three declared mistakes at once give on case i; kept for the next answer.
-
-        Nearly all answers need the same case; the thousands of results on other cases are dropped.
-        """
-        if i not in self._runs:
-            if len(self._runs) == self.kept:
-                del self._runs[next(iter(self._runs))]
-            self._runs[i] = Runs(self.exercise, self.cases[i])
-        return self._runs[i]
 
     @cached_property
     def other_drawing(self) -> "Exam":

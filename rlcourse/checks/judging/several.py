@@ -12,10 +12,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from rlcourse.checks.asking.calling import as_data
-from rlcourse.checks.asking.case import Case, largest_number
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.judging.comparing import BESIDES, Tolerance, compare_values
 from rlcourse.checks.judging.sketch import Edit, Sketch, Steps
@@ -71,7 +68,6 @@ class Way(NamedTuple):
 
     parts: tuple[Mistake, ...]
     value: Any
-    typical: float | None  # of its numbers: where they differ, there is no need to compare
     loosest: float | None  # of the tolerances of the parts
 
 
@@ -97,17 +93,15 @@ class Runs:
                 parts = sorted((of[edit] for edit in edits), key=lambda pair: pair[0])
                 mistakes_made = tuple(mistake for _, mistake in parts)
                 loosest = max((m.atol for m in mistakes_made if m.atol is not None), default=None)
-                yield Way(mistakes_made, result, typical(result), loosest)
+                yield Way(mistakes_made, result, loosest)
 
     def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
         """The ways whose result is this one, save what follows from the rest of it."""
         rule = Tolerance.of(self.case)
-        near = Surroundings(value, self.case)
         return [
             way.parts
             for way in self.results(size)
-            if not (way.loosest is None and near.exclude(way.typical))
-            and not self._differences(way, value, rule, derived)
+            if not self._differences(way, value, rule, derived)
         ]
 
     def _differences(self, way: Way, value, rule, derived) -> list:
@@ -115,32 +109,6 @@ class Runs:
             rule = Tolerance.of(replace(self.case, atol=way.loosest))
         found = compare_values(as_data(way.value), value, rule, "")
         return [d for d in found if d.kind not in BESIDES and d.name not in derived]
-
-
-def typical(value: Any) -> float | None:
-    """One number that nearly always differs where two results do; None of what holds none."""
-    first = value[0] if isinstance(value, tuple) and value else value
-    if isinstance(first, float):
-        return first
-    if not (isinstance(first, Tensor) and first.numel()):
-        return None
-    numbers = first if first.is_floating_point() else first.double()
-    return float(numbers if numbers.numel() == 1 else numbers.mean())
-
-
-class Surroundings:
-    """Which results are too far from an answer's to need a comparison, by one number of each."""
-
-    def __init__(self, value: Any, case: Case):
-        rule = Tolerance.of(case).loosened()
-        self.number = typical(value)
-        largest = max(largest_number(value), abs(self.number or 0.0))  # it may be no tensor
-        self.reach = 2 * (rule.relative * largest + rule.absolute)
-
-    def exclude(self, number: float | None) -> bool:
-        if number is None or self.number is None:
-            return False
-        return abs(number - self.number) > self.reach
 
 
 def find_several(trial) -> list[tuple[Mistake, ...]]:

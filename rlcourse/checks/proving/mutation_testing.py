@@ -22,7 +22,6 @@ from rlcourse.checks.proving.mutants import Mutant, mutants
 TRIED = 11  # seed of the check itself
 FRESH = (101, 102)  # and of drawings that it has not seen
 MEMORY = 4 << 30  # bytes; `text * number` asks for all there is
-MANY = 20  # cases for which an exam remembers what several mistakes give: mutants are many
 EQUIVALENT, REJECTED, RAISING, NAMED = "equivalent", "rejected", "raising", "named"
 FALSE_NAME, PASSED, RAISED = "false name", "passed", "raised"  # faults of the check
 COLUMNS = (EQUIVALENT, REJECTED, RAISING, NAMED, FALSE_NAME, PASSED, RAISED)
@@ -70,8 +69,6 @@ class Court:
     def __init__(self, exercise: Exercise):
         self.tried = [Exam(exercise, TRIED, hidden) for hidden in (False, True)]
         self.fresh = [Exam(exercise, seed, hidden) for seed in FRESH for hidden in (False, True)]
-        for exam in self.tried:
-            exam.kept = MANY
         self.repeat = exercise.observe is not None  # where nothing is drawn, once is enough
 
     @one_thread()
