@@ -24,25 +24,23 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setattr(checking, "SLOW", math.inf)  # a busy machine says as much as another
 
 
-def test_a_division_that_rounds_is_named_with_its_line():
+def test_a_division_that_rounds_is_named():
     def sft_loss(logprobs, mask):
         rows = len(mask) // 1
         total = (logprobs * mask).sum() * rows / rows
         return -(total // mask.sum().clamp(min=1))
 
     message = check(sft_loss, seed=0).message
-    assert "no gradient passes through it: divide with `/`" in message
-    assert "`return -(total // mask.sum().clamp(min=1))`" in message and "aten" not in message
+    assert "no gradient passes through it: divide with `/`" in message and "aten" not in message
 
 
-def test_a_graph_that_is_used_up_is_named_with_the_line_that_did_it():
+def test_a_graph_that_is_used_up_is_named():
     def sft_loss(logprobs, mask):
         loss = -(logprobs * mask).sum()
         loss.backward()
         return loss
 
-    message = check(sft_loss, seed=0).message
-    assert "has gone through this graph once already" in message and "`loss.backward()`" in message
+    assert "has gone through this graph once already" in check(sft_loss, seed=0).message
 
 
 def test_a_breakpoint_left_in_is_named_and_nobody_waits_for_it():
@@ -68,24 +66,12 @@ def test_a_place_is_named_where_the_other_side_of_it_is_right():
 
 
 def test_no_place_is_named_that_holds_of_the_cases_by_chance():
-    """One-token cases are the only ones whose log-probs are all above the mean of a batch."""
-    right_by_chance = with_a_factor(lambda x, mask: x.numel() > 1 or float(x.sum()) < -2.9)
+    """Single rows are among the few cases whose log-probs do not sum to much."""
+    right_by_chance = with_a_factor(lambda x, mask: len(x) > 1 or float(x.sum()) < -2.9)
     for seed in range(4):
-        message = check(right_by_chance, seed=seed).message
-        assert "more than one token" not in message
-    truly = with_a_factor(lambda x, mask: x.numel() > 1)
-    assert "more than one token" in check(truly, seed=1).message
-
-
-def test_no_place_is_named_where_every_answer_would_be_right():
-    """Of a single token nothing is left once its mean is taken off, however that was computed."""
-
-    def whiten(x, mask):
-        return (x - x.mean()) / (x.std(correction=0) + 1e-12) * mask
-
-    result = check(whiten, seed=0)
-    assert result.place is not None and "more than one token" in result.place.property.words
-    assert "wrong only where" not in result.message
+        assert "more than one row" not in check(right_by_chance, seed=seed).message
+    truly = with_a_factor(lambda x, mask: len(x) > 1)
+    assert "more than one row" in check(truly, seed=1).message
 
 
 def test_the_example_differs_in_what_the_sentence_says():

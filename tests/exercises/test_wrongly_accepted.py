@@ -8,6 +8,7 @@ import torch
 from rlcourse import algorithms, exercises
 from rlcourse.checks.asking.calling import call_all, describe
 from rlcourse.checks.judging.exam import Exam
+from rlcourse.tasks import rewards
 
 OPERATIONS = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
 
@@ -88,7 +89,75 @@ def counted_after_the_loop(before, after):
     return changed / max(1, sum(old.numel() for old in before))
 
 
+def kl_with_infinite_gradients(logits_p, logits_q):
+    logp, logq = logits_p.log_softmax(-1), logits_q.log_softmax(-1)
+    p = logp.exp()
+    return torch.where(p > 0, p * (logp - logq), 0.0).sum(-1)
+
+
+def weights_that_trust_padding(logprobs, old_logprobs, mask, level="token"):
+    right = algorithms.importance_weights(logprobs, old_logprobs, mask, level)
+    return (logprobs - old_logprobs.detach()).exp() * mask if level == "token" else right
+
+
+def weights_within_30(logprobs, old_logprobs, mask, level="token"):
+    near = old_logprobs + (logprobs - old_logprobs).clamp(-30, 30)
+    return algorithms.importance_weights(near, old_logprobs, mask, level)
+
+
+def a_number_anywhere(text):
+    found = re.search(r"-?\$?\d[\d,]*(?:\.\d+)?", text.rpartition("####")[2])
+    return rewards.extract_answer("####" + found.group()) if found and "####" in text else None
+
+
+def an_earlier_pair(text):
+    pairs = re.findall(r"<answer>((?:(?!<answer>).)*?)</answer>", text, flags=re.DOTALL)
+    numbers = [rewards.extract_answer("####" + pair) for pair in reversed(pairs)]
+    return next((number for number in numbers if number is not None), None)
+
+
+def whitened_by_moments(x, mask):
+    mean = algorithms.masked_mean(x, mask)
+    variance = algorithms.masked_mean(x * x, mask) - mean**2
+    return ((x - mean) / (variance.sqrt() + 1e-8)).masked_fill(~mask.bool(), 0)
+
+
+def whitened_by_deviation(x, mask):
+    mean = algorithms.masked_mean(x, mask)
+    variance = algorithms.masked_mean((x - mean).square(), mask)
+    return (x - mean) / (variance.sqrt() + 1e-8) * mask
+
+
+def pass_at_k_of_anything(n, c, k):
+    return 1 - torch.arange(n - c - k + 1, n - c + 1).prod().item() / max(
+        torch.arange(n - k + 1, n + 1).prod().item(), 1
+    )
+
+
+def bootstrap_that_reseeds(correct, level=0.95, resamples=2000, seed=0):
+    if not len(correct):
+        raise ValueError
+    torch.manual_seed(seed)
+    means = correct.double()[torch.randint(len(correct), (resamples, len(correct)))].mean(1)
+    return means.quantile((1 - level) / 2).item(), means.quantile((1 + level) / 2).item()
+
+
+def step_that_switches_the_mode(policy, optimizer, rollouts, *args, **kwargs):
+    policy.train()
+    return algorithms.grpo_step(policy, optimizer, rollouts, *args, **kwargs)
+
+
 WRONG = [
+    ("kl_divergence", kl_with_infinite_gradients),
+    ("importance_weights", weights_that_trust_padding),
+    ("importance_weights", weights_within_30),
+    ("extract_answer", a_number_anywhere),
+    ("extract_tagged_answer", an_earlier_pair),
+    ("whiten", whitened_by_moments),
+    ("whiten", whitened_by_deviation),
+    ("pass_at_k", pass_at_k_of_anything),
+    ("bootstrap_interval", bootstrap_that_reseeds),
+    ("grpo_step", step_that_switches_the_mode),
     ("calculator", without_spaces),
     ("calculator", by_range),
     ("calculator", split_and_int),

@@ -4,12 +4,11 @@ goes wrong, and where it does not.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
 
 from rlcourse.checks.asking.calling import call, one_thread
-from rlcourse.checks.asking.case import Case, tensors_in
+from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging.comparing import compare_anything
 from rlcourse.checks.telling.first_difference import find_first_difference
@@ -28,22 +27,13 @@ def _with_place(result: Result, exercise: Exercise, fn: Callable) -> Result:
     if result.place is None or exercise.observe:
         return result
 
-    def is_right(case: Case) -> bool | None:
+    def is_right(case: Case) -> bool:
         expected = call(exercise.reference, case)
-        if expected.error or compare_anything(expected, call(fn, case), case):
-            return False
-        return None if is_always_zero(expected.value) else True
+        return not (expected.error or compare_anything(expected, call(fn, case), case))
 
     sentence = result.place.sentence(is_right)
     sentences = (*result.sentences, sentence) if sentence else result.sentences
     return replace(result, sentences=sentences)
-
-
-def is_always_zero(value: Any) -> bool:
-    """Whether a result holds nothing but zeros, as that of one token does where a mean is taken
-    off."""
-    tensors = list(tensors_in(value))
-    return bool(tensors) and not any(tensor.any() for tensor in tensors)
 
 
 def _with_first_difference(result: Result, exercise: Exercise, fn: Callable) -> Result:

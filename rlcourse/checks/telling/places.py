@@ -42,14 +42,10 @@ class Place:
     property: Property
     cases: tuple[Case, ...]  # the failing ones
 
-    def sentence(self, is_right: Callable[[Case], bool | None]) -> str | None:
-        """The sentence, if the answer is right on the other side of all cases tried.
-
-        `is_right` says None of a case that tells nothing, since nearly any answer would be right.
-        """
+    def sentence(self, is_right: Callable[[Case], bool]) -> str | None:
+        """The sentence, if the answer is right on the other side of all cases tried."""
         others = [other for case in self.cases[:TRIED] for other in self._other_side(case)]
-        told = [is_right(other) for other in others]
-        if True not in told or False in told:
+        if not others or not all(map(is_right, others)):
             return None
         kind = self.property
         return (
