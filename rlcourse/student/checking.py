@@ -1,7 +1,6 @@
 """What a lesson calls: ``check`` and ``ready``."""
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,9 +22,7 @@ from rlcourse.courses import current, outputs
 from rlcourse.errors import UserError
 from rlcourse.student import record
 from rlcourse.student.display import notebook, show
-from rlcourse.student.patience import patience
-
-SLOW = 5.0  # seconds for all the cases: more calls would try the reader's patience
+from rlcourse.student.patience import TookTooLong, patience
 
 
 def check(
@@ -62,24 +59,25 @@ def _compare(fn: Callable, exam: Exam) -> Result:
 def _try_out(fn: Callable, exercise: Exercise) -> Result:
     """Let a trainer train, on the public variant and with its whole budget; and measure."""
     trial = Trial(exercise)
-    within = partial(patience, trial.contest.seconds, processor=True)
+    within = partial(patience, trial.contest.seconds)
     with _borrowing(fn, exercise) as borrowing:
         result = trial.examine(describe(fn), fn, within)
     return result.as_borrowed(borrowing.found) if borrowing.found else result
 
 
 def _examine(fn: Callable, exam: Exam) -> Result:
-    began = time.monotonic()
     with patience():
         outcomes = call_all(fn, exam.cases)
         with _borrowing(fn, exam.exercise) as borrowing:  # last: a first call may import much
             call_all(fn, exam.cases[:1], repeat=False)
-        result = exam.judge(describe(fn), outcomes)
-        if borrowing.found:
-            return result.as_borrowed(borrowing.found)
-        if time.monotonic() - began > SLOW:
-            return result
+    result = exam.judge(describe(fn), outcomes)
+    if borrowing.found:
+        return result.as_borrowed(borrowing.found)
+    if any(outcome.error and outcome.error.type == TookTooLong.__name__ for outcome in outcomes):
+        return result
+    with patience():
         result = with_evidence(result, exam.exercise, fn)
+    with patience():
         return with_repair(result, exam, fn, exercises.names())
 
 

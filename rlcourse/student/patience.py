@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-FIRST, NEXT = 20.0, 1.0  # seconds for the first call that does not end, and for each after it
+FIRST, NEXT = 20.0, 1.0  # seconds of a processor for the first call that does not end, and others
 
 
 class TookTooLong(Exception):
@@ -13,11 +13,11 @@ class TookTooLong(Exception):
 
 
 @contextmanager
-def patience(first: float = FIRST, each: float = NEXT, processor: bool = False) -> Iterator[None]:
+def patience(first: float = FIRST, each: float = NEXT) -> Iterator[None]:
     """Interrupt what runs inside after `first` seconds, and then again after every `each`.
 
-    They are seconds on the clock, or with `processor` those that this process computes. It has no
-    effect on Windows and outside the main thread, where Python has no such alarm: there the
+    They are seconds that this process computes, so a busy machine says the same as an idle one. It
+    has no effect on Windows and outside the main thread, where Python has no such alarm: there the
     kernel's own interrupt does the same.
     """
     possible = hasattr(signal, "setitimer")
@@ -28,15 +28,13 @@ def patience(first: float = FIRST, each: float = NEXT, processor: bool = False) 
     def ring(number, frame):
         if frame.f_globals.get("__name__", "").startswith("rlcourse.checks."):
             return  # between two calls; the next alarm comes soon
-        seconds = f"{first:g} seconds{' of a processor' * processor}"
+        seconds = f"{first:g} seconds of a processor"
         raise TookTooLong(f"stopped after {seconds} (is there a loop that never ends?)")
 
-    alarm = signal.SIGPROF if processor else signal.SIGALRM
-    timer = signal.ITIMER_PROF if processor else signal.ITIMER_REAL
-    previous = signal.signal(alarm, ring)
-    signal.setitimer(timer, first, each)
+    previous = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, first, each)
     try:
         yield
     finally:
-        signal.setitimer(timer, 0)
-        signal.signal(alarm, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)

@@ -41,26 +41,12 @@ def every_pair_alike(n, generator):
     return torch.rand(n, generator=generator)[: (n + 1) // 2].repeat_interleave(2)[:n]
 
 
-def half_turned(n, generator):
-    first = torch.rand(n, generator=generator)[: (n + 1) // 2]
-    return torch.stack([first, 1 - first], 1).flatten()[:n]
-
-
 NO_CHANCE = {
     "a table of numbers": at_heights(fixed),
-    "even distances": at_heights(lambda n, g: (torch.arange(n) + 0.5) / n),
     "even distances from a random start": at_heights(
         lambda n, g: (torch.rand((), generator=g) + torch.arange(n) / n) % 1
     ),
-    "the golden ratio": at_heights(lambda n, g: torch.arange(n).double() * 0.6180339887 % 1),
-    "a shuffled table": at_heights(
-        lambda n, g: torch.randperm(n, generator=torch.Generator().manual_seed(1)) / n
-    ),
     "one draw for two rows": at_heights(every_pair_alike),
-    "one draw for two rows, the second turned": at_heights(half_turned),
-    "one draw repeated after four rows": at_heights(
-        lambda n, g: torch.rand(n, generator=g)[: n // 4 + 1].repeat_interleave(4)[:n]
-    ),
     "one draw for all rows": at_heights(lambda n, g: torch.rand(1, generator=g).expand(n)),
     "the middle of the distribution": at_heights(lambda n, g: torch.full((n,), 0.5)),
 }

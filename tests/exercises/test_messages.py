@@ -10,7 +10,6 @@ from shared import as_written
 from rlcourse import algorithms, check, exercises
 from rlcourse.checks.asking.calling import Failure, Outcome, call, describe
 from rlcourse.checks.judging.exam import Exam
-from rlcourse.student import checking
 
 RIGHT_SFT, RIGHT_VALUE, RIGHT_GRPO = map(
     as_written, (algorithms.sft_loss, algorithms.value_loss, algorithms.grpo_loss)
@@ -21,7 +20,6 @@ LINES, COLUMNS = 30, 100  # of a screen
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
-    monkeypatch.setattr(checking, "SLOW", math.inf)  # a busy machine says as much as another
 
 
 def test_a_division_that_rounds_is_named():

@@ -1,7 +1,5 @@
 """The example that is shown is the smallest that shows the fault, and the same one every time."""
 
-import math
-
 import pytest
 import torch
 
@@ -12,13 +10,11 @@ from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.telling import cutting, shrinking
 from rlcourse.checks.telling.show import size_of
 from rlcourse.exercises import get
-from rlcourse.student import checking
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
-    monkeypatch.setattr(checking, "SLOW", math.inf)  # a busy machine shows as small a case
 
 
 def mistake(exercise, words):

@@ -128,7 +128,7 @@ def test_a_trainer_has_its_seconds_of_a_processor_and_measuring_costs_it_none():
         with torch.no_grad():
             next(iter(policy.parameters())).mul_(1.01)
 
-    trial, within = Trial(EXERCISE), partial(patience, 0.3, 0.05, processor=True)
+    trial, within = Trial(EXERCISE), partial(patience, 0.3, 0.05)
     late = trial.examine(describe(computes), computes, within)
     assert late.points == 0 and "seconds of a processor" in late.message
     measured = trial.examine(describe(waits_and_moves), waits_and_moves, within).measured
