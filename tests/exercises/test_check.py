@@ -277,9 +277,9 @@ def test_a_function_that_never_ends_is_interrupted_and_its_line_named(monkeypatc
 def test_what_is_said_does_not_depend_on_the_clock(monkeypatch):
     """No alarm rings by the clock, and a machine on which hours pass is told as much."""
     armed = set()
+    monkeypatch.setattr(signal, "setitimer", lambda timer, *seconds: armed.add(timer))
 
     def reinforce_loss(logprobs, advantages, mask):
-        armed.add(signal.getitimer(signal.ITIMER_REAL)[0])
         return 0.7 * logprobs.sum() * advantages.sum()
 
     said = check(reinforce_loss, seed=1).message
@@ -287,4 +287,4 @@ def test_what_is_said_does_not_depend_on_the_clock(monkeypatch):
     for clock in ("time", "monotonic", "perf_counter"):
         monkeypatch.setattr(time, clock, lambda: float(next(hours)))
     assert check(reinforce_loss, seed=1).message == said
-    assert armed == {0.0} and "Smallest case" in said
+    assert armed == {signal.ITIMER_PROF} and "Smallest case" in said
