@@ -254,7 +254,6 @@ def grades(
     still to come, the field is empty.
     """
     with needing("grade", "exporting grades"):
-        from rlcourse.grading.books.grades import with_mistakes
         from rlcourse.grading.platforms.exporting import Filling, plain_table
         from rlcourse.grading.table import Table
     path = out or Path("grades.csv")
@@ -271,7 +270,7 @@ def grades(
         table = plain_table(found)
     else:
         table = Table.read(into)
-        filling = Filling(table, with_mistakes(found, place))
+        filling = Filling(table, found)
         filling.fill(_columns(column or [], found.lessons))
         if feedback is not None:
             filling.write_feedback(feedback, place / "feedback")

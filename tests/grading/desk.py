@@ -1,6 +1,6 @@
-"""An instructor's account, with a class of twenty of all kinds, for test_guide.py.
+"""An instructor's account, with a class of many kinds, for test_guide.py.
 
-Eighteen hand in on Canvas or by mail, two through nbgrader's exchange, one never does. Canvas knows
+Most hand in on Canvas or by mail, two through nbgrader's exchange, one never does. Canvas knows
 them by number, the roster by login.
 """
 
@@ -22,7 +22,9 @@ import classroom as room
 import mixed_class
 
 DIES = "import os\ndef reinforce_loss(logprobs, advantages, mask):\n    os._exit(3)"
-KINDS = mixed_class.ANSWERS | {"ida": {"reinforce_loss": DIES}}  # an endless loop takes too long
+# Each of them takes a second of every grading; an endless loop would take many
+KINDS = {who: mixed_class.ANSWERS[who] for who in ("ada", "bob", "dan", "hal", "kim", "leo")}
+KINDS |= {"ida": {"reinforce_loss": DIES}}
 ME = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
 BY_MAIL, ABSENT = "ada", "uma"
 BY_EXCHANGE = (ME, "tom")
@@ -69,7 +71,7 @@ class Desk:
         (self.inbox / "worksheet-02.csv").write_text(self._worksheet())
 
     def _files(self):
-        """The members of Canvas's archive: what eighteen people uploaded."""
+        """The members of Canvas's archive: what people uploaded."""
 
         def name(student: str, file: str, late: str = "") -> str:
             return f"{student}{late}_{NUMBER[student]}_{5000 + NUMBER[student]}_{file}"

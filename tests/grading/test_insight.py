@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.courses import current
 from rlcourse.errors import UserError
-from rlcourse.grading.books.grades import read_grades, with_mistakes
 from rlcourse.grading.insight import drafts
 from rlcourse.grading.insight.answers import Answer, Recorded, read
 from rlcourse.grading.insight.page import page
@@ -183,16 +182,6 @@ def test_the_whole_report_of_a_class(course, tmp_path):
     assert (tmp_path / "names.html").stat().st_mode & 0o777 == 0o600
     text = out.read_text()
     assert SIGN in text and "<script" not in text
-
-
-@pytest.mark.slow
-def test_comments_for_moodle_name_the_mistake_and_repeat_no_student_s_words(course):
-    found = with_mistakes(read_grades(course, ["02"]), course)
-    said = found.of("bob", room.LESSON).sentence()
-    assert f"reinforce_loss: {SIGN}. An optimizer minimizes" in said
-    assert "its cell has a syntax error" in found.of("hal", room.LESSON).sentence()
-    assert "it raises an exception." in found.of("gus", room.LESSON).sentence()
-    assert found.of("ada", room.LESSON).said == {}
 
 
 @pytest.mark.slow

@@ -97,9 +97,7 @@ def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
     out, exported = tmp_path / "feedback.zip", WORKSHEET.replace(",No,", ",Yes,")
 
     def packed(sheet: str, pages: str = "feedback", waiting: str = "") -> int:
-        earned = {
-            (s, LESSON): LessonGrade(LESSON, 9.0, 5.0, waiting=s == waiting) for s in students
-        }
+        earned = {(s, LESSON): LessonGrade(LESSON, 9.0, 5.0, asks=s == waiting) for s in students}
         grades = ClassGrades(students, (LESSON,), earned)
         Filling(table(tmp_path, sheet), grades).write_feedback(out, tmp_path / pages)
         return len(zipfile.ZipFile(out).namelist())

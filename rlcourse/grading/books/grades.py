@@ -1,7 +1,7 @@
 """The grades of a course as its gradebook holds them, points given by hand included."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -12,23 +12,14 @@ from rlcourse.courses.course import chosen as lesson_of
 from rlcourse.errors import UserError
 from rlcourse.grading.books.due import enter_due_dates, just_late, written
 from rlcourse.grading.books.extensions import enter_extensions
-from rlcourse.grading.books.gradebook import Course, read_receipt
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.late import Late
 from rlcourse.grading.books.opening import file_of, is_absent, open_gradebook
 from rlcourse.grading.books.people import Student, students_in
-from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, SYNTAX
-from rlcourse.grading.judging.secret import course_secret
 from rlcourse.grading.names import one_line, shown
 from rlcourse.words import amount, points_of
 
 LONGEST_REMARK = 2000  # characters
-# What a student is told on a platform's page of an answer without a named mistake: none of their
-# own words, which such a page may take for HTML. The feedback page says more.
-IN_WORDS = {
-    BLANK: "not written",
-    RAISES: "it raises an exception",
-    SYNTAX: "its cell has a syntax error",
-}
 
 
 @dataclass(frozen=True)
@@ -41,13 +32,16 @@ class LessonGrade:
     penalty: float = 0.0
     handed_in: str = ""  # when, in UTC; "" if the time is unknown
     late: bool = False
-    waiting: bool = False  # a person still has something to grade or to look at
-    asks: bool = False  # for points for a written answer
+    asks: bool = False  # for a person's points for a written answer
     review: bool = False  # for a look at what has points already
     missing: bool = False  # no submission in the gradebook: whether one was handed in is not known
     parts: tuple[tuple[str, float, float], ...] = ()  # (exercise or question, earned, possible)
-    said: Mapping[str, str] = field(default_factory=dict)  # of exercises that are not right
     remarks: tuple[tuple[str, str], ...] = ()  # (exercise or question, a person's comment)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person still has something to grade or to look at."""
+        return self.asks or self.review
 
     @property
     def points(self) -> float:
@@ -60,8 +54,7 @@ class LessonGrade:
         if self.penalty:
             found.append(f"late, {amount(self.penalty)} taken off")
         found += [f"{name} {amount(earned)}/{possible:g}" for name, earned, possible in self.parts]
-        told = (*self.said.items(), *self.remarks)
-        return "\n".join(["; ".join(found), *(f"{name}: {words}" for name, words in told)])
+        return "\n".join(["; ".join(found), *(f"{name}: {words}" for name, words in self.remarks)])
 
 
 @dataclass(frozen=True)
@@ -138,29 +131,6 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
     return ClassGrades(students, chosen, grades, taught.name, titles)
 
 
-def with_mistakes(grades: ClassGrades, course: Path) -> ClassGrades:
-    """The same grades, with what grading has recorded of the answers that are not right."""
-    opened, secret = Course.open(course), course_secret(course)
-    found = {
-        key: grade if grade.missing else replace(grade, said=_said(opened, secret, *key))
-        for key, grade in grades.grades.items()
-    }
-    return replace(grades, grades=found)
-
-
-def _said(opened: Course, secret: bytes, student: str, lesson: str) -> dict[str, str]:
-    receipt = read_receipt(opened.autograded(student, lesson), secret)
-    told = {}
-    for exercise, found in (receipt or {"row": {"exercises": {}}})["row"]["exercises"].items():
-        state = found.get("state")
-        if state == NAMED:
-            said = " ".join([f"{found['mistake']}.", *found["sentences"][1:2]])
-            told[exercise] = one_line(_untagged(said))
-        elif state in IN_WORDS:
-            told[exercise] = f"{IN_WORDS[state]}."
-    return told
-
-
 def _untagged(text: str) -> str:
     """Words for a platform's page, which may take them for HTML."""
     return text.replace("<", "‹").replace(">", "›")
@@ -201,7 +171,6 @@ def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> Lesso
         penalty=late.penalize(gradebook, student, found),
         handed_in=_handed_in(found.timestamp, assignment.duedate),
         late=found.total_seconds_late > 0,
-        waiting=any(grade.needs_manual_grade for grade in grades),
         review=any(g.needs_manual_grade and g.auto_score is not None for g in grades),
         asks=any(g.needs_manual_grade and g.auto_score is None for g in grades),
         parts=tuple(
