@@ -138,7 +138,7 @@ def test_a_page(what, own):
 
 MODULES = {
     "no Python": ("sketch = Sketch(line_by_line)", "sketch = Sketch(", None, "SyntaxError"),
-    "a name that is not there": ("(by_means,", "(by_hand,", 62, "NameError: name 'by_hand'"),
+    "a name that is not there": ("(by_means,", "(by_hand,", 60, "NameError: name 'by_hand'"),
     "an import that fails": ("import torch\n", "import torsh\n", 5, "No module named 'torsh'"),
     "no cases": ("def cases(", "def drawn(", None, "defines `cases`"),
     "one alternative without a comma": ("(by_means, by_covariance)", "by_means", None, "functions"),
@@ -157,7 +157,7 @@ def test_a_module(what, own):
 def test_a_case_that_cannot_be_drawn(own):
     change(own / MODULE, "n = draw.size(5, 8)", "n = draw.size(5)")
     said = refusal(own, lambda own: load(own).draw_cases(0))
-    assert said.startswith(f"{own / MODULE}:17: TypeError: ")
+    assert said.startswith(f"{own / MODULE}:15: TypeError: ")
 
 
 def test_the_module_with_the_references_is_named_too(own):
