@@ -116,15 +116,6 @@ def test_the_first_update_in_pieces_equals_the_whole_one(exact, batch, algorithm
         torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
 
 
-def test_reading_in_pieces_reads_the_same(exact, batch):
-    read = partial(shared_prompt_logprobs, exact)
-    whole = MicroBatches(exact).read(read, batch)
-    for size in (1, 3, 5):
-        in_pieces = MicroBatches(exact, size).read(read, batch)
-        torch.testing.assert_close(in_pieces, whole, rtol=1e-6, atol=1e-9)
-        assert not in_pieces.requires_grad
-
-
 class Cramped:
     """Reads at most `room` rows at once, and says about more what a GPU would."""
 

@@ -48,17 +48,6 @@ except UserError as error:
 
 
 # A disk so slow that a signal comes while a checkpoint is being written.
-SLOW_DISK = """
-import time
-from rlcourse.training.runs import checkpoint
-quickly = checkpoint._Hashed.write
-def slowly(self, data):
-    time.sleep({seconds})
-    return quickly(self, data)
-checkpoint._Hashed.write = slowly
-"""
-
-
 def start(out, settings, resume=False, before=""):
     """A child that trains, and after its last step but one waits to be killed."""
     values = {"settings": settings, "out": str(out), "last": settings["steps"] - 1}
@@ -126,31 +115,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-@pytest.mark.slow
-def test_killed_while_a_checkpoint_is_written_and_resumed_equals_never_killed(
-    tmp_path, policy, task, recipe
-):
-    settings = {"steps": 12, "checkpoint_every": 3, "eval_problems": 0, "lr": 5e-3}
-    killed = tmp_path / "killed"
-    child = start(killed, settings, before=SLOW_DISK.format(seconds=0.1))
-    places = killed / "checkpoints"
-    deadline = time.monotonic() + 900
-    while not (places / "step-000003").exists() or not [*places.glob(".partial-*/state.pt")]:
-        assert child.poll() is None and time.monotonic() < deadline
-        time.sleep(0.002)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait(900) == -signal.SIGKILL
-    assert [path.name for path in checkpoints(places)] == ["step-000003"]
-    assert len((killed / "metrics.jsonl").read_text().splitlines()) == 6
-
-    options = {"policy": policy, "task": task, "progress": False}
-    resumed = train(recipe(**settings), killed, resume=True, **options)
-    plain = train(recipe(**settings), **options)
-    assert torch.equal(weights(resumed.policy), weights(plain.policy))
-    assert content(resumed)[1] == content(plain)[1]
-    assert not [*places.glob(".partial-*")]
 
 
 @pytest.mark.slow

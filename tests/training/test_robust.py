@@ -116,13 +116,6 @@ def test_a_false_start_leaves_nothing_in_the_way_of_the_next_one(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_data_set_that_cannot_be_had_leaves_nothing_either(tmp_path):
-    recipe = load_recipe("gsm8k_grpo", data=str(tmp_path / "nowhere"))
-    with pytest.raises(UserError, match=r"train\.jsonl"):
-        train(recipe, tmp_path / "run", **OPTIONS)
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_large_model_does_not_train_on_a_cpu_beside_an_idle_gpu(tmp_path, monkeypatch):
     weights = sum(p.numel() for p in echo_policy().parameters())
     why = "PyTorch cannot use the T4 of this machine, because its driver is too old"

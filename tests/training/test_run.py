@@ -134,12 +134,6 @@ def test_an_out_that_is_a_file_is_refused(tmp_path, policy, task, recipe):
         train(recipe(), tmp_path / "file", policy=policy, task=task, progress=False)
 
 
-def test_without_out_nothing_is_written(tmp_path, monkeypatch, policy, task, recipe):
-    monkeypatch.chdir(tmp_path)
-    train(recipe(), policy=policy, task=task, progress=False)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_warm_start_runs_first_once_and_is_a_run_of_its_own(tmp_path, monkeypatch, task, recipe):
     monkeypatch.setattr(Policy, "load", classmethod(load_echo_or_directory(Policy.load)))
     lesson = recipe("sft", steps=3).to_yaml()
