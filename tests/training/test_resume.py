@@ -37,7 +37,6 @@ def write_and_wait(self, metrics):
     if len(self.history) == {last!r}:
         signal.pause()  # for the signal that ends it, however late it comes
 MetricsWriter.write = write_and_wait
-{before}
 try:
     train(echo_recipe(**{settings!r}), {out!r}, policy=echo_policy(), task=echo_task(),
           resume={resume!r}, progress=False)
@@ -47,11 +46,9 @@ except UserError as error:
 """
 
 
-# A disk so slow that a signal comes while a checkpoint is being written.
-def start(out, settings, resume=False, before=""):
+def start(out, settings, resume=False):
     """A child that trains, and after its last step but one waits to be killed."""
     values = {"settings": settings, "out": str(out), "last": settings["steps"] - 1}
-    values["before"] = before
     code = CHILD.format(here=str(HERE), resume=resume, **values)
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=environment)
