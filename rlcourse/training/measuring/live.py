@@ -160,8 +160,8 @@ class Live:
         points = [(step, interval.value) for step, interval in self.held_out]
         band = [(step, interval.low, interval.high) for step, interval in self.held_out]
         lines.append(Line(points, "held", "held-out", band, look="dots"))
-        how = {"until": self.recipe.steps, "size": (WIDE, HEIGHT)}
-        return plot(lines, reach=SHOWN, **how) + plot(loss, **how)
+        until, size = self.recipe.steps, (WIDE, HEIGHT)
+        return plot(lines, reach=SHOWN, until=until, size=size) + plot(loss, until=until, size=size)
 
     def _answers(self) -> str:
         if not self.problem or not self.answers:
