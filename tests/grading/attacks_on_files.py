@@ -43,27 +43,6 @@ for path in ("REPOSITORY", "REPOSITORY/.git", "REPOSITORY/tests", "COURSE", "COU
     try: print("LEAK", path, os.listdir(path)[:3])
     except OSError: pass
 """)
-looking("objects of git, unpacked", """
-import zlib
-for root, name in walk("/"):
-    if "objects" in root and len(name) == 38:
-        try: text = zlib.decompress(open(os.path.join(root, name), "rb").read())
-        except Exception: continue
-        if b"completion_logprobs" in text: print("LEAK", root)
-    if name.endswith(".pack"): print("LEAK", root, name)
-""")
-looking("git's objects by their usual place", """
-for path in ("REPOSITORY/.git/HEAD", "REPOSITORY/.git/packed-refs", "REPOSITORY/.git/index",
-             "/usr/src/app/.git/HEAD", "/usr/src/rlcourse/.git/HEAD", "/opt/rlcourse/.git/HEAD",
-             "/srv/rlcourse/.git/HEAD", "/app/.git/HEAD", "/workspace/.git/HEAD"):
-    try: print("LEAK", path, open(path, "rb").read(20))
-    except OSError: pass
-""")
-looking("the course's tests and benchmarks", """
-for root, name in walk("/"):
-    if name in ("test_oracles_policy_gradient.py", "test_scores.py", "classroom.py",
-                "attacks.py"): print("LEAK", root, name)
-""")
 looking("a second copy, imported from every directory of packages", """
 import importlib.machinery as machinery, glob
 roots = {os.path.dirname(p) for p in sys.path if p} | set(sys.path) | set(
@@ -83,22 +62,6 @@ for home in sys.path:
     except OSError: continue
     for name in names:
         if name.endswith(".pth") or "rlcourse" in name and home != own: print("SEEN", home, name)
-""")
-looking("compiled copies", """
-for root, name in walk("/"):
-    if name.endswith(".pyc") and name.split(".")[0] in ("policy_gradient", "exam", "judging"):
-        look(os.path.join(root, name))
-for name in ("algorithms/__pycache__", "grading/__pycache__", "checks/__pycache__"):
-    try: print("LEAK", os.listdir("REPOSITORY/rlcourse/" + name))
-    except OSError: pass
-""")
-looking("archives and caches of installers", """
-for root, name in walk("/"):
-    if name.endswith((".whl", ".egg", ".tar.gz", ".zip")) and "rlcourse" in name:
-        print("LEAK", root, name)
-for path in (os.path.expanduser("~/.cache"), "/var/cache"):
-    try: print("LEAK", path, os.listdir(path)[:3])
-    except OSError: pass
 """)
 looking("notebooks, checkpoints, kernels' files", """
 for root, name in walk("/"):

@@ -253,9 +253,8 @@ def _environment(scratch: str) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",  # the server forks, and must have no threads
         "TQDM_DISABLE": "1",
+        "TORCHDYNAMO_DISABLE": "1",  # nothing can be compiled; a function stays as it is
     }
-    # Where nothing can be compiled, `torch.compile` leaves a function as it is.
-    own["TORCHDYNAMO_DISABLE"] = "1"
     loader = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
     return {**own, **loader}
 
