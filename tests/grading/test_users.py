@@ -66,6 +66,25 @@ NEVER = {
 }
 
 
+def _as_nobody() -> list[str]:
+    """A command prefix that becomes nobody, with this Python in reach.
+
+    Python may stand in a directory that only root enters; then it is shown at the same place in a
+    mount namespace where others enter, too.
+    """
+    base = str(Path(sys.base_prefix).resolve())
+    script = f"""
+drop() {{ exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }}
+if ! setpriv --reuid=65534 --regid=65534 --clear-groups test -x {base}/bin/python3; then
+  top=/$(echo {base} | cut -d/ -f2); kept=$(mktemp -d)
+  mount --bind {base} $kept && mount -t tmpfs -o mode=755 tmpfs $top && mkdir -p {base} &&
+    mount --bind $kept {base} || {{ echo "cannot become nobody here" >&2; exit 1; }}
+fi
+drop "$@"
+"""
+    return ["unshare", "--mount", "sh", "-c", script, "sh"]
+
+
 def commands(program: str) -> dict[str, list[str]]:
     script = NO_NAMESPACES.format(repository=str(room.REPOSITORY))
     as_nobody = _as_nobody()
@@ -118,22 +137,3 @@ def test_less_than_root_is_isolated_or_refused(who, template, reachable):
     managed = {part.split("\\n")[0] for part in text.split("did ")[1:]}
     assert "write to the scratch directory" in managed and not managed & NEVER
     assert missing or managed >= WALLED_IN
-
-
-def _as_nobody() -> list[str]:
-    """A command prefix that becomes nobody, with this Python in reach.
-
-    Python may stand in a directory that only root enters; then it is shown at the same place in a
-    mount namespace where others enter, too.
-    """
-    base = str(Path(sys.base_prefix).resolve())
-    script = f"""
-drop() {{ exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }}
-if ! setpriv --reuid=65534 --regid=65534 --clear-groups test -x {base}/bin/python3; then
-  top=/$(echo {base} | cut -d/ -f2); kept=$(mktemp -d)
-  mount --bind {base} $kept && mount -t tmpfs -o mode=755 tmpfs $top && mkdir -p {base} &&
-    mount --bind $kept {base} || {{ echo "cannot become nobody here" >&2; exit 1; }}
-fi
-drop "$@"
-"""
-    return ["unshare", "--mount", "sh", "-c", script, "sh"]
