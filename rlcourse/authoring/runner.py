@@ -141,7 +141,7 @@ def read_notebook(path: Path) -> NotebookNode:
 
 def _node(cell: FileCell) -> NotebookNode:
     tags = cell.metadata.get("tags")
-    metadata = {"tags": tags if isinstance(tags, list) else []}
+    metadata: dict = {"tags": tags if isinstance(tags, list) else []}
     if cell.nbgrader:
         metadata["nbgrader"] = cell.nbgrader
     make = new_code_cell if cell.kind == "code" else new_markdown_cell

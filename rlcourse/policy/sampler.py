@@ -82,8 +82,8 @@ def sample_completions(
             fused = on_a_gpu and dtype.itemsize == 2
         reader = FusedModel(model, dtype) if fused and can_be_fused(model) else None
         # A user's function may need the host, which no graph can repeat.
-        how = {"generator": generator, "draw_in_graph": own is None, "fused": reader}
-        with StaticDecoder(model, draw, eos, scoring_temperature, **how) as static:
+        decoder_of = partial(StaticDecoder, draw_in_graph=own is None, fused=reader)
+        with decoder_of(model, draw, eos, scoring_temperature, generator) as static:
             tokens, logprobs = static.complete(prompt_tokens, prompt_mask, group_size, max_tokens)
     else:
         with group_decoder(model, prompt_mask, group_size) as decoder:

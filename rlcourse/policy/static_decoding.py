@@ -221,6 +221,9 @@ class StaticLayer(DynamicLayer):
     """A layer's keys and values (rows, heads, places, head size), those of the prompts first; those
     of the next token are written at `place`, which the decoder moves on."""
 
+    keys: Any  # tensors, which the class above may lack
+    values: Any
+
     def __init__(self, of_prompts: tuple[Tensor, Tensor], rows: Tensor, places: int, place: Tensor):
         super().__init__()
         self.keys, self.values = (with_places(states[rows], places) for states in of_prompts)

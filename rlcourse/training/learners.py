@@ -8,12 +8,16 @@ from rlcourse.training.recipes.methods import Method
 from rlcourse.training.recipes.settings import Recipe
 
 
-def learner_for(policy, recipe: Recipe, task, method: Method, *others, teacher=None) -> Learner:
+def learner_for(
+    policy, recipe: Recipe, task, method: Method, reward, out=None, progress=False, teacher=None
+) -> Learner:
     """The learner of ``recipe.algorithm``, which starts from `policy`.
 
     To be called before a checkpoint is loaded: references, pairs and heads come from the start.
     """
     if method.compares_pairs:
-        return preference_learner(policy, recipe, task, method, *others)
+        return preference_learner(policy, recipe, task, method, reward, out, progress)
     change = changed_by(recipe.fault)
-    return online_learner(policy, recipe, task, method, *others, change=change, teacher=teacher)
+    return online_learner(
+        policy, recipe, task, method, reward, out, progress, change=change, teacher=teacher
+    )

@@ -201,7 +201,8 @@ def with_change(tree: ast.FunctionDef, change: Change) -> ast.FunctionDef:
     place, new = change
     tree = copy.deepcopy(tree)
     target = list(ast.walk(tree))[place]
-    return _Replace(target, new).visit(tree)
+    changed: Any = _Replace(target, new).visit(tree)
+    return changed
 
 
 class _Replace(ast.NodeTransformer):
@@ -239,7 +240,8 @@ def _changed_statements(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _with_other_operator(node: Node) -> Iterator[Node]:
-    for operator in SWAPPED_OPERATORS.get(type(getattr(node, "op", None)), ()):
+    op: Any = getattr(node, "op", None)
+    for operator in SWAPPED_OPERATORS.get(type(op), ()):
         yield _with(node, "op", None, operator())
 
 

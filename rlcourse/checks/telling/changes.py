@@ -82,7 +82,7 @@ class Change:
 
     @property
     def line(self) -> int:
-        return getattr(self.old, "lineno", None) or getattr(self.parent, "lineno", 0)
+        return getattr(self.old, "lineno", getattr(self.parent, "lineno", 0))
 
     def make(self) -> None:
         self._put(self.old, self.new)
@@ -232,7 +232,8 @@ class _Maker:
     def _unaryop(self, node: ast.UnaryOp) -> Iterator[Option]:
         yield 0, node.operand
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            values = (0, 1, -node.operand.value - 1)  # -1 for 0, as in `dim`
+            value: Any = node.operand.value
+            values = (0, 1, -value - 1)  # -1 for 0, as in `dim`
             yield from ((0, filled(str(value))) for value in values)
 
     def _boolop(self, node: ast.BoolOp) -> Iterator[Option]:

@@ -81,7 +81,8 @@ def _search(code: "_Code", exam: Exam) -> Repair | None:
     trial = _Trial(code, exam)
     if not trial.failing:
         return None  # what is wrong is outside of the text, such as a decorator
-    found, best = set(), LEAST_LIKELY
+    found: set[Repair] = set()
+    best = LEAST_LIKELY
     for number, change in code.changes(exam.cases[trial.order[0]]):
         if change.rank > best or len(found) > 1:
             break
@@ -197,11 +198,10 @@ class _Code:
 
         watched = copy.deepcopy(self.trees)
         numbers = {n: k for k, n in enumerate(n for tree in watched for n in ast.walk(tree))}
-        plain, trees = self.plain, [_Watched(numbers).visit(tree) for tree in watched]
-        self.plain = [
-            self._compiled(ast.fix_missing_locations(tree), function)
-            for tree, function in zip(trees, self.functions, strict=True)
-        ]
+        plain, self.plain = self.plain, []
+        for tree, function in zip(watched, self.functions, strict=True):
+            told: Any = ast.fix_missing_locations(_Watched(numbers).visit(tree))
+            self.plain.append(self._compiled(told, function))
         if function := self.defined(_see_=see):
             call(function, case)
         self.plain = plain
@@ -243,7 +243,7 @@ def _with_helpers(fn: FunctionType, others: Collection[str]) -> Iterator[Functio
     for function in islice(found, 1 + HELPERS):  # which grows
         yield function
         for name in describe(function).uses:
-            helper = fn.__globals__.get(name)
+            helper: Any = fn.__globals__.get(name)
             beside = getattr(helper, "__globals__", None) is fn.__globals__
             if beside and helper.__name__ == name not in others and helper not in found:
                 found.append(helper)

@@ -64,8 +64,8 @@ class Finding:
     @classmethod
     def from_json(cls, data: dict) -> "Finding":
         pairs = tuple((what, value) for what, value in data["case"])
-        lists = {name: tuple(data[name]) for name in ("sentences", "because")}
-        words = {name: data[name] for name in ("state", "heading", "outputs")}
+        lists: Any = {name: tuple(data[name]) for name in ("sentences", "because")}
+        words: Any = {name: data[name] for name in ("state", "heading", "outputs")}
         return cls(**words, **lists, case=pairs)
 
 

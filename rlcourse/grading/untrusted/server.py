@@ -30,6 +30,7 @@ import time
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rlcourse.grading.confinement import isolation, syscalls
 from rlcourse.grading.confinement.channel import Channel, Closed
@@ -43,8 +44,9 @@ def main() -> None:
     """Configure by the first message, confine, warm up, and serve until the grader is gone."""
     control = Channel(socket.socket(fileno=os.dup(0)))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    settings = control.hear()[0].items()
-    wanted = isolation.Confinement(**{k: tuple(v) if type(v) is list else v for k, v in settings})
+    settings: Any = control.hear()[0].items()
+    given: Any = {k: tuple(v) if type(v) is list else v for k, v in settings}
+    wanted = isolation.Confinement(**given)
     layers = isolation.Layers()
     _be_first_to_go()
     if sys.platform == "linux":
@@ -172,7 +174,7 @@ class Server:
         while True:
             open_lines = {line.channel.stream: line for line in self.lines if not line.hung_up}
             look = LOOK_SECONDS if unbounded and self.lines else None
-            waiting = [self.control.stream, self.wakeup, *open_lines]
+            waiting: list[Any] = [self.control.stream, self.wakeup, *open_lines]
             ready, _, _ = select.select(waiting, [], [], look)
             if unbounded:
                 self.look_after_files()

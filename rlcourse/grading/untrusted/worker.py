@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -314,7 +314,7 @@ def rehearse(cells: list[str]) -> None:
     for cell in ("def double(x):\n    return (2 * x).sum()\n%time 1\n", *cells):
         session.run_cell("rehearsal", cell, allowed)
     case = Case("", {"x": torch.ones(2, dtype=torch.float64)}, ("x",))
-    asked = iter([{"do": "case", "case": case}, {"do": "end"}])
+    asked: Iterator[dict] = iter([{"do": "case", "case": case}, {"do": "end"}])
 
     def exchange(said: dict) -> dict:
         wire.loads(wire.dumps(said))
