@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import classroom
+import mixed_class
 import pytest
 
 from rlcourse.exercises import all as all_exercises
@@ -19,6 +20,14 @@ def template(tmp_path_factory):
     """A course that is built once; tests take copies of it."""
     root = tmp_path_factory.mktemp("template")
     return classroom.make_course(root)
+
+
+@pytest.fixture(scope="session")
+def mixed(template, tmp_path_factory):
+    """(course, report) of a class of all kinds, graded once; nobody writes to it."""
+    root = tmp_path_factory.mktemp("mixed") / "repository"
+    shutil.copytree(template.parent, root)
+    return root / "course", mixed_class.graded(root / "course")
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """What is said of an answer for programs: answers that earn the same nothing are told apart."""
 
 import json
-import shutil
 from dataclasses import asdict
 
-import mixed_class
 import pytest
 import torch
 
@@ -16,12 +14,10 @@ from rlcourse.grading.judging import finding
 from rlcourse.grading.judging.mark import Mark
 
 
-@pytest.fixture(scope="module")
-def rows(template, tmp_path_factory):
-    root = tmp_path_factory.mktemp("mixed") / "repository"
-    shutil.copytree(template.parent, root)
-    report = mixed_class.graded(root / "course")
-    return {row["student"]: row for row in json.loads(json.dumps(report.as_json()))["submissions"]}
+@pytest.fixture
+def rows(mixed):
+    report = mixed[1].as_json()
+    return {row["student"]: row for row in json.loads(json.dumps(report))["submissions"]}
 
 
 STATES = {

@@ -150,12 +150,9 @@ def test_drafts_replace_nothing_and_are_for_unnamed_answers(tmp_path):
 # A class that was graded
 
 
-@pytest.fixture(scope="module")
-def course(template, tmp_path_factory):
-    root = tmp_path_factory.mktemp("insight") / "repository"
-    shutil.copytree(template.parent, root)
-    mixed_class.graded(root / "course")
-    return root / "course"
+@pytest.fixture
+def course(mixed):
+    return mixed[0]
 
 
 def said(*words: str) -> str:
