@@ -128,29 +128,6 @@ def _digits(field, path):
     return b'{"nbformat": ' + b"9" * 1_000_000 + b', "cells": []}'
 
 
-@handed_in("no notebook at all", "files", "missing")
-def _missing(field, path):
-    path.unlink()
-
-
-@handed_in("another lesson's notebook", "files", "wrong notebook")
-def _another_lesson(field, path):
-    notebook = copy.deepcopy(field.perfect)
-    for cell in notebook.cells:
-        cell.id = f"other-{cell.id}"[:60]
-        cell.source = cell.source.replace("def ", "def other_")
-        if "nbgrader" in cell.metadata:
-            cell.metadata.nbgrader.grade_id = f"other_{cell.metadata.nbgrader.grade_id}"
-    notebook.cells[0].source = "# 99 · Another lesson"
-    return notebook
-
-
-@handed_in("saved by a browser under another name", "files", "graded", deserved=TOTAL)
-def _renamed_file(field, path):
-    path.rename(path.with_name("02_policy_gradient (1).ipynb"))
-    path.with_name("02_policy_gradient (1).ipynb").write_bytes(bytes_of(field.perfect))
-
-
 # Metadata, tags, cells
 
 

@@ -223,7 +223,8 @@ for family, tried in {
     "rings": {"io_setup": 206, "io_uring_setup": 425, "io_uring_enter": 426,
               "io_uring_register": 427},
     "the kernel": {"syslog": 103, "kexec_load": 246, "kexec_file_load": 320, "init_module": 175,
-                   "finit_module": 313, "delete_module": 176, "bpf": 321},
+                   "finit_module": 313, "delete_module": 176, "bpf": 321, "perf_event_open": 298,
+                   "userfaultfd": 323, "keyctl": 250},
 }.items():
     code(f"old and new calls for {family}", "calls", CALLS + "".join(
         f"refused({name!r}, {number}, 0, 0, 0, 0, 0)\n" for name, number in tried.items()))

@@ -6,8 +6,6 @@ may come as a part of an answer; and what is lost may be lost on purpose, where 
 # Each attack stands as compactly as it can.
 # fmt: off
 
-import copy
-import json
 
 import classroom as room
 from attacks import SECRET, TOTAL, code, every
@@ -95,29 +93,14 @@ for name, text in {
         return room.with_markdown(field.perfect, text)
 
 
-@handed_in("a book in added cells", "pages", "graded", deserved=TOTAL)
-def _book(field, path):
-    notebook = copy.deepcopy(field.perfect)
-    notebook.cells += [room.new_markdown_cell("<" * 15_000) for _ in range(60)]
-    return notebook
-
-
 @handed_in("outputs nested in lists", "pages", "graded", deserved=TOTAL)
 def _deep_outputs(field, path):
     text = bytes_of(field.perfect).decode()
     return text.replace('"outputs": []', '"outputs": ' + "[" * 300 + "]" * 300).encode()
 
 
-# Owners, leases, programs in memory
+# Owners and leases
 
-code("a program kept in memory", "owners", """
-import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-for number, name in ((319, "memfd_create"), (322, "execveat"), (425, "io_uring_setup"),
-                     (321, "bpf"), (298, "perf_event_open"), (323, "userfaultfd"),
-                     (250, "keyctl"), (29, "shmget"), (240, "mq_open"), (428, "open_tree")):
-    if libc.syscall(number, 0, 0, 0, 0, 0) >= 0: print("LEAK", name)
-""")
 code("modes, owners and times of what can be read", "owners", """
 import os, sysconfig
 for path in (__import__("rlcourse").__file__, sysconfig.get_path("stdlib"), "/dev/null", "/"):
@@ -150,43 +133,3 @@ for pid in range(0, 40):
 
 
 # Honest ones that look strange
-
-@handed_in("a file that a browser named .IPYNB", "honest", "graded", deserved=TOTAL)
-def _capitals(field, path):
-    path.unlink()
-    path.with_suffix(".IPYNB").write_bytes(bytes_of(field.perfect))
-
-
-@handed_in("notebook format 3", "honest", "graded", deserved=TOTAL)
-def _format_3(field, path):
-    notebook = json.loads(bytes_of(field.perfect))
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            cell["input"] = cell.pop("source")
-    notebook["worksheets"] = [{"cells": notebook.pop("cells")}]
-    return notebook | {"nbformat": 3, "nbformat_minor": 0}
-
-
-@handed_in("two answers in one cell", "honest", "graded", deserved=TOTAL)
-def _together(field, path):
-    first, second = room.NAMES[:2]
-    both = f"{room.solution(first)}\n\n\n{room.solution(second)}"
-    blank = room.cell_of(field.blank, second).source
-    return room.with_answers(field.perfect, **{first: both, second: blank})
-
-
-@handed_in("a helper in a check's cell", "honest", "graded", deserved=TOTAL)
-def _helper(field, path):
-    helper = "def chosen(logits): return logits.softmax(-1)\ncheck(score_function)"
-    uses = ("def exact_policy_gradient(logits, rewards):\n"
-            "    p = chosen(logits)\n    return p * (rewards - p @ rewards)")
-    return room.with_answers(
-        field.perfect, check_score_function=helper, exact_policy_gradient=uses)
-
-
-@handed_in("outputs of 25 MiB", "honest", "graded", deserved=TOTAL)
-def _outputs(field, path):
-    text = bytes_of(field.perfect).decode()
-    data = {"image/png": "A" * 25 * 2**20}
-    picture = {"output_type": "display_data", "metadata": {}, "data": data}
-    return text.replace('"outputs": []', f'"outputs": [{json.dumps(picture)}]', 1).encode()

@@ -14,7 +14,6 @@ from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.judging.marking import Readers
 from rlcourse.grading.rejected import Rejected
-from rlcourse.grading.running import sandbox as trusted
 from rlcourse.grading.running.conversation import THE_REST, Conversation, Dialogue, Stopwatch
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Account
@@ -109,20 +108,6 @@ def test_what_a_submission_has_the_grader_do_is_on_its_account(pretended):
     account.close(listening.seconds)
     assert lost.value.status == TIMED_OUT and spent <= LIMITS.step + 1
     assert account.used >= 1.25 + spent
-
-
-def test_the_clock_of_a_submission_is_one_too():
-    account = Account(socket.socketpair()[0], Limits(submission=0.0))
-    assert account.is_over()
-    with pytest.raises(Lost):
-        account.open()
-
-
-def test_a_reader_is_given_more_time_than_any_submission():
-    for limits in (Limits(), LIMITS, Limits(submission=1e4)):
-        bounds = trusted.reading_bounds(limits)
-        assert bounds.seconds >= limits.clock + trusted.READING
-        assert bounds.cpu_seconds >= limits.submission + trusted.READING
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")

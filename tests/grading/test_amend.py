@@ -15,16 +15,6 @@ from rlcourse.grading import Options, grade
 pytestmark = pytest.mark.weekly
 
 OURS = room.REPOSITORY / "course" / "lessons" / room.LESSON / "lesson.md"
-SECOND = """\
-<!-- #region question="silence" points=3 -->
-**Graded by hand, {{ question_points: silence }}.** And if all 16 are wrong?
-<!-- #endregion -->
-
-<!-- #region answer="silence" -->
-Then nothing is learned.
-<!-- #endregion -->
-
-**To think about**"""
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +47,6 @@ def by_hand(course: Path) -> dict[tuple[str, str], tuple[float | None, bool]]:
     return {(row[0], row[1]): (row[3], bool(row[4])) for row in found}
 
 
-def edit(course: Path, old: str, new: str) -> None:
-    """Change the lesson's text, and build it."""
-    path = course / "lessons" / room.LESSON / "lesson.md"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-    build(root=course.parent, progress=False)
-
-
-def release_of(course: Path) -> str:
-    return (course / "release" / room.LESSON / f"{room.LESSON}.ipynb").read_text()
-
-
 SETTLED, WAITING = (1.5, False), (1.5, True)
 
 
@@ -92,24 +70,6 @@ def test_2_an_answer_goes_on_in_the_cells_below_it(course):
     assert by_hand(course) == {("ada", "applause"): WAITING, ("bob", "applause"): SETTLED}
 
 
-def test_3_points_by_hand_in_place_of_the_checks_are_reopened_with_new_code(course):
-    check = f"check_{room.NAMES[0]}"
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
-        found = book.find_grade(check, room.LESSON, room.LESSON, "ada")
-        found.manual_score, found.needs_manual_grade = 1.0, False
-        book.db.commit()
-
-    def waits() -> bool:
-        where = "where student.id = 'ada' and base_cell.name = ?"
-        return bool(room.query(course, f"{room.GRADES} {where}", check)[0][4])
-
-    grade("02", course=course, options=Options(force=True))
-    assert not waits()
-    room.submit(course, "ada", room.with_code(room.solved(course, room.NAMES[:1]), "x = 1"))
-    grade("02", course=course)
-    assert waits()
-
-
 def test_4_changed_points_are_in_the_prose_and_the_gradebook(course):
     give_points(course)
     with (course / "course.toml").open("a") as settings:
@@ -123,33 +83,3 @@ def test_4_changed_points_are_in_the_prose_and_the_gradebook(course):
     assert room.query(course, most) == [(5.0,)]
     waiting = {("ada", "applause"): WAITING, ("bob", "applause"): WAITING}
     assert by_hand(course) == waiting, "1.5 points were given out of 2"
-
-
-def test_5_a_new_question_is_added_and_all_points_stay(course):
-    command(course, "nbgrader", "generate_assignment", room.LESSON, "--force")
-    give_points(course)
-    edit(course, "**To think about**", SECOND)
-    command(course, "nbgrader", "generate_assignment", room.LESSON, "--force")
-    assert "And if all 16 are wrong?" in release_of(course)
-    room.submit(course, "bob", room.with_answers(
-        room.solved(course, room.NAMES[:1], answer="Another answer."), silence="Nothing."
-    ))  # fmt: skip
-    grade("02", course=course)
-    assert by_hand(course) == {
-        ("ada", "applause"): SETTLED, ("ada", "silence"): (None, False),
-        ("bob", "applause"): SETTLED, ("bob", "silence"): (None, True),
-    }  # fmt: skip
-    assert room.grades(course, "ada")["silence"] == 0
-    most = "select max_score from grade_cells join base_cell using (id) where name = 'silence'"
-    assert room.query(course, most) == [(3.0,)]
-
-
-def test_6_a_removed_question_is_refused_before_anything_is_deleted(course):
-    before, grades_before = release_of(course), by_hand(course)
-    edit(course, SECOND, "**To think about**")
-    generate = ("nbgrader", "generate_assignment", room.LESSON, "--force")
-    for words in (generate, ("rlcourse", "grade", "02", "--force")):
-        said = command(course, *words, succeeds=False).stderr
-        assert "no longer has silence, for which submissions have points: put it back" in said
-        assert "Traceback" not in said
-        assert release_of(course) == before and by_hand(course) == grades_before

@@ -8,7 +8,6 @@ import pytest
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from rlcourse.grading.handing_in.student_folder import utc
 from rlcourse.grading.platforms import exchange as arriving
 from rlcourse.grading.platforms.exchange import Collect, last_change
 
@@ -98,19 +97,6 @@ def test_nothing_is_read_through_a_link_or_from_a_pipe(exchange, caplog):
     ):
         assert any(student in line and why in line for line in caplog.messages), caplog.text
     assert {p.name for p in exchange.parents[2].glob("submitted/*/*")} == {LESSON}
-
-
-def test_no_file_of_a_student_s_stands_for_the_arrival(tmp_path):
-    for inside in ("directory", "file"):
-        source, dest = tmp_path / f"in {inside}", tmp_path / f"out {inside}"
-        source.mkdir()
-        note = source / "arrived.txt"
-        if inside == "directory":
-            (note / "deeper").mkdir(parents=True)
-        else:
-            note.write_text("2020-01-01 00:00:00 UTC")
-        Collect(coursedir=CourseDirectory()).do_copy(str(source), str(dest))
-        assert utc((dest / "arrived.txt").read_text()) > "2026"
 
 
 def test_a_submission_that_cannot_be_copied_ends_no_collection(tmp_path, caplog):

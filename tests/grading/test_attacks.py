@@ -14,7 +14,6 @@ import tempfile
 import threading
 from pathlib import Path
 
-import attacks_by_archive  # noqa: F401
 import attacks_by_clock  # noqa: F401
 import attacks_by_file  # noqa: F401  (they register themselves)
 import attacks_by_force  # noqa: F401
@@ -147,7 +146,7 @@ def test_there_are_attacks_of_every_kind():
     assert kinds == {
         "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
         "metadata", "html", "honest", "claiming", "copies", "parts", "pages", "owners",
-        "names", "notes", "archives", "clocks", "exports", "neighbors", "second runs", "messages",
+        "names", "notes", "clocks", "exports", "neighbors", "second runs", "messages",
         "calls",
     }  # fmt: skip
     assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 250

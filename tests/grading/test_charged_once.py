@@ -14,7 +14,6 @@ SIGN = """
 def reinforce_loss(logprobs, advantages, mask):
     return (advantages.detach() * (logprobs * mask).sum(1)).mean()
 """
-WRONG_SCORES = "def score_function(logits, action):\n    return logits"
 FROM_SCORES = """
 def exact_policy_gradient(logits, rewards):
     p = logits.softmax(-1)
@@ -29,7 +28,6 @@ SUBMISSIONS = {
         "from rlcourse import borrow\nborrow(reinforce_loss)"
     },
     "endless": {"reinforce_loss": "def reinforce_loss(*a):\n    while True:\n        pass"},
-    "scores": {"score_function": WRONG_SCORES, "exact_policy_gradient": FROM_SCORES},
     "imports": {"reinforce_loss": "from rlcourse.algorithms import reinforce_loss"},
     "wraps": {
         "reinforce_loss": "import rlcourse.algorithms as library\n\n"
@@ -99,7 +97,7 @@ def graded(template, tmp_path_factory):
 
     options = Options(limits=Limits(step=1, submission=60, patience=20, look=0.5), jobs=2)
     report = grade("02", course=course, options=options)
-    return course, {row.student: row for row in report.rows}, options
+    return course, {row.student: row for row in report.rows}
 
 
 def earned(graded, student: str) -> dict[str, float]:
@@ -120,20 +118,11 @@ def test_a_right_function_on_a_wrong_one_has_all_its_points(graded, student):
     assert "right, once `reinforce_loss` is · 3 points" in message and "timed out" not in message
 
 
-def test_points_in_the_gradebook_are_those(graded):
-    assert room.grades(graded[0], "sign")["check_reinforce_step"] == 3
-
-
 def test_what_goes_past_one_s_own_function_is_told_so(graded):
     found = earned(graded, "goes-past-its-own")
     assert (found["reinforce_loss"], found["reinforce_step"]) == (4, 0)
     message = said(graded, "goes-past-its-own", "reinforce_step")
     assert "this calls the library's own reinforce_loss: call yours" in message
-
-
-def test_it_holds_for_another_pair(graded):
-    found = earned(graded, "scores")
-    assert (found["score_function"], found["exact_policy_gradient"]) == (0, 3)
 
 
 @pytest.mark.parametrize("student", ["imports", "wraps", "copies"])
@@ -168,9 +157,3 @@ def test_of_a_circle_the_lower_half_is_wrong(graded):
 def test_nobody_is_told_more_of_the_right_one_than_its_parameters(graded):
     text = str(room.autograded(graded[0], "looks-for-the-source"))
     assert "logsumexp" not in text and "reinforce_loss.py" not in text
-
-
-def test_the_same_submission_gets_the_same_again(graded):
-    course, before, options = graded
-    again = grade("02", student="sign", course=course, options=Options(True, limits=options.limits))
-    assert again.rows[0].exercises == before["sign"].exercises

@@ -127,15 +127,6 @@ SUBMISSIONS = {
 {HEAD}
     policy.named_parameters = lambda: [("model.lm_head.weight", "#### 1")]
 """,
-    "sleeps": f"""
-{HEAD}
-    import time
-    while True:
-        try:
-            time.sleep(10**6)
-        except BaseException:
-            pass
-""",
     "spins": f"""
 {HEAD}
     while True:
@@ -213,10 +204,9 @@ def test_an_attack_earns_nothing_and_is_told_what_it_did(rows, student, said):
     assert mark["points"] == 0 and said in mark["message"], mark["message"]
 
 
-@pytest.mark.parametrize("student", ["sleeps", "spins"])
-def test_who_uses_up_the_time_loses_alone(rows, student):
-    assert found(rows[student])["points"] == 0
-    assert rows[student].status == "timed out"
+def test_who_uses_up_the_time_loses_alone(rows):
+    assert found(rows["spins"])["points"] == 0
+    assert rows["spins"].status == "timed out"
 
 
 def test_nothing_of_the_hidden_variant_is_said(graded, rows):

@@ -15,7 +15,7 @@ from rlcourse.grading import engine, grade
 from rlcourse.grading.books import gradebook
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.handing_in.student_folder import HandedIn
-from rlcourse.grading.locking import SCRATCH, only_one, remove_abandoned, scratch_directory
+from rlcourse.grading.locking import SCRATCH, only_one, remove_abandoned
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -99,14 +99,6 @@ def test_directories_of_killed_graders_are_removed_and_those_of_others_are_not(t
     assert sorted(tmp_path.iterdir()) == sorted([young, held, foreign])
 
 
-def test_the_scratch_directory_is_held_and_removed():
-    with scratch_directory() as directory:
-        os.utime(directory, (0, 0))
-        remove_abandoned(directory.parent)
-        assert directory.is_dir()
-    assert not directory.exists()
-
-
 def test_a_lock_outlives_forks_of_its_holder_that_end(tmp_path):
     with only_one(tmp_path / "lock", 0, ""):
         reader = os.fork()
@@ -117,19 +109,4 @@ def test_a_lock_outlives_forks_of_its_holder_that_end(tmp_path):
         with pytest.raises(UserError, match="held"), only_one(tmp_path / "lock", 0.1, "held"):
             pass
     with only_one(tmp_path / "lock", 0, "free again"):
-        pass
-
-
-def test_where_there_are_no_locks_nothing_is_removed_and_grading_goes_on(tmp_path, monkeypatch):
-    def none(*_):
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", none)
-    directory = tmp_path / f"{SCRATCH}somebody"
-    directory.mkdir()
-    (directory / ".lock").touch()
-    os.utime(directory, (0, 0))
-    remove_abandoned(tmp_path)
-    assert directory.is_dir()
-    with only_one(tmp_path / "lock", 0, "never said"):
         pass

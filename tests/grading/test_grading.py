@@ -1,6 +1,5 @@
 """``rlcourse grade`` on a class: resumed, repeated, complete; and nbgrader's commands after it."""
 
-import csv
 import json
 import os
 import shutil
@@ -13,7 +12,6 @@ import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.grading import Options, grade
-from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.report import Report
 
@@ -75,16 +73,6 @@ def test_the_report_has_a_status_and_points_for_everyone(graded):
     assert mistake == "the objective, not the loss: the sign is missing"
 
 
-def test_a_mistake_in_one_function_is_not_held_against_the_next(graded):
-    course, report = graded
-    said = "right, once `reinforce_loss` is"
-    cell = room.cell_of(room.autograded(course, "bob"), "check_reinforce_step")
-    assert said in cell.outputs[0].data["text/plain"]
-    step = rows_of(report)["bob"]["exercises"]["reinforce_step"]
-    known = {"points": 3, "possible": 3, "mistake": None, "once": ["reinforce_loss"]}
-    assert step.items() >= known.items() and step["state"] == "right"
-
-
 def test_the_gradebook_waits_for_a_person_where_one_is_needed(graded):
     course, _ = graded
     waiting = room.query(course, f"{room.GRADES} where grade.needs_manual_grade")
@@ -142,15 +130,6 @@ def test_an_answer_waits_no_longer_once_it_has_points_by_hand(graded):
         room.query(course, change, *values)
 
 
-def test_a_new_file_from_the_same_student_is_graded_again(graded):
-    course, _ = graded
-    room.submit(course, "cyd", room.solved(course, ["score_function"], answer=""))
-    rows = {row.student: row for row in grade("02", course=course).rows}
-    assert rows["cyd"].score == 2.0 and not rows["cyd"].before and rows["ada"].before
-    room.submit(course, "cyd", room.released(course))
-    assert grade("02", student="cyd", course=course).rows[0].score == 0.0
-
-
 def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
     course, _ = graded
     command(course, "nbgrader", "generate_feedback", room.LESSON, "--force")
@@ -159,14 +138,6 @@ def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
     assert "hidden=True" not in page and "HIDDEN" not in page
     unread = (course / "feedback" / "dan" / room.LESSON / f"{room.LESSON}.html").read_text()
     assert "the file is not a notebook: it is not text" in unread
-
-
-def test_export_has_everyones_points(graded):
-    course, _ = graded
-    command(course, "nbgrader", "export", "--to", "grades.csv")
-    with open(course / "grades.csv") as file:
-        scores = {row["student_id"]: float(row["raw_score"]) for row in csv.DictReader(file)}
-    assert scores["ada"] >= 15.0 and scores["dan"] == 0.0 and len(scores) == 5
 
 
 def test_nbgraders_own_autograde_is_the_same_grader(graded):
@@ -227,22 +198,3 @@ def test_what_the_instructor_can_mend_is_one_sentence(course):
     with pytest.raises(UserError, match=r"--strict refuses: .*seccomp \(switched off\)"):
         grade("02", course=course, options=Options(strict=True, layers_off=("seccomp",)))
     assert not list((course / "autograded").glob("[!.]*"))  # a lock at most
-
-
-def test_a_missing_layer_is_said_aloud(course):
-    room.submit(course, "ada", room.solved(course, ["score_function"]))
-    warnings: list[str] = []
-    off = ("pid", "mount", "network", "seccomp")
-    options = Options(layers_off=off, allow_weak_isolation=True)
-    report = grade("02", course=course, options=options, on_warning=warnings.append)
-    assert report.rows[0].score == 2.0
-    assert len(warnings) == 1 and "NOT FULLY ISOLATED" in warnings[0]
-    assert all(f"{name} (switched off)" in warnings[0] for name in off)
-
-
-def test_a_course_may_name_its_directories_otherwise(course):
-    config = course / "nbgrader_config.py"
-    config.write_text(config.read_text() + "\nc.CourseDirectory.autograded_directory = 'marked'\n")
-    room.submit(course, "ada", room.released(course))
-    assert grade("02", course=Course.open(course)).rows[0].score == 0
-    assert (course / "marked" / "ada" / room.LESSON / f"{room.LESSON}.ipynb").is_file()

@@ -73,18 +73,6 @@ def exported(desk, name: str) -> dict[str, str]:
     return {s: x for s in at.CLASS for x in lines if re.search(rf"(^|,){s}(,|$)", x)}
 
 
-def test_the_guide_has_commands_for_every_step():
-    text = "\n".join(commands())
-    steps = "rlcourse build, generate_assignment, release_assignment, collect 02, "
-    steps += "rlcourse roster, rlcourse insight 02, rlcourse extend, "
-    steps += "rlcourse gradescope 02, "
-    steps += "--worksheet, --zone, "
-    steps += "rlcourse grade, nbgrader autograde, jupyter lab, generate_feedback, "
-    steps += "release_feedback, export, --force, --student, --json, --strict"
-    for step in steps.split(", "):
-        assert step in text, step
-
-
 def test_an_archive_is_collected_by_the_names_of_the_roster(desk):
     said = desk.said["rlcourse collect 02 ~/inbox/submissions.zip"]
     for student, reason in at.NOT_COLLECTED.items():

@@ -79,25 +79,3 @@ def test_a_batch_killed_again_and_again_is_graded_exactly_once(course, servers):
     while servers() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert servers() == set()
-
-
-def test_an_interrupted_batch_ends_at_once_and_goes_on_later(course, servers):
-    for number in range(12):
-        room.submit(course, f"s{number:02}", room.solved(course, room.NAMES[: number % 6]))
-    process = multiprocessing.get_context("fork").Process(
-        target=grade, args=("02",), kwargs={"course": course}
-    )
-    process.start()
-    deadline = time.monotonic() + 900
-    while not finished(course):
-        assert process.is_alive() and time.monotonic() < deadline
-        time.sleep(0.002)
-    os.kill(process.pid, signal.SIGINT)
-    process.join(300)
-    assert process.exitcode not in (None, 0)
-    assert servers() == set()
-    before = finished(course)
-    assert 0 < len(before) < 12
-    report = grade("02", course=course)
-    assert {row.student for row in report.rows if row.before} == set(before)
-    assert len(report.rows) == 12

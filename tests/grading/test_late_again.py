@@ -8,7 +8,7 @@ import classroom as room
 import pytest
 from nbgrader.api import Gradebook
 
-from rlcourse.grading import Options, grade
+from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.books.grades import read_grades
 
@@ -61,29 +61,6 @@ def test_a_time_alone_reaches_the_gradebook_and_the_penalty(strict):
             assert found(strict)[::2] == (time == LATE, expected)
         grades.keep_time("nobody", LATE)
     assert "nobody" not in read_grades(strict).students
-
-
-@pytest.mark.slow
-def test_a_note_that_goes_or_changes_counts_without_force(strict):
-    """Also where an earlier version has left the time of a note that is gone in the gradebook."""
-    path = room.submit(strict, "ada", room.solved(strict, ["score_function"], answer=""))
-    note = path.with_name("timestamp.txt")
-    note.write_text(LATE)
-    grade("02", course=strict)
-    assert found(strict) == (True, "2026-10-01 22:30:00", 0.0)
-    note.unlink()
-    assert not grade("02", course=strict).rows[0].before
-    assert found(strict) == (False, "", 2.0)
-    note.write_text(LATE)
-    grade("02", course=strict, options=Options(force=True))
-    assert found(strict)[0]
-    note.unlink()
-    grade("02", course=strict)
-    with Gradebook(Course.open(strict).directory.db_url) as book:
-        book.update_or_create_submission(LESSON, "ada", timestamp=LATE)
-    assert found(strict)[0]
-    assert grade("02", course=strict).rows[0].before
-    assert found(strict) == (False, "", 2.0)
 
 
 @pytest.mark.slow

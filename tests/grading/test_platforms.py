@@ -20,7 +20,6 @@ from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.pages.showing import IsolatedFeedback
 from rlcourse.grading.platforms import known
-from rlcourse.grading.platforms.canvas import fits
 from rlcourse.grading.platforms.collecting import notebooks
 from rlcourse.grading.platforms.exporting import Filling, plain_table
 from rlcourse.grading.platforms.platform import File, Person, Platform
@@ -176,13 +175,6 @@ def test_canvas_s_own_gradebook_is_filled_in_and_nothing_else_changes(course, tm
     assert "Test" not in said and "Points" not in said
 
 
-def test_another_maximum_is_said(course, tmp_path):
-    text = CANVAS.replace(",9,10,", ",100,10,")
-    done = filled(read_grades(course, ["02"]), table(tmp_path, text))
-    assert rows(done)["    Points Possible"][5] == "100"
-    assert any("100 points are possible there, but 9 here" in note for note in done.notes)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -212,19 +204,6 @@ def test_a_name_that_may_mean_something_else_is_asked_for(course, tmp_path, name
         filled(read_grades(course, ["02"]), table(tmp_path, text))
 
 
-def test_what_canvas_computes_or_says_of_a_person_is_nobody_s_column(course, tmp_path):
-    grades = read_grades(course, ["02"])
-    text = CANVAS.replace("Policy gradient (555)", "Essay (555)")
-    text = text.replace("Current Score", "The policy gradient (9)")  # read only, as it says below
-    with pytest.raises(UserError, match=r"are 'Essay \(555\)', 'Quiz \(7\)': say") as refused:
-        filled(grades, table(tmp_path, text))
-    assert "Score" not in str(refused.value) and "Section" not in str(refused.value)
-    for name in ("The policy gradient (9)", "Student", "Section", "Essay"):
-        with pytest.raises(UserError, match="no column is clearly that of"):
-            filled(grades, table(tmp_path, text), **{LESSON: name})
-    assert not any(fits(name, LESSON) for name in ("Section", "Policy Current Score"))
-
-
 def test_two_lessons_cannot_have_one_column(course, tmp_path):
     both = {LESSON: "Quiz (7)", OTHER: "Quiz (7)"}
     with pytest.raises(UserError, match="cannot be both 02_policy_gradient and 03_baselines"):
@@ -238,19 +217,6 @@ def test_a_column_that_is_unclear_is_asked_for(course, tmp_path):
         filled(grades, table(tmp_path, text))
     done = filled(grades, table(tmp_path, text), **{LESSON: "Policy-Gradient (8)"})
     assert rows(done)["Doe, Jane"][5:7] == ["", "5"]
-
-
-@pytest.mark.parametrize("delimiter", [",", ";"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_a_file_goes_back_as_it_came(course, tmp_path, delimiter, encoding):
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter=delimiter).writerows(csv.reader(io.StringIO(CANVAS)))
-    read = table(tmp_path, out.getvalue(), encoding)
-    filled(read_grades(course, ["02"]), read).write(tmp_path / "back.csv")
-    content = (tmp_path / "back.csv").read_bytes()
-    assert content.startswith(b"\xef\xbb\xbf") == (encoding == "utf-8-sig")
-    again = Table.read(tmp_path / "back.csv")
-    assert again.header == read.header and again.rows == read.rows
 
 
 def test_moodle_s_worksheet_gets_grades_and_a_sentence(course, tmp_path):
@@ -270,27 +236,10 @@ def test_moodle_s_worksheet_gets_grades_and_a_sentence(course, tmp_path):
         filled(read_grades(course), table(tmp_path, WORKSHEET))
 
 
-def test_a_table_of_something_else_is_refused(course, tmp_path):
-    grades = read_grades(course, ["02"])
-    with pytest.raises(UserError, match="neither Canvas's exported gradebook"):
-        filled(grades, table(tmp_path, "a,b\n1,2\n"))
-    with pytest.raises(UserError, match="cannot be read"):
-        table(tmp_path, CANVAS, "utf-16")
-    with pytest.raises(UserError, match="no gradebook yet"):
-        read_grades(tmp_path)
-
-
 def book_of(*students: Student, points: float = 5.0) -> ClassGrades:
     """Grades of students who all earned the same."""
     earned = {(s.id, LESSON): LessonGrade(LESSON, 9.0, points) for s in students}
     return ClassGrades({s.id: s for s in students}, (LESSON,), earned)
-
-
-def test_the_gradebook_s_number_reaches_the_grades(course, tmp_path):
-    shutil.copy(course / "gradebook.db", tmp_path)
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
-        book.update_or_create_student("4324", lms_user_id="77")
-    assert [s.platform_id for s in read_grades(tmp_path).students.values()] == ["", "", "", "77"]
 
 
 def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):

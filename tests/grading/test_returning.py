@@ -73,19 +73,6 @@ def test_whose_answers_wait_for_points_gets_the_page_later_or_by_name(api, tmp_p
     assert returned(tmp_path) == {"to ada", "to cyd"}
 
 
-def test_one_student_is_served_or_refused_in_a_sentence(api, tmp_path):
-    assert api.release_feedback(LESSON, "cyd")["success"]
-    assert returned(tmp_path) == {"to cyd"}
-    done = api.release_feedback(LESSON, "bob")
-    assert not done["success"] and "yourself: bob" in done["log"], done
-
-
-def test_whom_the_instructor_excludes_stays_out(api, tmp_path):
-    api.coursedir.student_id_exclude = "ada"
-    assert api.release_feedback(LESSON)["success"]
-    assert returned(tmp_path) == {"to cyd"}
-
-
 def test_feedback_pages_lie_where_moodle_looks_for_the_person(tmp_path):
     jane = Student("jane@example.org", "Doe_x/y", "Jane")
     eve = Student("jupyter-eve", platform_id="e@example.org")

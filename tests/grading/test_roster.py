@@ -4,7 +4,6 @@ import zipfile
 from types import SimpleNamespace
 
 import pytest
-from nbgrader.api import Gradebook
 from test_platforms import CANVAS, LESSON, WORKSHEET, table
 from typer.testing import CliRunner
 
@@ -44,17 +43,6 @@ def names(book: Book) -> dict[str, tuple[str, str]]:
     return {s: (n["first_name"], n["last_name"]) for s, n in book.entered.items() if n}
 
 
-def test_canvas_s_students_are_entered_by_the_number_that_collect_uses(tmp_path):
-    book = Book()
-    enter_roster(book, tmp_path, table(tmp_path, CANVAS))
-    assert names(book) == {
-        "4321": ("Jane", "Doe"),
-        "4322": ("", "Müller Łukasz"),  # without a comma, nobody can tell which name is which
-        "4324": ("Eve", "Excused"),
-        "4399": ("New", "Nobody"),
-    }
-
-
 @pytest.mark.parametrize(
     "written, first, last",
     [
@@ -70,13 +58,6 @@ def test_a_name_is_split_as_people_would(tmp_path, written, first, last):
     assert names(book)["jane@example.org"] == (first, last)
 
 
-def test_moodle_s_students_have_an_address_as_well(tmp_path):
-    book = Book()
-    enter_roster(book, tmp_path, table(tmp_path, WORKSHEET.replace('"Doe, Jane"', "Jane Mary Doe")))
-    assert names(book)["jane@example.org"] == ("Jane Mary", "Doe")
-    assert book.entered["l@example.org"]["email"] == "l@example.org"
-
-
 def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(tmp_path):
     text = WORKSHEET.replace("Email address", "Username").replace("l@example.org", "")
     book, sheet = Book(), table(tmp_path, text)
@@ -90,12 +71,6 @@ def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(
     book = Book()
     enter_roster(book, tmp_path, table(tmp_path, WORKSHEET), Naming("Full name", "x-"))
     assert book.entered["x-new nobody"]["lms_user_id"] == "n@example.org"
-
-
-def test_whom_the_gradebook_knows_by_another_id_stays_that_one(tmp_path):
-    book = Book("lukasz")
-    enter_roster(book, tmp_path, table(tmp_path, CANVAS))
-    assert names(book)["lukasz"] == ("", "Müller Łukasz") and "4322" not in book.entered
 
 
 def test_a_hub_knows_them_by_their_login(tmp_path):
@@ -117,16 +92,6 @@ def test_the_littlest_hub_puts_a_prefix_before_the_login(tmp_path, known, called
     enter_roster(book, tmp_path, table(tmp_path, text), Naming("SIS Login ID", "jupyter-"))
     assert set(book.entered) == {"jupyter-jdoe@example.org", "jupyter-lukasz", called, "4399"}
     assert book.entered[called]["lms_user_id"] == "4324"
-
-
-def test_a_prefix_of_no_column_is_refused(tmp_path):
-    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
-    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
-    done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-"])
-    assert isinstance(done.exception, UserError) and "--id" in str(done.exception)
-    done = CliRunner().invoke(app, [*words, "--prefix", "jupyter-", "--id", "SIS Login ID"])
-    assert done.exit_code == 0, done.output
-    assert by_number(Course.open(tmp_path).directory)["4322"] == "jupyter-lukasz"
 
 
 def test_who_may_be_two_is_left_out_and_listed(tmp_path):
@@ -151,16 +116,6 @@ def test_a_name_that_is_no_id_and_a_table_of_something_else_are_refused(tmp_path
         enter_roster(Book(), tmp_path, table(tmp_path, "a,b\n1,2\n"))
 
 
-def test_the_command_enters_them_in_the_gradebook(tmp_path):
-    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
-    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
-    done = CliRunner().invoke(app, words)
-    said = "4 students are in the gradebook by name, such as 4321 (Jane Doe)\n"
-    assert done.exit_code == 0 and done.stdout == said
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
-        assert book.find_student("4321").last_name == "Doe"
-
-
 def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
     directory = Course.open(tmp_path).directory
     assert by_number(directory) == names_of(directory) == {}
@@ -182,28 +137,6 @@ def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
     rows = notebooks([tmp_path / "submissions.zip"], LESSON, people)
     found = {row.student: row.late for row in rows}
     assert found == {"jdoe@example.org": False, "lukasz": True, "4400": False}
-
-
-def test_who_is_not_on_the_roster_is_not_collected_under_a_second_name(tmp_path):
-    """They joined later: with the next table they get the name by which everybody knows them."""
-    (tmp_path / "course.toml").write_text(f"title = 'T'\nlessons = ['rlcourse:{LESSON}']\n")
-    (tmp_path / "source" / LESSON).mkdir(parents=True)
-    (tmp_path / "source" / LESSON / f"{LESSON}.ipynb").touch()
-    table = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
-    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
-    assert CliRunner().invoke(app, [*table, "--id", "SIS Login ID"]).exit_code == 0
-    with zipfile.ZipFile(tmp_path / "work.zip", "w") as archive:
-        for name in ("muller_4322", "late_5000"):
-            archive.writestr(f"{name}_5001_work.ipynb", "{}")
-    words = ["collect", "02", str(tmp_path / "work.zip"), "--course", str(tmp_path)]
-    said = CliRunner().invoke(app, words).output
-    assert "5000" in said and "not on the roster: run `rlcourse roster`" in said
-    assert [path.name for path in (tmp_path / "submitted").iterdir()] == ["lukasz"]
-    joined = CANVAS + '"Come, Late",5000,S9999,lata,A,,,\n'
-    (tmp_path / "canvas.csv").write_text(joined, encoding="utf-8")
-    assert CliRunner().invoke(app, table).exit_code == 0
-    assert "lata" in CliRunner().invoke(app, words).output
-    assert {path.name for path in (tmp_path / "submitted").iterdir()} == {"lukasz", "lata"}
 
 
 def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_path):

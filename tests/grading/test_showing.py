@@ -9,8 +9,6 @@ import time
 import classroom as room
 import nbformat
 import pytest
-import soupsieve
-from nbconvert.preprocessors import Preprocessor
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.converters.base import NbGraderException
 from stumbles import Stumbles
@@ -148,21 +146,6 @@ def test_only_formgrader_shows_the_model_answer_beside_the_students(exporter, te
     words = expected.split("`")[0].split("$")[0].split("*")[0].strip().split("\n")[0]
     assert words and words in after.partition(room.ANSWER)[0]
     assert model not in exporter.from_filename(str(path), {"nbgrader": {}})[0]
-
-
-class Fails(Preprocessor):
-    """A step in which a library does not fit this version of Python."""
-
-    def preprocess(self, nb, resources):
-        soupsieve.compile("a[")
-
-
-def test_an_error_in_a_library_is_named_with_its_package(tmp_path):
-    notebook = tmp_path / "a.ipynb"
-    notebook.write_text(nbformat.writes(nbformat.v4.new_notebook()))
-    page = showing.Page(Config({"Fails": {"enabled": True}}), (Fails,))
-    done = page.do(json.dumps([str(notebook), {}, ""]).encode(), None)
-    assert done == {"failed": "SelectorSyntaxError of soupsieve"}
 
 
 def test_formgraders_pages_are_made_elsewhere(course, monkeypatch):

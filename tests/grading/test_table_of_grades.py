@@ -49,10 +49,3 @@ def test_what_is_odd_is_said():
     said = str(Report("02", (older,))).splitlines()[1]
     note = "a written answer waits, to review: points by hand are older than the answer: f"
     assert said.endswith(f"[{note}]") and "look at" not in said
-
-
-def test_a_row_that_an_earlier_version_has_written_can_be_read():
-    old = row("ada").as_json()
-    for name in ("waits", "review"):
-        del old[name]
-    assert Row.from_json(old | {"needs_person": True}).with_waiting({}).needs_person is False

@@ -1,9 +1,5 @@
 """Who handed in when, by Moodle's worksheet; and `rlcourse collect`, which writes it down."""
 
-import json
-import os
-import subprocess
-import sys
 import zipfile
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -12,8 +8,6 @@ import classroom as room
 import pytest
 
 from rlcourse.errors import UserError
-from rlcourse.grading import grade
-from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.commands import _zone
 from rlcourse.grading.platforms.collecting import Collected, described, notebooks, take
 from rlcourse.grading.platforms.moodle import in_utc
@@ -58,17 +52,6 @@ def worksheet(tmp_path, *rows: str, head: str = HEAD, zone=BERLIN) -> Worksheet:
 
 def row(number, mail: str, time: str) -> str:
     return f'Participant {number},Some Body,{mail},,"{time}"'
-
-
-def test_order_and_position_do_not_count_and_one_bad_entry_is_one_row(tmp_path):
-    head = "Last modified (submission);Grade;Username;Full name;identifier \n"
-    rows = f"{LATE};;c;;Participant 3", "rubbish;;b;;Participant 2", f"{EARLY};;a;;Participant 1"
-    archive = moodle(tmp_path, {1: b"a", 2: b"b", 3: b"c"})
-    found = notebooks([archive], LESSON, worksheet=worksheet(tmp_path, *rows, head=head))
-    found = {row.student: row for row in found}
-    assert found["a"].time == datetime(2026, 10, 1, 21, 59, tzinfo=UTC)
-    assert found["c"].time == datetime(2026, 10, 1, 22, 5, tzinfo=UTC)
-    assert "cannot be read: rubbish" in found["b"].doubt and not found["b"].time
 
 
 def test_another_table_and_an_unknown_zone_are_refused_in_a_sentence(tmp_path):
@@ -118,28 +101,11 @@ def test_what_is_collected_again_is_replaced_only_where_that_is_asked_for(tmp_pa
     assert not (one / "timestamp.txt").exists()  # it was the other notebook's
 
 
-def test_a_time_that_is_still_to_come_makes_the_zone_doubtful(tmp_path):
-    into = tmp_path / "submitted"
-    soon = "Thursday, 1 October 2167, 11:59 PM"
-    table = worksheet(tmp_path, row(1, "s1", EARLY), row(2, "s2", soon))
-    found = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, table)
-    assert "is --zone right?" in found["s2"].said and "--zone" not in found["s1"].said
-
-
 def canvas(tmp_path, content: bytes, late: str = ""):
     path = tmp_path / "submissions.zip"
     with zipfile.ZipFile(path, "w") as made:
         made.writestr(f"ada{late}_1_5001_{LESSON}.ipynb", content)
     return path
-
-
-def test_what_would_be_replaced_by_late_work_is_told_so(tmp_path):
-    into, due = tmp_path / "submitted", datetime(2026, 10, 1, 21, 59)
-    assert not taken(canvas(tmp_path, b"a"), into, due=due)["1"].reason
-    said = "a different notebook is already there{}: --force replaces it"
-    assert taken(canvas(tmp_path, b"b"), into, due=due)["1"].reason == said.format("")
-    late = taken(canvas(tmp_path, b"b", "_LATE"), into, due=due)["1"]
-    assert late.reason == said.format(", and the new one is late")
 
 
 def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
@@ -172,14 +138,6 @@ def test_late_on_canvas_with_an_extension_is_said_to_be_unclear(tmp_path):
     assert "extension" not in taken(work, tmp_path / "submitted", due=due)["1"].said
 
 
-def test_late_without_a_due_date_says_what_to_do(tmp_path):
-    said = taken(canvas(tmp_path, b"a", "_LATE"), tmp_path / "submitted")["1"].said
-    assert said == (
-        "collected (new); Canvas says late, but this lesson has no due date, so it counts as on "
-        "time: set one in course.toml under [due], and collect again"
-    )
-
-
 def test_the_table_has_names_where_they_are_known_and_one_order_of_counts():
     rows = [Collected("2", "no notebook among the files"), Collected("10", late=True)]
     assert described(rows) == (
@@ -203,23 +161,3 @@ def test_a_link_in_the_way_is_a_row_and_is_not_followed(tmp_path):
     (into / "s1").symlink_to(elsewhere)
     found = taken(moodle(tmp_path, {1: b"a", 2: b"b"}), into, force=True)
     assert "symlink" in found["s1"].reason and found["s2"].path and not list(elsewhere.iterdir())
-
-
-@pytest.mark.slow
-def test_late_by_moodle_is_late_in_the_gradebook(course, tmp_path):
-    (course / "course.toml").write_text(
-        (course / "course.toml").read_text() + f"\n[due]\n{LESSON} = 2026-10-01T23:59:00+02:00\n"
-    )
-    notebook = json.dumps(room.released(course)).encode()
-    archive = moodle(tmp_path, {1: notebook, 2: notebook, 3: notebook})
-    worksheet(tmp_path, row(2, "y", LATE), row(1, "x", EARLY), row(3, "z", "?"))
-    done = subprocess.run(
-        [sys.executable, "-m", "rlcourse", "collect", "02", str(archive), "--worksheet",
-         str(tmp_path / "worksheet.csv"), "--zone", "Europe/Berlin", "--course", str(course)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONUTF8": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "read as those of Europe/Berlin" in done.stdout and "3 collected" in done.stdout
-    grade("02", course=course)
-    grades = read_grades(course)
-    assert {s: grades.of(s, LESSON).late for s in "xyz"} == {"x": False, "y": True, "z": False}
