@@ -6,7 +6,7 @@ What gets in somebody's way prints LEAK where it works.
 # fmt: off
 
 import classroom as room
-from attacks import ATTACKS, TOTAL, Attack, Field, by_notebook, code
+from attacks import ATTACKS, TOTAL, Attack, Field, code
 
 SLOW = """
 import time
@@ -233,18 +233,9 @@ work()
 
 
 # Honest: written in an unusual place or way
-
-ALL = "\n\n".join(map(room.solution, room.NAMES))
-by_notebook("all answers in one cell at the end", "honest", lambda field: room.with_code(
-    field.blank, f"# mine\n{ALL}", "applause"), TOTAL, "graded")
-by_notebook("answers below an if", "honest", lambda field: room.with_code(
-    field.blank, "if True:\n    " + ALL.replace("\n", "\n    "), "applause"), TOTAL, "graded")
 REST = TOTAL - room.POINTS["score_function"]
 code("a breakpoint that was left in", "honest", "", REST, "graded", True,
      score_function="def score_function(logits, action):\n    breakpoint()\n    return logits")
-code("a result made of one number", "honest", "", REST, "graded", True,
-     score_function="import torch\ndef score_function(logits, action):\n"
-                    "    return logits.sum().expand(2**40)")
 code("gradients that a cell left switched off", "honest",
      "import torch\ntorch.set_grad_enabled(False)", TOTAL,
      "graded", True)

@@ -5,7 +5,7 @@ import json
 import os
 
 import classroom as room
-from attacks import ATTACKS, TOTAL, Attack, Field
+from attacks import ATTACKS, TOTAL, Attack, Field, by_notebook
 from nbformat.v4 import new_output
 
 SCRIPT = "<script>alert('x')</script><img src=x onerror=alert(1)>"
@@ -70,20 +70,18 @@ def _directory(field, path):
     path.mkdir()
 
 
-@handed_in("a device that never ends", "files", "refused")
-def _device(field, path):
-    path.unlink()
-    path.symlink_to("/dev/zero")
-
-
-@handed_in("an enormous notebook", "files", "refused")
-def _enormous(field, path):
-    return bytes_of(field.perfect) + b" " * (65 * 2**20)
-
-
-@handed_in("a cell of a million characters", "files", "refused")
-def _long_cell(field, path):
-    return room.with_code(field.perfect, "#" * 1_000_000)
+by_notebook(
+    "an enormous notebook",
+    "files",
+    lambda field: bytes_of(field.perfect) + b" " * (65 * 2**20),
+    status="refused",
+)
+by_notebook(
+    "a cell of a million characters",
+    "files",
+    lambda field: room.with_code(field.perfect, "#" * 1_000_000),
+    status="refused",
+)
 
 
 @handed_in("twenty thousand cells", "files", "refused")
@@ -93,39 +91,17 @@ def _many_cells(field, path):
     return notebook
 
 
-@handed_in("not UTF-8", "files", "unreadable file")
-def _latin(field, path):
-    return bytes_of(field.perfect).replace(b"Policy", b"\xff\xfeol\xe9cy", 1)[:-1] + b"\xff}"
-
-
-@handed_in("truncated", "files", "unreadable file")
-def _truncated(field, path):
-    return bytes_of(field.perfect)[:-2000]
-
-
-@handed_in("empty", "files", "unreadable file")
-def _empty(field, path):
-    return b""
-
-
-@handed_in("JSON, but no notebook", "files", "unreadable file")
-def _no_notebook(field, path):
-    return b'{"cells": {"metadata": []}}'
-
-
-@handed_in("cells that are no cells", "files", "unreadable file")
-def _no_cells(field, path):
-    return b'{"cells": [1, null, {"cell_type": 7, "source": {"a": 1}}], "nbformat": 4}'
-
-
-@handed_in("nested a hundred thousand deep", "files", "unreadable file")
-def _deep(field, path):
-    return b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-
-
-@handed_in("a number of a million digits", "files", "unreadable file")
-def _digits(field, path):
-    return b'{"nbformat": ' + b"9" * 1_000_000 + b', "cells": []}'
+for _name, _broken in {
+    "not UTF-8": lambda good: good.replace(b"Policy", b"\xff\xfeol\xe9cy", 1)[:-1] + b"\xff}",
+    "truncated": lambda good: good[:-2000],
+    "empty": lambda good: b"",
+    "JSON, but no notebook": lambda good: b'{"cells": {"metadata": []}}',
+    "cells that are no cells": lambda good: b'{"cells": [1, {"cell_type": 7, "source": {"a": 1}}]}',
+    "nested a hundred thousand deep": lambda good: b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000,
+    "a number of a million digits": lambda good: b'{"cells": [], "a": ' + b"9" * 1_000_000 + b"}",
+}.items():
+    by_notebook(_name, "files", lambda field, broken=_broken: broken(bytes_of(field.perfect)),
+                status="unreadable file")  # fmt: skip
 
 
 # Metadata, tags, cells

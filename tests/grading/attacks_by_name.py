@@ -54,16 +54,8 @@ for _label, _name in STRANGE.items():
 for _label, _name in FORMULAS.items():
     brought(_label, "exports", lambda student, name=_name: name + student.encode())
 brought("the neighbor's in capitals", "names", lambda student: _neighbor(student).upper().encode())
-brought("the neighbor's in wide letters", "names", lambda student: "".join(
-    chr(ord(c) + 0xFEE0) if c.isdigit() else c for c in _neighbor(student)).encode())  # fmt: skip
-brought("the neighbor's with a long s", "names", lambda student: "".join(
-    "\u017f" if c == "s" else c for c in _neighbor(student)).encode())  # fmt: skip
-brought("the neighbor's and a letter that is not seen", "names", lambda student: (
-    _neighbor(student) + "\ufe0f").encode())  # fmt: skip
 brought("the neighbor's in Cyrillic letters", "names", lambda student: _neighbor(student).translate(
     str.maketrans("oes", "\u043e\u0435\u0455")).encode())  # fmt: skip
-brought("the neighbor's in other digits", "names", lambda student: "".join(
-    chr(0x660 + int(c)) if c.isdigit() else c for c in _neighbor(student)).encode())  # fmt: skip
 brought("one's own in capitals", "exports", lambda student: student.upper().encode())
 
 

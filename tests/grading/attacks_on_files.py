@@ -63,19 +63,6 @@ for home in sys.path:
     for name in names:
         if name.endswith(".pth") or "rlcourse" in name and home != own: print("SEEN", home, name)
 """)
-looking("notebooks, checkpoints, kernels' files", """
-for root, name in walk("/"):
-    if ".ipynb_checkpoints" in root or name.endswith(".ipynb") or name.startswith("kernel-"):
-        print("LEAK", root, name)
-""")
-looking("homes, mail, temporary files", """
-for path in ("/root", "/home", "/var", "/srv", "/opt", "/mnt", "/media", "/run", "/boot",
-             "/work", "/data", "/workspace", "/var/tmp", "/dev/shm"):
-    try: names = os.listdir(path)
-    except OSError: continue
-    for root, name in walk(path, 3):
-        if "-packages" not in root and "/lib" not in root: look(os.path.join(root, name))
-""")
 looking("other servers' directories in /tmp", """
 import glob
 for path in glob.glob("/tmp/*"):
@@ -139,16 +126,6 @@ for top in {*sys.path, "/", "/usr/lib", "/lib", sysconfig.get_path("stdlib"),
         with open(os.path.join(top or ".", "planted.py"), "w") as file: file.write("x = 1")
         if top and not top.startswith(os.getcwd()): print("LEAK wrote", top)
     except OSError: pass
-""")
-looking("what is in the memory of the process", """
-import gc, linecache
-for name, entry in list(linecache.cache.items()):
-    if "completion_logprobs" in str(entry[2:3]) and not name.startswith(own) and "cell" not in name:
-        print("LEAK", name)
-for thing in gc.get_objects():
-    if type(thing).__name__ in ("Case", "Exam", "Mistake"):
-        label = getattr(thing, "label", "")
-        if label: print("LEAK", label)
 """)
 looking("the sources behind the stubs", """
 import inspect, rlcourse.algorithms as library

@@ -97,39 +97,3 @@ for name, text in {
 def _deep_outputs(field, path):
     text = bytes_of(field.perfect).decode()
     return text.replace('"outputs": []', '"outputs": ' + "[" * 300 + "]" * 300).encode()
-
-
-# Owners and leases
-
-code("modes, owners and times of what can be read", "owners", """
-import os, sysconfig
-for path in (__import__("rlcourse").__file__, sysconfig.get_path("stdlib"), "/dev/null", "/"):
-    for name, change in (("chmod", lambda: os.chmod(path, 0o777)),
-                         ("chown", lambda: os.chown(path, os.getuid(), -1)),
-                         ("utime", lambda: os.utime(path, (1, 1))),
-                         ("setxattr", lambda: os.setxattr(path, "user.a", b"b"))):
-        try: change(); print("LEAK", name, path)
-        except OSError: pass
-""")
-code("leases and owners of descriptors", "owners", """
-import fcntl, os
-for pid in (1, 2, os.getppid(), -1):
-    reads, writes = os.pipe()
-    for how, value in ((fcntl.F_SETOWN, pid), (10, 9), (1024, fcntl.F_RDLCK)):
-        try: fcntl.fcntl(reads, how, value)
-        except OSError: pass
-    os.set_blocking(reads, False); os.write(writes, b"x")
-try: fcntl.fcntl(os.open(__import__("rlcourse").__file__, os.O_RDONLY), 1024, fcntl.F_RDLCK)
-except OSError as error: print(type(error).__name__)
-""", status="graded")
-code("the schedule of everybody", "owners", """
-import os
-for pid in range(0, 40):
-    for change in (lambda: os.sched_setaffinity(pid, {0}), lambda: os.setpriority(0, pid, 19),
-                   lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))):
-        try: change()
-        except OSError: pass
-""", status="graded")
-
-
-# Honest ones that look strange

@@ -14,18 +14,12 @@ from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.confinement.disposable import Lost as LostReader
 from rlcourse.grading.judging.marking import Readers
 from rlcourse.grading.rejected import Rejected
-from rlcourse.grading.running.conversation import THE_REST, Conversation, Dialogue, Stopwatch
+from rlcourse.grading.running.conversation import Dialogue, Stopwatch
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Account
-from rlcourse.grading.running.steps import DIED, TIMED_OUT, Cell, ExamRequest, Lost
+from rlcourse.grading.running.steps import DIED, TIMED_OUT, ExamRequest, Lost
 
 LIMITS = Limits(step=1.0, grace=0.3, submission=3.0, patience=20, look=0.3)
-DEAF = """
-import signal
-signal.setitimer(signal.ITIMER_PROF, 0); signal.setitimer(signal.ITIMER_REAL, 0)
-signal.signal(signal.SIGXCPU, lambda *_: None)
-while True: pass
-"""
 
 
 @pytest.fixture
@@ -129,18 +123,3 @@ def test_what_a_lost_reader_had_started_is_ended_before_anything_is_said(sandbox
     with pytest.raises(Rejected):
         readers.read(b"", sandbox)
     assert room._processes_with(directory) == before and len(readers._idle) == 1
-
-
-@pytest.mark.slow
-def test_many_hogs_take_together_what_one_may(sandbox, library):
-    cells = [Cell(f"hog {number}", DEAF) for number in range(6)]
-    before = room._processes_with(str(library.parent).encode())
-    with sandbox.line() as line:
-        account = Account(line, LIMITS)
-        transcript = Conversation(account).run([Cell("x", "print(1)"), *cells])
-    assert room._processes_with(str(library.parent).encode()) == before
-    assert transcript.cells["x"].printed == "1\n"
-    assert transcript.incidents[-1].where == THE_REST
-    assert {incident.status for incident in transcript.incidents} == {TIMED_OUT}
-    # The last process may go on for the five seconds between the two limits of its time.
-    assert LIMITS.submission <= account.used <= LIMITS.submission + 6

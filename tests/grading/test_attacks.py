@@ -145,7 +145,7 @@ def test_there_are_attacks_of_every_kind():
     kinds = {attack.kind for attack in ATTACKS}
     assert kinds == {
         "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
-        "metadata", "html", "honest", "claiming", "copies", "parts", "pages", "owners",
+        "metadata", "html", "honest", "claiming", "copies", "parts", "pages",
         "names", "notes", "clocks", "exports", "neighbors", "second runs", "messages",
         "calls",
     }  # fmt: skip

@@ -130,6 +130,21 @@ def test_an_answer_waits_no_longer_once_it_has_points_by_hand(graded):
         room.query(course, change, *values)
 
 
+def test_points_by_hand_are_to_be_looked_at_once_the_answer_is_another(graded):
+    course, _ = graded
+    at = room.query(course, f"{room.GRADES.replace('select', 'select grade.id,', 1)} where "
+                    "student.id = 'bob' and base_cell.name = 'applause'")[0][0]  # fmt: skip
+    settle = "update grade set manual_score = 1.5, needs_manual_grade = 0 where id = ?"
+    room.query(course, settle, at)
+    now = "select manual_score, needs_manual_grade from grade where id = ?"
+    grade("02", student="bob", course=course, options=Options(force=True))
+    assert room.query(course, now, at) == [(1.5, 0)]
+    wrong = room.with_answers(room.solved(course, answer="Another."), reinforce_loss=SIGN_TURNED)
+    room.submit(course, "bob", wrong)
+    grade("02", student="bob", course=course)
+    assert room.query(course, now, at) == [(1.5, 1)]
+
+
 def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
     course, _ = graded
     command(course, "nbgrader", "generate_feedback", room.LESSON, "--force")
@@ -140,14 +155,6 @@ def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
     assert "the file is not a notebook: it is not text" in unread
 
 
-def test_nbgraders_own_autograde_is_the_same_grader(graded):
-    course, _ = graded
-    room.submit(course, "eve", room.with_code(room.released(course), "import os; os._exit(0)"))
-    done = command(course, "nbgrader", "autograde", room.LESSON, "--student", "eve")
-    assert "eve: 0 of 15 points, died (cell added-" in done.stderr
-    (course / "submitted" / "eve" / room.LESSON / f"{room.LESSON}.ipynb").unlink()
-
-
 def test_where_the_grader_cannot_take_its_place_nbgraders_own_refuses(course):
     config = course / "nbgrader_config.py"
     config.write_text(config.read_text().replace("import install", "import nothing as install"))
@@ -156,35 +163,6 @@ def test_where_the_grader_cannot_take_its_place_nbgraders_own_refuses(course):
     done = command(course, "nbgrader", "autograde", room.LESSON, succeeds=False)
     assert "switched off in this course" in done.stderr
     assert not list((course / "autograded").rglob("*.ipynb"))
-
-
-def test_a_late_submission_gets_the_penalty_of_nbgraders_plugin(course):
-    config = course / "nbgrader_config.py"
-    config.write_text(config.read_text() + "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
-    notebook = room.solved(course, ["score_function"])
-    for student, day in (("early", 1), ("late", 3)):
-        path = room.submit(course, student, notebook)
-        path.with_name("timestamp.txt").write_text(f"2026-10-0{day} 12:00:00 UTC")
-    room.submit(course, "strange", notebook).with_name("timestamp.txt").write_text("\xff soon")
-    (course / "submitted" / "linked" / room.LESSON).mkdir(parents=True)
-    settings = (course / "course.toml").read_text()
-    due = "\n[due]\n02_policy_gradient = 2026-10-02T00:00:00Z\n"
-    (course / "course.toml").write_text(settings + due)
-    command(course, "nbgrader", "generate_assignment", room.LESSON)
-    assert room.query(course, "select duedate from assignment") == [("2026-10-02 00:00:00.000000",)]
-    report = grade("02", course=course)
-    assert [row.score for row in report.rows] == [2.0, 2.0, 0.0, 2.0]
-    sql = """select student.id, submitted_notebook.late_submission_penalty from submitted_notebook
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
-    join student on submitted_assignment.student_id = student.id order by student.id"""
-    assert room.query(course, sql) == [
-        ("early", None), ("late", 2.0), ("linked", None), ("strange", None)
-    ]  # fmt: skip
-    # With another due date, nothing is graded again, and the penalties are those of that date.
-    for day, late in ((10, set()), (1, {"early", "late"})):
-        (course / "course.toml").write_text(settings + due.replace("-02T", f"-{day:02}T"))
-        again = grade("02", course=course).rows
-        assert {row.student for row in again if row.penalty == 2.0 and row.before} == late
 
 
 def test_what_the_instructor_can_mend_is_one_sentence(course):

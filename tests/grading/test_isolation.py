@@ -118,36 +118,6 @@ def test_the_lessons_functions_are_stubs_in_the_students_library(library, sandbo
     assert "completion_logprobs" not in text and "Mistake(" not in text
 
 
-def server_of(sandbox) -> int:
-    """The process that forks: in a namespace of its own it is the child of the one started."""
-    pid = sandbox._process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0]) if children else pid
-
-
-def threads_of(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/task"))
-
-
-@pytest.mark.slow
-def test_what_the_release_needs_for_the_first_time_is_ready_and_nothing_else_of_it(library):
-    rehearsal = [
-        "import this_is_not_there",
-        "import zipapp, matplotlib.pyplot as plt\nplt.figure()\nmine = 1",
-        "import torch\ntorch.set_default_dtype(torch.float64)",
-        "raise SystemExit",
-    ]
-    look = "import sys\nprint('zipapp' in sys.modules, 'mine' in globals())\n"
-    look += "import matplotlib.pyplot as plt, torch\n"
-    look += "print(plt.get_fignums(), __name__, torch.get_default_dtype())"
-    for cells, ready in ((rehearsal, True), ([], False)):
-        with Sandbox(library, library.parent / f"rehearsed-{ready}", cells) as sandbox:
-            answer = room.run(sandbox, [Cell("x", look)]).cells["x"]
-            threads = threads_of(server_of(sandbox))
-        assert answer.printed == f"{ready} False\n[] __main__ torch.float32\n", answer
-        assert threads == 1  # it forks
-
-
 def test_the_doctor_reports_every_layer():
     found = {f.name: f for f in examine() if f.group == "isolation"}
     assert set(found) == set(isolation.LAYERS)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from rlcourse import cli
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
-from rlcourse.grading.books.gradebook import Course, load_source
+from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.books.opening import open_gradebook
 from rlcourse.grading.judging.secret import SECRET_BYTES, course_secret
@@ -53,12 +53,6 @@ def test_a_damaged_gradebook_is_one_sentence(gradebook, damage):
         read_grades(gradebook.parent)
 
 
-def test_a_gradebook_that_may_not_be_written_is_one_sentence(gradebook, monkeypatch):
-    monkeypatch.setattr("rlcourse.grading.books.opening.os.access", lambda path, mode: False)
-    with pytest.raises(UserError, match=r"gradebook\.db could not be written: .*Permission"):
-        open_gradebook(Course.open(gradebook.parent).directory)
-
-
 def test_an_empty_gradebook_beside_graded_submissions_is_not_exported(gradebook):
     done = gradebook.parent / "autograded" / "ada" / room.LESSON / f"{room.LESSON}.ipynb"
     done.parent.mkdir(parents=True)
@@ -75,15 +69,6 @@ def test_settings_that_do_not_run_are_one_sentence(tmp_path):
     (tmp_path / "nbgrader_config.py").write_text("1 / 0")
     with pytest.raises(UserError, match="ZeroDivisionError: division by zero"):
         Course.open(tmp_path)
-
-
-def test_a_truncated_source_is_one_sentence(course):
-    opened = Course.open(course)
-    path = opened.source(room.LESSON)
-    for text in (path.read_text("utf-8")[:5000], "", "[]"):
-        path.write_text(text)
-        with pytest.raises(UserError, match=r"is damaged: run `rlcourse build 02_policy_gradient`"):
-            load_source(opened, room.LESSON)
 
 
 @pytest.mark.parametrize("content", [b"", b"short"])

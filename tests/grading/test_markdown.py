@@ -160,24 +160,6 @@ def test_markdown_of_any_shape_becomes_text(source):
     verify(source)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.text(max_size=60))
-def test_any_text_becomes_text(source):
-    verify(source)
-    assert Page(shown(source)).open == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "Fifteen push up a little, the wrong one does nothing; it should push down.",
-        "1. one\n2. two\n\n- three\n- four",
-    ],
-)
-def test_simple_text_stays_as_it_was_written(source):
-    assert harmless(source) == source
-
-
 @pytest.mark.parametrize(
     "source, wanted",
     [

@@ -5,7 +5,6 @@ import io
 import logging
 import re
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,7 @@ from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
 from rlcourse.grading.books.people import Student
 from rlcourse.grading.pages.showing import IsolatedFeedback
-from rlcourse.grading.platforms import known
-from rlcourse.grading.platforms.collecting import notebooks
 from rlcourse.grading.platforms.exporting import Filling, plain_table
-from rlcourse.grading.platforms.platform import File, Person, Platform
-from rlcourse.grading.platforms.roster import enter_roster
 from rlcourse.grading.table import Table
 
 LESSON, OTHER = "02_policy_gradient", "03_baselines"
@@ -204,21 +199,6 @@ def test_a_name_that_may_mean_something_else_is_asked_for(course, tmp_path, name
         filled(read_grades(course, ["02"]), table(tmp_path, text))
 
 
-def test_two_lessons_cannot_have_one_column(course, tmp_path):
-    both = {LESSON: "Quiz (7)", OTHER: "Quiz (7)"}
-    with pytest.raises(UserError, match="cannot be both 02_policy_gradient and 03_baselines"):
-        filled(read_grades(course), table(tmp_path, CANVAS), **both)
-
-
-def test_a_column_that_is_unclear_is_asked_for(course, tmp_path):
-    text = CANVAS.replace("Quiz (7)", "Policy-Gradient (8)")
-    grades = read_grades(course, ["02"])
-    with pytest.raises(UserError, match=r"several columns fit.*\(555\).*--column 02='NAME'"):
-        filled(grades, table(tmp_path, text))
-    done = filled(grades, table(tmp_path, text), **{LESSON: "Policy-Gradient (8)"})
-    assert rows(done)["Doe, Jane"][5:7] == ["", "5"]
-
-
 def test_moodle_s_worksheet_gets_grades_and_a_sentence(course, tmp_path):
     text = WORKSHEET.replace("Email address", "ID number").replace("jane@example.org", "4321")
     text = text.replace("l@example.org", "4322").replace("e@example.org", "4324")
@@ -276,42 +256,3 @@ def test_the_guide_s_own_rule_takes_a_tenth_a_day(course, tmp_path):
     with Gradebook(Course.open(copy).directory.db_url) as book:
         book.update_or_create_assignment(LESSON, duedate="2026-09-30 11:00:00 UTC")
     assert read_grades(copy).of("4321", LESSON).penalty == pytest.approx(3 * 0.65)
-
-
-class Paper(Platform):
-    """A platform that this test has made up, in one class."""
-
-    name = "Paper"
-    id_columns = ("Matriculation",)
-
-    def files(self, archive, worksheet):
-        if not all(name.startswith("paper-") for name in archive.names):
-            return None
-        numbers = ((name, name.split("-")[1]) for name in archive.names)
-        return [File(archive, name, f"{LESSON}.ipynb", n, (n,)) for name, n in numbers]
-
-    def has_made(self, table):
-        return table.column("Matriculation") is not None
-
-    def called(self, table, row):
-        return table.field(row, "Who")
-
-    def person(self, table, row):
-        return Person(tuple(self.ids(table, row)), self.called(table, row), "")
-
-    def column(self, table, lesson, title, wanted):
-        return table.header.index("Points")
-
-
-def test_a_new_platform_is_one_class_and_one_place_in_a_list(course, tmp_path, monkeypatch):
-    monkeypatch.setattr(known, "PLATFORMS", (*known.PLATFORMS, Paper()))
-    copy = shutil.copytree(course, tmp_path / "course")
-    sheet = "Matriculation,Who,Points\n4321,Jane,\n9,New,\n"
-    with Gradebook(f"sqlite:///{copy}/gradebook.db") as book:
-        assert [s.id for s in enter_roster(book, copy, table(tmp_path, sheet))] == ["4321", "9"]
-    done = filled(read_grades(copy, ["02"]), table(tmp_path, sheet))
-    assert done.rows == [["4321", "Jane", "5"], ["9", "New", ""]]
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
-        archive.writestr("paper-4321-homework", "{}")
-    (row,) = notebooks([tmp_path / "x.zip"], LESSON)
-    assert (row.student, row.data) == ("4321", b"{}")

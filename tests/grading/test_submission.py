@@ -11,7 +11,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from rlcourse.authoring.cells import cell_id, without_magics
 from rlcourse.courses import shipped
-from rlcourse.grading.handing_in import submission
 from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild
 from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
 from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
@@ -54,13 +53,6 @@ def test_answers_are_taken_and_everything_graded_is_not(release):
     assert [c.source for c in rebuilt.cells if "rlcourse" in c.metadata] == ["99"]
 
 
-def test_an_import_added_to_the_lessons_own_cell_stands(release):
-    changed = copy.deepcopy(release)
-    cell = next(c for c in changed.cells if c.cell_type == "code")
-    cell.source += "\nimport math"
-    assert any("import math" in source for source in sources(rebuild(release, found(changed))))
-
-
 def test_cells_of_an_earlier_version_are_no_cells_of_the_student_s(release):
     """A lesson whose points were raised says so in its first cell; a demonstration was mended."""
     text, code = "# The policy gradient\n\n**12** points", "train(steps=10**9)"
@@ -78,16 +70,6 @@ def test_added_cells_stay_behind_the_cell_they_followed(release):
     at = room.index_of(rebuilt, "check_score_function")
     assert rebuilt.cells[at - 1].source == "def helper(): pass"
     assert rebuilt.cells[at - 2].metadata.nbgrader.grade_id == "score_function"
-
-
-def test_of_two_definitions_the_later_one_before_the_check_counts(release):
-    changed = room.with_answers(release, score_function="first = 1")
-    twin = copy.deepcopy(room.cell_of(changed, "score_function"))
-    twin.source = "second = 2"
-    changed.cells.insert(room.index_of(changed, "check_score_function"), twin)
-    texts = sources(rebuild(release, found(changed)))
-    assert texts.index("first = 1") < texts.index("second = 2")
-    assert texts.index("second = 2") < texts.index("check(score_function)")
 
 
 def test_answers_are_found_by_cell_id_and_by_the_name_of_the_function(release):
@@ -146,14 +128,6 @@ def test_a_notebook_with_a_cell_of_this_lesson_is_this_lessons(release):
     assert "score_function" in {c.grade_id for c in found(both)}
 
 
-def test_words_that_all_lessons_have_make_no_notebook_this_lessons(release):
-    """Where answers to questions go, every lesson says the same."""
-    with pytest.raises(Rejected) as rejected:
-        rebuild(release, found(without_ids(other_notebook())))
-    assert rejected.value.status == "wrong notebook"
-    rebuild(release, found(without_ids(release)))
-
-
 def test_another_lessons_notebook_is_told_by_name_before_anything_runs(release):
     reader = Reader(release, b"secret", Limits(), shipped())
     opens_nothing = SimpleNamespace(tell={"clock": True}.__eq__, hear=lambda: 0.0)
@@ -210,14 +184,6 @@ def test_two_answers_in_one_cell_are_not_overridden_by_a_stub(release, stub):
     assert room.cell_of(rebuilt, SECOND).source in (ELSEWHERE, "")
     blank = rebuild(release, found(without(copy.deepcopy(release), SECOND)))
     assert functions_left_as_stubs(blank) == {FIRST, SECOND}
-
-
-def test_answers_in_one_added_cell_stand_when_both_emptied_cells_are_deleted(release):
-    both = f"{room.solution(FIRST)}\n\n\n{room.solution(SECOND)}"
-    changed = room.with_code(release, both)
-    for name in (FIRST, SECOND):
-        without(changed, name)
-    assert functions_left_as_stubs(rebuild(release, found(changed))) == set()
 
 
 def test_an_answer_in_a_cell_that_is_not_run_does_not_take_the_stub_away(release):
@@ -286,17 +252,6 @@ def test_the_notebook_is_found_whatever_a_browser_made_of_its_name(tmp_path, nam
         assert find_notebook(tmp_path, "02_x") == wanted
     except Rejected as rejected:
         assert wanted in rejected.reason
-
-
-def test_a_released_cell_is_parsed_once_and_a_long_one_is_not_kept(release):
-    submission.know(release)
-    before = submission._functions_in.cache_info()
-    rebuild(release, parse(json.dumps(release).encode()))
-    after = submission._functions_in.cache_info()
-    assert after.misses == before.misses and after.hits > before.hits
-    long = "x = 1\n" * 10_000 + "def f():\n    pass"
-    assert submission.functions_in(long) == {"f"}
-    assert submission._functions_in.cache_info() == after
 
 
 def test_ipythons_lines_are_taken_out_of_what_is_parsed():

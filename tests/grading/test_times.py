@@ -131,13 +131,6 @@ def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
     assert not note.exists()
 
 
-def test_late_on_canvas_with_an_extension_is_said_to_be_unclear(tmp_path):
-    due, work = datetime(2026, 10, 1, 21, 59), canvas(tmp_path, b"a", "_LATE")
-    (row,) = take(notebooks([work], LESSON), LESSON, tmp_path / "submitted", due, False, {"1"})
-    assert "counts as within the extension" in row.said and "check there" in row.said
-    assert "extension" not in taken(work, tmp_path / "submitted", due=due)["1"].said
-
-
 def test_the_table_has_names_where_they_are_known_and_one_order_of_counts():
     rows = [Collected("2", "no notebook among the files"), Collected("10", late=True)]
     assert described(rows) == (

@@ -1,6 +1,5 @@
 """Missing layers: what is refused, what the message says, and what still cannot be done."""
 
-import json
 import os
 import subprocess
 import sys
@@ -41,25 +40,6 @@ def test_who_trusts_every_submission_says_so_and_is_warned(course):
     report = grade("02", course=course, options=options, on_warning=warnings.append)
     assert report.rows[0].score == 2.0
     assert len(warnings) == 1 and "NOT FULLY ISOLATED" in warnings[0]
-
-
-@pytest.mark.parametrize("allowed", [False, True])
-def test_nbgraders_own_autograde_asks_for_the_same_leave(allowed, monkeypatch):
-    from nbgrader.coursedir import CourseDirectory
-    from traitlets.config import Config
-
-    from rlcourse.grading import nbgrader_plugin
-
-    config = Config({"IsolatedAutograde": {"allow_weak_isolation": allowed}} if allowed else {})
-    jobs = []
-
-    def run(command, input, **_):
-        jobs.append(json.loads(input))
-        return subprocess.CompletedProcess(command, 0, '{"submissions": []}', "")
-
-    monkeypatch.setattr(nbgrader_plugin.subprocess, "run", run)
-    nbgrader_plugin.IsolatedAutograde(coursedir=CourseDirectory(), config=config).start()
-    assert jobs[0]["allow_weak_isolation"] is allowed
 
 
 # What an owner may do to files that Landlock guards, and to processes of the same user

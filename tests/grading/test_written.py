@@ -7,10 +7,8 @@ import classroom as room
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import questions
 from rlcourse.grading.handing_in.submission import parse, rebuild
-from rlcourse.grading.handing_in.written import new_words
 
 SAID = "All sixteen are pushed up equally."
 QUESTION = "applause"
@@ -142,20 +140,3 @@ def test_an_answer_in_its_place_is_shown_alone(release):
     assert answer(rebuild(release, parse(json.dumps(moved).encode()))).source == "Mine"
     emptied = at_the_end(room.with_answers(release, **{QUESTION: ""}))
     assert SAID in answer(rebuild(release, parse(json.dumps(emptied).encode()))).source
-
-
-def test_of_markdown_only_the_lines_count_that_the_release_has_not():
-    assert new_words("markdown", "## A heading\nmine\n", {"A heading"}) == "mine"
-    assert new_words("markdown", "A heading", {"A heading"}) == ""
-
-
-@pytest.mark.slow
-def test_a_moved_answer_waits_for_a_person_in_the_gradebook(course):
-    moved = MOVES["deleted and typed again"](room.solved(course, answer=""))
-    room.submit(course, "ada", moved)
-    room.submit(course, "bob", room.solved(course, answer=""))
-    rows = {row.student: row for row in grade("02", course=course).rows}
-    assert rows["ada"].waits and not rows["bob"].waits
-    waiting = room.query(course, f"{room.GRADES} where grade.needs_manual_grade = 1")
-    assert [(row[0], row[1]) for row in waiting] == [("ada", QUESTION)]
-    assert "Written elsewhere in the notebook" in answer(room.autograded(course, "ada")).source
