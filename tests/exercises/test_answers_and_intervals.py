@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from rlcourse import check, exercises
 from rlcourse.checks.asking.calling import call_all, describe
@@ -34,7 +33,7 @@ def honest(rng, scores, resamples):
 
 def test_an_honest_bootstrap_passes_on_every_seed():
     exercise, fn = exercises.get("bootstrap_interval"), intervals(honest)
-    for seed in range(40):
+    for seed in range(20):
         exam = Exam(exercise, 500 + seed, hidden=bool(seed % 2))
         result = exam.judge(describe(fn), call_all(fn, exam.cases))
         assert result.passed, result.message
@@ -45,11 +44,7 @@ WRONG = {
         [rng.permutation(x).mean() for _ in range(n)]
     ),
     "the middle of the scores, not of their means": lambda rng, x, n: x,
-    "resamples half as long": lambda rng, x, n: rng.choice(x, (n, (len(x) + 1) // 2)).mean(axis=1),
     "2000 resamples, whatever `resamples` says": lambda rng, x, n: honest(rng, x, 2000),
-    "n resamples of `resamples` scores each": lambda rng, x, n: rng.choice(x, (len(x), n)).mean(
-        axis=1
-    ),
 }
 
 
@@ -57,33 +52,3 @@ WRONG = {
 def test_a_wrong_bootstrap_is_named_though_it_draws_other_numbers(name):
     for seed in range(3):
         assert check(intervals(WRONG[name]), seed=seed).mistake == name
-
-
-def test_the_normal_approximation_is_told_from_the_bootstrap_near_the_ends():
-    def bootstrap_interval(correct, level=0.95, resamples=2000, seed=0):
-        half = torch.distributions.Normal(0, 1).icdf(torch.tensor((1 + level) / 2)).item()
-        half *= correct.double().std().item() / len(correct) ** 0.5
-        mean = correct.double().mean().item()
-        return mean - half, mean + half
-
-    for seed in range(3):
-        result = check(bootstrap_interval, seed=seed)
-        assert not result.passed
-        assert result.mistake == "the normal approximation, mean ± z standard errors"
-
-
-def test_a_split_that_needs_no_tags_is_named():
-    def extract_tagged_answer(text):
-        from rlcourse.tasks import extract_answer
-
-        return extract_answer("####" + text.split("<answer>")[-1].split("</answer>")[0])
-
-    assert "even where a tag is missing" in check(extract_tagged_answer).mistake
-
-
-def test_a_tie_that_the_alphabet_decides_is_named():
-    def majority_vote(answers):
-        votes = [answer for answer in answers if answer is not None]
-        return min(set(votes), key=lambda a: (-votes.count(a), a), default=None)
-
-    assert "smallest" in check(majority_vote).mistake

@@ -1,16 +1,13 @@
 """No answer makes a check raise; the engine's last resort is not needed for any that we know."""
 
 import random
-from pathlib import Path
 
 import pytest
 import torch
 from shared import one_in
 
 from rlcourse import check
-from rlcourse.checks.asking import scene
 from rlcourse.checks.asking.calling import call, call_all, describe
-from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging import comparing
 from rlcourse.checks.judging import exam as engine
@@ -104,15 +101,6 @@ def test_strange_answers_are_judged_without_the_last_resort(exercise: Exercise, 
         assert exam.judge(describe(exercise.reference), outcomes)._repr_html_()
 
 
-def test_a_constant_where_other_cases_ask_for_an_error(no_last_resort):
-    aggregate = get("aggregate")
-    assert any(case.raises for case in aggregate.draw_cases(seed=0))
-    assert (
-        "whatever the arguments"
-        in check(lambda *_, **__: torch.tensor(0.5).double(), aggregate, 0).message
-    )
-
-
 def test_what_no_question_foresaw_gets_the_last_sentence(monkeypatch):
     def stumble(*_):
         raise ZeroDivisionError
@@ -141,19 +129,3 @@ def test_errors_that_cannot_speak_and_arguments_that_were_destroyed_are_errors_o
     assert call(silent, case).error.type == "Silent"
     assert call(leaving, case).error.type == "GeneratorExit"
     assert call(destroying, case, repeat=True).error.type == "TypeError"
-
-
-def test_of_a_thousand_frames_in_one_file_the_file_is_looked_up_once(monkeypatch):
-    def endless(x):
-        return endless(x)
-
-    looked_up = []
-    monkeypatch.setattr(scene, "Path", lambda name: looked_up.append(name) or Path(name))
-    scene.is_library.cache_clear()
-    error = call(endless, Case("", {"x": 1})).error
-    assert (error.type, error.function, error.line) == (
-        "RecursionError",
-        "endless",
-        "return endless(x)",
-    )
-    assert looked_up.count(__file__) == 1

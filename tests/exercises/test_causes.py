@@ -30,12 +30,6 @@ def unset_below(x, a, dim):
     return y
 
 
-def unset_after_del(x, a, dim):
-    scale = 2
-    del scale
-    return x * scale
-
-
 def unset_typo(x, a, dim):
     advantage = a
     return x * advantge
@@ -44,11 +38,6 @@ def unset_typo(x, a, dim):
 def own_error(x, a, dim):
     if x.ndim == 2:
         raise ValueError("I want a vector")
-
-
-def own_assertion(x, a, dim):
-    assert x.ndim == 1
-    return x
 
 
 def in_a_helper(x, a, dim):
@@ -64,15 +53,11 @@ def in_a_helper(x, a, dim):
         # rows against columns
         (lambda x, a, dim: x * a, "`x` is (4, 6) and `a` is (4,): one number for each row. "
          "`a[:, None]` makes it a column."),
-        (lambda x, a, dim: torch.where(x > 0, a, x), "`a` is (4,) and `x` is (4, 6)."),
-        (lambda x, a, dim: x - x[:, 1:], "`x` is (4, 6)."),
         (in_a_helper, "`rows` is (4, 6) and `a` is (4,): one number for each row. "
          "`a[:, None]` makes it a column."),
-        (lambda x, a, dim: x @ x, "`x` is (4, 6)."),
         (lambda x, a, dim: [x + a for a in (torch.ones(5),)], "`x` is (4, 6) and `a` is (5,)."),
         # names
         (unset_below, NO_VALUE),
-        (unset_after_del, NO_VALUE),
         (unset_typo, "Nothing is called `advantge` here: is `advantage` meant?"),
         # what something is
         (lambda x, a, dim: dim.bool(), "`dim` is None, which has no `bool`."),
@@ -80,22 +65,16 @@ def in_a_helper(x, a, dim):
          "is `softmax` meant?"),
         (lambda x, a, dim: torch.sofmax(x), "`torch` has nothing called `sofmax`: "
          "is `softmax` meant?"),
-        (lambda x, a, dim: x.shape.foo, "`x.shape` is a Size, which has no `foo`."),
         (lambda x, a, dim: x + dim, "`x` is a tensor of shape (4, 6), and `dim` is None."),
-        (lambda x, a, dim: 2 - dim, "2 is an int, and `dim` is None."),
-        (lambda x, a, dim: dim > 0, "`dim` is None, and 0 is an int."),
         (lambda x, a, dim: "n" + len(a), "'n' is a text, and `len(a)` is an int."),
         (lambda x, a, dim: dim[0], "`dim` is None."),
         (lambda x, a, dim: range(len(a) / 2), "`len(a) / 2` is a float."),
-        (lambda x, a, dim: sorted(len(a)), "`len(a)` is an int."),
-        (lambda x, a, dim: len(dim), "`dim` is None."),
         # arguments
         (lambda x, a, dim: float(x), "`x` is (4, 6): `float` takes a single number."),
         (lambda x, a, dim: a.item(), "`a` is (4,): `item` takes a single number."),
         # places
         (lambda x, a, dim: a[4], "`a` is (4,) of float32."),
         (lambda x, a, dim: [x[i] for i in range(5)], "`x` is (4, 6) of float32 and `i` is 4."),
-        (lambda x, a, dim: a[0, 1], "`a` is (4,) of float32."),
         (lambda x, a, dim: a.shape[1], "`a.shape` is (4,)."),
         (lambda x, a, dim: a.sum(1), "`a` is (4,)."),
         (lambda x, a, dim: x[a], "`x` is (4, 6) of float32 and `a` is (4,) of float32."),
@@ -104,9 +83,7 @@ def in_a_helper(x, a, dim):
         (lambda x, a, dim: 1 / (len(a) - 4), "The divisor `len(a) - 4` is 0."),
         (lambda x, a, dim: -(x > 0), ""),
         (lambda x, a, dim: -dim, "`dim` holds bool."),
-        (lambda x, a, dim: dim.mean(), "`dim` holds bool."),
         (own_error, "Your own `raise` stops it, on arguments that are allowed."),
-        (own_assertion, "Your own `assert` stops it, on arguments that are allowed."),
     ],
 )  # fmt: skip
 def test_the_cause_is_what_the_code_shows(fn, said):

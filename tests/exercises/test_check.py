@@ -74,21 +74,11 @@ def test_mistake_is_named_though_padding_also_gives_nan_and_advantages_leak():
     assert "not finite" in result.message and "Gradient flows into `advantages`" in result.message
 
 
-def test_a_mistake_and_a_turned_sign_are_both_named():
-    result = examine(loss(lambda lp, r, m: (r * summed(lp, m) / m.sum(1).clamp(min=1)).mean()))
-    assert "what two mistakes together give" in result.message
-    assert "Wrong: A mean over each completion's tokens in place of the sum." in result.message
-    assert "the sign is missing" in result.message
-    assert "Right: The mean over completions, the padding" in result.message
-
-
 @pytest.mark.parametrize(
     ("fn", "words"),
     [
         (loss(lambda lp, r, m: -2.5 * (r * summed(lp, m)).mean()), "times 2.5"),
-        (loss(lambda lp, r, m: -(r * summed(lp, m)).mean() / len(lp)), "divided by N."),
         (loss(lambda lp, r, m: -(r * summed(lp, m)).mean() * lp.shape[1]), "times T."),
-        (loss(lambda lp, r, m: -(r * summed(lp, m)).mean() + 3), "plus 3."),
         (loss(lambda lp, r, m: -(r * summed(2 * lp - lp.detach(), m)).mean()), "but your gradient"),
         (loss(lambda lp, r, m: -(r * summed(lp, m))), "It returns shape"),
         (loss(lambda lp, r, m: None), "does it end in `return`?"),
@@ -97,26 +87,14 @@ def test_a_mistake_and_a_turned_sign_are_both_named():
         (loss(lambda lp, r, m: -(r * summed(lp, m)).mean().float()), "float32 where float64"),
         (loss(lambda lp, r, m: -(r * summed(lp.mul_(m), m)).mean()), "changes its argument"),
         (loss(lambda lp, r, m: torch.rand((), dtype=lp.dtype)), "two different results"),
-        (loss(lambda lp, r, m: lp.wrong()), "It raises AttributeError"),
         (loss(lambda lp, a, m: -(a.relu() * summed(lp, m)).mean()), "an advantage is negative"),
-        (
-            loss(lambda lp, r, m: reinforce_loss(lp, r, m) if lp.dtype == r.double().dtype else lp),
-            "“float32”",
-        ),
         (lambda logprobs, r, m: logprobs.sum(), "your parameters are `logprobs`, `r`, `m`"),
-        (lambda logprobs, advantages, mask: -2.5 * logprobs.sum() * advantages.sum(), "`mask`"),
     ],
 )
 def test_unknown_fault_is_described(fn, words):
     result = examine(fn)
     assert not result.passed and result.mistake is None
     assert words in result.message
-
-
-def test_half_right_answer_says_on_which_case_it_fails():
-    result = examine(loss(lambda lp, r, m: -(r * lp.masked_fill(~m, 0).sum(1)).mean()))
-    assert "It raises TypeError on the case “a float mask”" in result.message
-    assert result.agreeing == result.cases - 1
 
 
 def test_hidden_message_discloses_no_number():
@@ -149,14 +127,6 @@ def test_global_random_state_is_left_alone():
     before = torch.get_rng_state()
     examine(loss(lambda lp, r, m: torch.rand(()) * lp.sum()))
     assert torch.equal(before, torch.get_rng_state())
-
-
-def test_unfinished_helper_is_blamed_first():
-    namespace = {"torch": torch}
-    exec(STEP_ON_STUB, namespace)
-    result = check(namespace["reinforce_step"])
-    assert "uses your reinforce_loss, which is not written yet" in result.message
-    assert not result.unwritten
 
 
 STEP_ON_STUB = """

@@ -65,7 +65,7 @@ def test_a_refusal_that_is_none_is_no_answer():
             answers.add({"case": 0, "outcome": Outcome(refused=forged)})
 
 
-@pytest.mark.parametrize("seed", [101, 116, 121, 124, 127, 135])
+@pytest.mark.parametrize("seed", [101, 124])
 def test_a_constant_rounded_to_float32_is_no_mistake(seed):
     """`torch.where(a > 0, 1.2, 0.8)`: on these draws a mean cancels to a hundredth of its terms."""
     by_sign = next(fn for fn in get("ppo_clip_loss").alternatives if fn.__name__ == "by_sign")

@@ -29,5 +29,11 @@ def test_whatever_the_words_of_an_error_are_it_is_right(words):
         moved = torch.zeros(target.shape, dtype=values.dtype)
         return moved.masked_scatter(target.bool(), values[mask.bool()])
 
+    def another_error(values, mask, target):
+        if not mask.bool().sum(1).equal(target.bool().sum(1)):
+            raise KeyError(words)
+        return realigned(values, mask, target)
+
+    assert not check(another_error, "realigned").passed
     assert sum(case.raises for case in get("realigned").draw_cases(seed=1)) == 2
     assert check(realigned).passed

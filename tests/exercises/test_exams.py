@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlcourse.algorithms.policy_gradient import reinforce_loss
-from rlcourse.checks.asking.calling import Failure, Opaque, Outcome, call, call_all, describe
+from rlcourse.checks.asking.calling import Opaque, Outcome, call, call_all, describe
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.exercise import Mistake
@@ -43,7 +43,7 @@ def test_same_seed_draws_the_same_and_no_seed_draws_fresh_ones():
     assert rewards(5, hidden=True).shape != rewards(5).shape
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_batches_hold_the_corners_that_their_labels_promise(seed):
     batches = {label: (lp, mask) for label, lp, mask in CaseSampler(seed).batches()}
     logprobs, mask = batches["padded rows"]
@@ -54,29 +54,6 @@ def test_batches_hold_the_corners_that_their_labels_promise(seed):
     assert len({*batches["N equals T"][0].shape}) == 1
     assert batches["a float mask"][1].is_floating_point()
     assert batches["float32"][0].dtype == torch.float32
-
-
-def test_worked_loss_of_the_lesson():
-    exam = Exam(get("reinforce_loss"), seed=0)
-    assert exam.cases[0].label.startswith("worked")
-    # −(1 · (−0.5 − 1.0) + 0.5 · (−2.0)) / 2
-    assert exam.expected[0].value.item() == pytest.approx(1.25)
-    expected = torch.tensor([[-0.5, -0.5], [-0.25, 0.0]], dtype=torch.float64)
-    assert torch.allclose(exam.expected[0].gradients["logprobs"], expected)
-
-
-def test_step_over_all_sentences_follows_the_exact_gradient():
-    from rlcourse.policy.toy import ToyPolicy
-
-    exam = Exam(get("reinforce_step"), seed=3)
-    i = next(i for i, case in enumerate(exam.cases) if case.label == "every sentence once")
-    arguments = exam.cases[i].arguments
-    options = {k: v for k, v in arguments["policy"].options.items() if k != "stale_gradient"}
-    policy = ToyPolicy(**options)
-    weights = len(policy.trajectories()) * policy.probabilities().detach()
-    policy.expected_reward(arguments["batch"].options["rewards"] / weights).backward()
-    moved = policy.logits + arguments["optimizer"].options["lr"] * policy.logits.grad
-    assert torch.allclose(exam.expected[i].after["policy.logits"], moved)
 
 
 def test_gradient_is_recorded_for_arguments_that_are_no_leaves():
@@ -90,29 +67,13 @@ def test_gradient_is_recorded_for_arguments_that_are_no_leaves():
     assert case.arguments["x"].tolist() == [1, 1]
 
 
-def test_outcome_reports_errors_and_foreign_types_as_data():
+def test_outcome_reports_exits_and_foreign_types_as_data():
     case = Case("", {"x": 1})
-    assert call(lambda x: x / 0, case).error == Failure(
-        "ZeroDivisionError",
-        "division by zero",
-        line_number=ANY,
-        line=ANY,
-        function="<lambda>",
-        cause="The divisor `0` is 0.",
-    )
     assert call(lambda x: object(), case).value == Opaque("object")
     assert call(lambda x: exit(), case).error.type == "SystemExit"
     bottomless = []
     bottomless.append(bottomless)
     assert call(lambda x: bottomless, case).error.type == "RecursionError"
-
-
-class _Any:
-    def __eq__(self, other):
-        return True
-
-
-ANY = _Any()
 
 
 @pytest.mark.parametrize(
@@ -125,6 +86,8 @@ ANY = _Any()
         (1, True, ["type"]),
         (math.nan, math.nan, []),
         (math.nan, 0.0, ["value"]),
+        (math.inf, 1e308, ["value"]),
+        (math.inf, math.inf, []),
         ((1.0, 2.0), (1.0, 3.0), ["value"]),
         ((1.0, 2.0), (1.0,), ["structure"]),
         ("14", "14.0", ["value"]),
@@ -166,9 +129,3 @@ def test_random_function_is_judged_by_a_statistic():
     assert not examine(lambda n, generator: coins(n, generator) * 0).passed
     ignores_generator = examine(lambda n, generator: torch.randint(2, (n,)))
     assert "two different results" in ignores_generator.message
-
-
-def test_many_students_share_one_exam():
-    exam = Exam(get("reinforce_loss"), seed=2, hidden=True)
-    for fn, passes in ((reinforce_loss, True), (lambda logprobs, advantages, mask: None, False)):
-        assert exam.judge(describe(fn), call_all(fn, exam.cases)).passed is passes

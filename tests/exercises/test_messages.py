@@ -11,9 +11,7 @@ from rlcourse import algorithms, check, exercises
 from rlcourse.checks.asking.calling import Failure, Outcome, call, describe
 from rlcourse.checks.judging.exam import Exam
 
-RIGHT_SFT, RIGHT_VALUE, RIGHT_GRPO = map(
-    as_written, (algorithms.sft_loss, algorithms.value_loss, algorithms.grpo_loss)
-)
+RIGHT_SFT, RIGHT_GRPO = map(as_written, (algorithms.sft_loss, algorithms.grpo_loss))
 LINES, COLUMNS = 30, 100  # of a screen
 
 
@@ -63,43 +61,6 @@ def test_a_place_is_named_where_the_other_side_of_it_is_right():
     assert "wrong only where there is padding" in message and "come out right" in message
 
 
-def test_no_place_is_named_that_holds_of_the_cases_by_chance():
-    """Single rows are among the few cases whose log-probs do not sum to much."""
-    right_by_chance = with_a_factor(lambda x, mask: len(x) > 1 or float(x.sum()) < -2.9)
-    for seed in range(4):
-        assert "more than one row" not in check(right_by_chance, seed=seed).message
-    truly = with_a_factor(lambda x, mask: len(x) > 1)
-    assert "more than one row" in check(truly, seed=1).message
-
-
-def test_the_example_differs_in_what_the_sentence_says():
-    """The gradient is wrong everywhere, the value on padded batches alone."""
-
-    def value_loss(values, returns, old_values, mask, clip=0.2):
-        loss = RIGHT_VALUE(values, returns, old_values, mask, clip)
-        loss = loss + 0.1 * (values - values.detach()).sum()
-        return loss * (1 if mask.all() else 1.07)
-
-    for seed in range(3):
-        result = check(value_loss, seed=seed)
-        assert "The values differ" in result.message
-        assert "value" in {d.kind for d in result.example.differences}
-
-
-def test_a_smaller_case_has_whole_groups_and_no_label_that_it_may_not_deserve():
-    rewards_of = as_written(exercises.get("majority_reward").reference)
-
-    def majority_reward(answers, group_size):
-        right = rewards_of(answers, group_size)
-        return right * (1 if len(answers) == group_size else 0.5)
-
-    for seed in range(3):
-        example = check(majority_reward, seed=seed).example
-        arguments = example.case.arguments
-        assert len(arguments["answers"]) % arguments["group_size"] == 0
-        assert not example.smaller or example.heading.startswith("Smallest case, cut down from")
-
-
 def grpo_step(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
     """The gradients are cleared once, before the loop."""
     losses = []
@@ -131,19 +92,7 @@ def test_a_speaker_that_reads_too_little_is_shown_the_first_turn_that_differs():
     assert "<q>" in message and "<o>" in message
 
 
-def test_a_statistic_of_a_random_result_is_introduced_as_one():
-    def probe_shuffled_rewards(rewards, generator):
-        order = torch.randperm(len(rewards), generator=generator)
-        return rewards[order].sort().values + 0 * order
-
-    message = check(probe_shuffled_rewards, seed=0).message
-    assert "compared: the mean of the first half, expected" in message
-    assert "result[" not in message
-
-
-@pytest.mark.parametrize(
-    "name", ["grpo_step", "rollout_env", "sample_tokens", "format_reward", "diagnose", "gae"]
-)
+@pytest.mark.parametrize("name", ["grpo_step", "rollout_env", "sample_tokens", "diagnose"])
 def test_no_message_is_longer_than_a_screen(name):
     for mistake in exercises.get(name).mistakes:
         message = check(mistake.implementation, exercise=name, seed=0).message
@@ -180,22 +129,15 @@ def test_a_function_reads_what_its_text_reads_even_where_that_is_never_reached()
             pass
         return logits * rewards
 
-    def returns(logits, rewards):
-        return logits
-        return rewards
-
     def ends(logits, rewards):
         raise SystemExit
         return sum(logits for _ in range(rewards))
-
-    def looks_up(logits, rewards):
-        return logits * locals()["rewards"]
 
     def reads_one(logits, rewards):
         del rewards
         return logits
 
-    for fn in (loops, returns, ends, looks_up):
+    for fn in (loops, ends):
         assert describe(fn).unused == (), fn
     assert describe(reads_one).unused == ("rewards",)
     without_text = {}

@@ -45,12 +45,6 @@ def test_mutants_are_rejected_or_right_and_no_name_is_false(name):
     assert tally.is_clean, tally.findings
 
 
-def test_what_another_seed_draws_again_counts_once():
-    exercise = replace(exercises.get("implicit_rewards"), alternatives=())
-    once = try_mutants(exercise, 50, [0])  # all that there are
-    assert try_mutants(exercise, 50, [0, 0]).mutants == once.mutants
-
-
 def test_a_name_that_holds_on_one_drawing_only_is_found_out():
     exercise = exercises.get("masked_mean")
     reference, court = exercise.reference, Court(exercise)

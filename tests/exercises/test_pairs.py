@@ -68,13 +68,6 @@ def test_a_mistake_that_another_one_hides_is_not_claimed():
         assert result.mistake == "a loss without the penalty"
 
 
-def test_a_decision_is_called_right_only_if_it_shows():
-    # Where the KL is weighed by 0, nobody can see how it was estimated.
-    result, _ = judged("grpo_loss", of=("a loss without the penalty", "a sum over completions"))
-    right = result.sentences[-1]
-    assert right.startswith("Right: ") and "KL" not in right and "the clip" in right
-
-
 def test_a_function_that_nothing_explains_gets_no_name_in_bounded_work():
     def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
         return (logprobs * 0.3 + old_logprobs * 0.1).square().mean()
@@ -137,13 +130,6 @@ def test_an_edit_of_text_that_is_not_there_once_is_refused():
     for text in ("median()", "total", "total = kept.sum()\n    for"):
         with pytest.raises(ValueError):
             sketch.edit("the sum", text, "x")
-
-
-def test_a_bound_on_the_work_ends_the_search():
-    sketch = Sketch(scaled_sum)
-    options = [sketch.edit("a", "x * mask", "x"), sketch.edit("b", "range(2)", "range(1)")]
-    arguments = {"x": torch.ones(2), "mask": torch.ones(2)}
-    assert len(sketch.run(arguments, options, 1, Steps(5))) < 2
 
 
 def test_a_search_finds_the_same_whether_its_statements_are_compiled_or_not():

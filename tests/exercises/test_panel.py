@@ -108,13 +108,6 @@ def test_every_line_of_the_course_s_own_panel_fits_80_columns():
     assert max(map(len, progress().text().splitlines())) <= 80
 
 
-def test_a_lesson_without_points_counts_exercises():
-    start = Lesson(
-        "00_start", "00 · Start", (row("a", points=0.0, score=1.0), row("b", points=0.0))
-    )
-    assert re.search(r"█{5}░{5}  1 of 2 exercises +00 · Start$", Progress((start,)).text(), re.M)
-
-
 def plain(html: str) -> str:
     return unescape(re.sub("<[^>]+>", "", html))
 

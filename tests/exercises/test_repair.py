@@ -24,24 +24,6 @@ def above_one_only(verdicts, false_positive, false_negative):
     return (verdicts - fp) / (1 - fp - fn + 1e-12)
 
 
-def without_scores_of_zero(answers, scores):
-    totals = {}
-    for answer, score in zip(answers, scores, strict=True):
-        if answer is not None and score > 0:
-            totals[answer] = totals.get(answer, 0.0) + score
-    return max(totals, key=lambda a: totals[a]) if totals else None
-
-
-def weighted(rewards, norms):
-    return rewards * norms
-
-
-def by_a_helper(rewards, score_norms_squared):
-    top = weighted(rewards, score_norms_squared).sum()
-    bottom = rewards.sum()
-    return torch.where(bottom == 0, torch.zeros_like(top), top / bottom)
-
-
 def by_a_wrong_helper(rewards, score_norms_squared):
     bottom = score_norms_squared.sum()
     top = added_up(rewards, score_norms_squared)
@@ -55,8 +37,6 @@ def added_up(rewards, norms):
 CASES = (
     ("token_entropy", along_the_positions, "return -(logp.exp() * logp).sum(1)"),
     ("unbiased_rewards", above_one_only, "if fp + fn > 1:"),
-    ("weighted_vote", without_scores_of_zero, "if answer is not None and score > 0:"),
-    ("optimal_baseline", by_a_helper, "bottom = rewards.sum()"),
     ("optimal_baseline", by_a_wrong_helper, "return (rewards + norms).sum()"),
 )
 

@@ -26,6 +26,8 @@ def test_a_large_value_is_shown_in_few_characters(value):
 
 
 def test_small_values_are_shown_in_full():
+    assert show(torch.tensor([2.8e-17, -0.0, 1e-9], dtype=torch.float64)) == "[0, 0, 1e-09]"
+    assert show(torch.tensor([0.5, 0.50001], dtype=torch.float64)) == "[0.5, 0.50001]"
     assert show([1, (2.5, "a"), None, True]) == "[1, (2.5, 'a'), None, True]"
     assert show(torch.eye(2)) == "[[1, 0], [0, 1]]"
     assert show(torch.zeros(0)) == "[]"

@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from rlcourse import exercises
-from rlcourse.algorithms import train_policy
 from rlcourse.checks.asking.calling import Facts, Outcome, describe
 from rlcourse.checks.judging.contest import (
     Measured,
-    Moved,
     Rewards,
     Sitting,
     World,
@@ -21,8 +19,6 @@ from rlcourse.checks.judging.contest import (
 )
 from rlcourse.checks.judging.trial import IDLE, OVERSPENT, Trial
 from rlcourse.checks.proving.proof import stub_of
-from rlcourse.checks.telling.result import Result
-from rlcourse.student.checking import ready
 from rlcourse.student.patience import patience
 from rlcourse.tasks.dialects import Dialect, dialect, known_beforehand
 
@@ -135,17 +131,6 @@ def test_a_trainer_has_its_seconds_of_a_processor_and_measuring_costs_it_none():
     assert measured is not None and measured.sampled and not measured.fault
 
 
-def test_what_is_earned_in_part_is_in_the_headline():
-    result = Result(
-        *("train_policy", EXERCISE.lesson, EXERCISE.section),
-        **{"passed": False, "unwritten": False, "score": 0.92, "max_points": 10.0},
-        **{"agreeing": 0, "cases": 1, "minutes": 1, "hints": ()},
-        told="accuracy 0.70",
-        measured=measured(180),
-    )
-    assert result.headline == "≈ train_policy   accuracy 0.70 · 9.2 of 10 points"
-
-
 def test_the_words_of_an_exception_on_a_hidden_variant_are_not_shown():
     class Telling(Exception):
         pass
@@ -158,14 +143,6 @@ def test_the_words_of_an_exception_on_a_hidden_variant_are_not_shown():
         message = trial.examine(describe(tells), tells).message
         assert (trial.case.arguments["questions"][0] in message) == shown
         assert ("Telling" in message) == shown
-
-
-def test_to_be_ready_costs_no_training():
-    assert ready(train_policy)
-
-
-def test_moves_are_told_in_words():
-    assert str(Moved(-1.0, 2.0, 1.5)) == "by -1.00 nats a text, and wrong ones by +2.00"
 
 
 # The world

@@ -18,11 +18,6 @@ def examined(name, fn, seed, hidden):
     return exam.judge(describe(fn), call_all(fn, exam.cases))
 
 
-def without_spaces(text):
-    found = re.fullmatch(r"([0-9]{1,9})([-+*/])([0-9]{1,9})", text.replace(" ", ""))
-    return algorithms.calculator(found[0]) if found and "\n" not in text else "?"
-
-
 def by_range(text):
     found = re.fullmatch(r" *([0-9]{1,9}) *([+-/*]) *([0-9]{1,9}) *", text)
     if not found:
@@ -33,60 +28,8 @@ def by_range(text):
     return str(a // b) if b and a % b == 0 else "?"
 
 
-def split_and_int(text):
-    parts = re.split(r"\s*([-+*/])\s*", text.strip(" "))
-    try:
-        a, sign, b = int(parts[0]), parts[1], int(parts[2])
-    except (ValueError, IndexError):
-        return "?"
-    if len(parts) > 3 or "\n" in text:
-        return "?"
-    if sign in OPERATIONS:
-        return str(OPERATIONS[sign](a, b))
-    return str(a // b) if b and a % b == 0 else "?"
-
-
-def below_the_bound(
-    objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10
-):  # fmt: skip
-    parameters = list(parameters)
-    start, before = torch.nn.utils.parameters_to_vector(parameters).detach(), objective_fn()
-    for k in range(max_backtracks):
-        torch.nn.utils.vector_to_parameters(start + shrink**k * step, parameters)
-        if objective_fn() > before and kl_fn() < max_kl:
-            return shrink**k
-    torch.nn.utils.vector_to_parameters(start, parameters)
-    return 0.0
-
-
-def wants_a_spread(entropy, reward):
-    x = entropy.double().exp()
-    if not len(x) or x.max() - x.min() < 0.05:
-        raise ValueError("too close")
-    return algorithms.fit_entropy_reward(entropy, reward)
-
-
 def in_float32(counts, n, ks):
     return algorithms.pass_at_k_curve(counts, n, ks).float()
-
-
-def above_a_thousandth(loss, tokens, eos_id):
-    logprobs = torch.zeros(tokens.shape, dtype=torch.float64, requires_grad=True)
-    counted = torch.autograd.grad(loss(logprobs), logprobs)[0].abs() > 1e-3
-    ended = (tokens == eos_id).long()
-    real = ended.cumsum(1) - ended == 0
-    return (real & ~counted).sum(), (counted & ~real).sum()
-
-
-def by_length(before, after):
-    if len(before) != len(after):
-        raise ValueError
-    return algorithms.changed_share(before, after)
-
-
-def counted_after_the_loop(before, after):
-    changed = sum(int((old != new).sum()) for old, new in zip(before, after, strict=True))
-    return changed / max(1, sum(old.numel() for old in before))
 
 
 def kl_with_infinite_gradients(logits_p, logits_q):
@@ -98,11 +41,6 @@ def kl_with_infinite_gradients(logits_p, logits_q):
 def weights_that_trust_padding(logprobs, old_logprobs, mask, level="token"):
     right = algorithms.importance_weights(logprobs, old_logprobs, mask, level)
     return (logprobs - old_logprobs.detach()).exp() * mask if level == "token" else right
-
-
-def weights_within_30(logprobs, old_logprobs, mask, level="token"):
-    near = old_logprobs + (logprobs - old_logprobs).clamp(-30, 30)
-    return algorithms.importance_weights(near, old_logprobs, mask, level)
 
 
 def a_number_anywhere(text):
@@ -122,26 +60,6 @@ def whitened_by_moments(x, mask):
     return ((x - mean) / (variance.sqrt() + 1e-8)).masked_fill(~mask.bool(), 0)
 
 
-def whitened_by_deviation(x, mask):
-    mean = algorithms.masked_mean(x, mask)
-    variance = algorithms.masked_mean((x - mean).square(), mask)
-    return (x - mean) / (variance.sqrt() + 1e-8) * mask
-
-
-def pass_at_k_of_anything(n, c, k):
-    return 1 - torch.arange(n - c - k + 1, n - c + 1).prod().item() / max(
-        torch.arange(n - k + 1, n + 1).prod().item(), 1
-    )
-
-
-def bootstrap_that_reseeds(correct, level=0.95, resamples=2000, seed=0):
-    if not len(correct):
-        raise ValueError
-    torch.manual_seed(seed)
-    means = correct.double()[torch.randint(len(correct), (resamples, len(correct)))].mean(1)
-    return means.quantile((1 - level) / 2).item(), means.quantile((1 + level) / 2).item()
-
-
 def step_that_switches_the_mode(policy, optimizer, rollouts, *args, **kwargs):
     policy.train()
     return algorithms.grpo_step(policy, optimizer, rollouts, *args, **kwargs)
@@ -150,23 +68,12 @@ def step_that_switches_the_mode(policy, optimizer, rollouts, *args, **kwargs):
 WRONG = [
     ("kl_divergence", kl_with_infinite_gradients),
     ("importance_weights", weights_that_trust_padding),
-    ("importance_weights", weights_within_30),
     ("extract_answer", a_number_anywhere),
     ("extract_tagged_answer", an_earlier_pair),
     ("whiten", whitened_by_moments),
-    ("whiten", whitened_by_deviation),
-    ("pass_at_k", pass_at_k_of_anything),
-    ("bootstrap_interval", bootstrap_that_reseeds),
     ("grpo_step", step_that_switches_the_mode),
-    ("calculator", without_spaces),
     ("calculator", by_range),
-    ("calculator", split_and_int),
-    ("backtracking_line_search", below_the_bound),
-    ("fit_entropy_reward", wants_a_spread),
     ("pass_at_k_curve", in_float32),
-    ("probe_mask", above_a_thousandth),
-    ("changed_share", by_length),
-    ("changed_share", counted_after_the_loop),
 ]
 
 
