@@ -55,19 +55,6 @@ def test_only_the_constant_average_does_not_ask_how_long_the_others_are():
     assert weight("token", 2, 6) == weight("token", 6, 2) == 2 * weight("token", 8, 8)
 
 
-@pytest.mark.parametrize("how, limit", [("mean", 5), ("constant", None)])
-def test_unknown_average_is_refused(how, limit):
-    with pytest.raises(ValueError, match="cannot aggregate"):
-        A.aggregate(torch.zeros(2, 3), torch.ones(2, 3), how, limit)
-
-
-@pytest.mark.parametrize("how", ["sequence", "token", "constant"])
-def test_what_stands_on_padding_never_matters(how):
-    mask = torch.tensor([[1, 1, 0], [0, 0, 0]]) > 0
-    x = torch.tensor([[1.0, 2.0, torch.nan], [torch.inf, torch.nan, 0.0]])
-    assert A.aggregate(x, mask, how, 4).isfinite()
-
-
 # Exact expectations on a policy that can be enumerated: the first token decides the reward, the
 # rest is filler of random length.
 
@@ -139,18 +126,6 @@ def test_padding_and_order_of_rows_never_matter(seed, name):
     torch.testing.assert_close(loss_and_gradient(name, shuffled)[0], loss)
 
 
-@pytest.mark.parametrize("name", CLIPPED)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_mask_may_be_float_and_all_empty(name, dtype):
-    batch = make_batch(0, dtype=dtype)
-    as_bool = loss_and_gradient(name, batch)
-    batch.mask = batch.mask.to(dtype)
-    torch.testing.assert_close(loss_and_gradient(name, batch), as_bool)
-    batch.mask = torch.zeros_like(batch.mask)
-    loss, gradient = loss_and_gradient(name, batch)
-    assert loss.dtype == dtype and loss == 0 and not gradient.any()
-
-
 # groups, lengths, signs, targets
 
 
@@ -176,12 +151,6 @@ def test_signs_are_those_of_the_advantages_beyond_the_margin(rewards, margin):
     assert set(signs.tolist()) <= {-1.0, 0.0, 1.0}
     assert ((signs != 0) == (advantages.abs() > margin)).all()
     assert (signs * advantages >= 0).all()
-
-
-def test_equal_rewards_have_no_sign():
-    for dtype in (torch.float32, F64):
-        for value in (0.01, 0.1, 1 / 3):
-            assert not A.sign_advantages(torch.full((14,), value, dtype=dtype), 7).any()
 
 
 def test_targets_move_with_the_sign_and_stay_probabilities():

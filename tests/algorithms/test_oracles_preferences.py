@@ -134,11 +134,6 @@ def test_expected_loss_is_stationary_at_the_annotators_rewards_and_at_any_shift_
     torch.testing.assert_close(gradient, torch.zeros(3, dtype=F64), atol=1e-12, rtol=0)
 
 
-def test_a_tie_is_not_the_right_order():
-    chosen = torch.tensor([1.0, 1.0, 0.0, 2.0])
-    assert reward_accuracy(chosen, torch.tensor([1.0, 0.0, 1.0, 1.0])).item() == 0.5
-
-
 # Rows, tokens and pairs
 
 

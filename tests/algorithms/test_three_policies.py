@@ -28,25 +28,6 @@ def test_untruncated_weights_make_the_samplers_mean_the_trainers():
     torch.testing.assert_close(mean, (trainer.exp() * worth).sum())
 
 
-def test_what_the_cap_takes_away_is_the_bias_and_masking_takes_all():
-    trainer = torch.tensor([0.6, 0.3, 0.1], dtype=torch.float64).log()
-    sampler = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64).log()
-    mask = torch.ones(1, 3)
-    truncated = truncated_weights(trainer[None], sampler[None], mask, cap=2.0)[0]
-    masked = truncated_weights(trainer[None], sampler[None], mask, cap=2.0, mode="mask")[0]
-    torch.testing.assert_close(truncated, torch.tensor([2, 1, 1 / 6], dtype=torch.float64))
-    torch.testing.assert_close(masked, torch.tensor([0, 1, 1 / 6], dtype=torch.float64))
-    assert float((sampler.exp() * truncated).sum()) == pytest.approx(0.6)  # 0.4 of 1 is lost
-    assert float((sampler.exp() * masked).sum()) == pytest.approx(0.4)
-    with pytest.raises(ValueError, match="mode"):
-        truncated_weights(trainer[None], sampler[None], mask, mode="clip")
-
-
-def test_weights_are_constants():
-    logprobs = torch.zeros(1, 2, requires_grad=True)
-    assert not truncated_weights(logprobs, torch.zeros(1, 2), torch.ones(1, 2)).requires_grad
-
-
 def test_decoupled_loss_is_dapos_with_each_advantage_weighed():
     batch = make_batch(3)
     sampler = batch.old_logprobs + 0.7 * torch.randn_like(batch.old_logprobs)

@@ -24,7 +24,7 @@ def test_a_model_that_knows_nothing_costs_ln_2():
     assert A.reward_accuracy(same, same).item() == 0
 
 
-@pytest.mark.parametrize("answer", range(0, 1000, 37))
+@pytest.mark.parametrize("answer", range(0, 1000, 250))
 def test_a_hack_earns_everything_and_solves_nothing(answer):
     hack = hacking_completions(["How many angels?"])
     assert flawed_reward(hack, [f"#### {answer}"]).tolist() == [1.0]

@@ -4,27 +4,14 @@ import math
 
 import pytest
 import torch
-from shared import as_written
 
 from rlcourse import algorithms as A
-from rlcourse import check
 from rlcourse.training import load_recipe, train
 
 
 def test_what_the_reference_never_says_stays_impossible_however_short_the_leash():
     best = A.optimal_policy(torch.tensor([0.6, 0.4, 0.0]), torch.tensor([0.0, 0.5, 60.0]), 0.05)
     assert best[2] == 0 and best.sum().item() == pytest.approx(1.0)
-
-
-def test_pairs_are_reported_in_words(tmp_path, monkeypatch):
-    """Which rows make a pair is free where rewards are equal, so the report speaks of rewards."""
-    monkeypatch.setenv("RLCOURSE_HOME", str(tmp_path))
-
-    def worse_first(rewards, group_size):
-        return as_written(A.preference_pairs)(rewards, group_size).flip(1)
-
-    message = check(worse_first, "preference_pairs", seed=0).message
-    assert "'group 0: reward 1 over 0'" in message and "'group 0: reward 0 over 1'" in message
 
 
 def test_no_random_policy_of_the_picture_lies_above_the_line():
