@@ -161,13 +161,6 @@ def test_check_passes_on_what_was_built_and_names_each_file_that_drifted(make, c
         make(check=True)
 
 
-def test_lessons_are_chosen_by_number_topic_or_name(make, course, registry):
-    for wanted in ("90", "fixture", NAME):
-        assert [built.lesson for built in make([wanted])] == [NAME]
-    with pytest.raises(UserError, match="no lesson '91'; the lessons are 90_fixture"):
-        make(["91"])
-
-
 def test_an_error_in_one_lesson_leaves_every_notebook_alone(make, course, registry):
     write_course(course / "course", {NAME: LESSON, "91_broken": "no title"})
     with pytest.raises(UserError, match="91_broken"):

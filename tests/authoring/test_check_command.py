@@ -50,10 +50,6 @@ def test_too_few_points_and_no_notebook_are_told_apart(notebook, tmp_path):
     assert run(notebook, "--fail-under", 101).exit_code == 2
 
 
-def test_without_a_threshold_a_wrong_answer_is_no_failure(notebook):
-    assert run(notebook).exit_code == 0
-
-
 @pytest.mark.parametrize(("status", "percent"), [("passed", 100.0), ("wrong", 0.0)])
 def test_a_notebook_whose_checks_give_no_points_passes_or_does_not(status, percent):
     assert Report(Path("x"), (Row("f", status, 1.0, 0.0),)).percent == percent

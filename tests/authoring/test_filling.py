@@ -46,15 +46,6 @@ def test_a_place_that_nothing_fills_is_named(facts, text, said):
         facts.fill(text, {})
 
 
-def test_an_author_s_mistake_is_named_with_its_line(course, registry, tmp_path):
-    from rlcourse.authoring.lesson import read_lesson
-
-    path = tmp_path / "course" / "lessons" / "90_fixture" / "lesson.md"
-    path.write_text(path.read_text().replace("The end.", "For {{ pionts }}."))
-    with pytest.raises(UserError, match=r"lesson.md:\d+: nothing fills \{\{ pionts \}\}"):
-        read_lesson(path, registry)
-
-
 def test_a_course_lists_its_own_lessons_in_its_own_order(tmp_path):
     names = ("00_start_here", "06_grpo", "02_policy_gradient")
     table = lesson_table(current(write_course(tmp_path / "course", dict.fromkeys(names))))

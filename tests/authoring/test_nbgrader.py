@@ -9,7 +9,6 @@ import nbformat
 import pytest
 from fixture_course import LESSON, NAME, declare
 from nbgrader.api import Gradebook
-from nbgrader.validator import Validator
 from small_courses import write_course
 
 from rlcourse import exercises
@@ -117,17 +116,3 @@ def test_feedback_says_what_is_wrong_and_a_demo_cell_was_not_run(desk):
     demo = next(c for c in graded.cells if "demo ran" in c.source)
     assert demo.outputs == []
     assert not (desk / "home").exists(), "nobody's progress"
-
-
-def test_validate_passes_the_right_submission_and_fails_the_wrong_ones(desk, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-    def validate(student):
-        path = desk / "submitted" / student / NAME / f"{NAME}.ipynb"
-        return Validator().validate(str(path))
-
-    assert validate("perfect") == {}
-    failed = validate("half")["failed"]
-    sources = [entry["source"] for entry in failed]
-    assert sources == ["check(score_function)", "check(reinforce_loss)"]
-    assert "those of a mean over all N·T positions" in failed[1]["raw_error"]

@@ -34,10 +34,6 @@ def test_a_lesson_ends_with_links_to_its_neighbors(lesson):
             "[06](../06_grpo/06_grpo.ipynb) say",
         ),
         ("(lesson 06), lesson 06", "(lesson [06](../06_grpo/06_grpo.ipynb)), lesson 06"),
-        (
-            "## The clip of lesson 06\n\nAs in lesson 06.",
-            "## The clip of lesson 06\n\nAs in lesson [06](../06_grpo/06_grpo.ipynb).",
-        ),
         ("`lesson 06`, [lesson 06](x)", "`lesson 06`, [lesson 06](x)"),
         ("lesson 11 has it", "lesson 11 has it"),
     ],

@@ -11,7 +11,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 
 from rlcourse.authoring import build
-from rlcourse.authoring.cells import is_text_of_a_lesson
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.recording import recording, with_opening
 from rlcourse.courses.outputs import Outputs, key
@@ -57,21 +56,6 @@ def test_panels_become_one_picture_at_their_size_on_the_page():
     assert cell.source.startswith("a\n\n![a red  panel  <1> a blue")
     assert cell.source.endswith("](attachment:opening.png)\n\nb")
     assert cell.attachments["opening.png"]["image/png"] == opening.opening["png"]
-
-
-def test_the_picture_is_made_again_only_if_its_cell_shows_something_else():
-    notebook = solved(picture("red"), tags=["opening"])
-    first = recording(notebook, Outputs())
-    other = Outputs({}, first.opening | {"png": "of another version of the library"})
-    assert recording(notebook, other).opening == other.opening
-    assert recording(solved(picture("blue"), tags=["opening"]), other).opening != other.opening
-
-
-def test_without_a_picture_the_mark_is_taken_out():
-    notebook = new_notebook(cells=[new_markdown_cell("a <!-- opening --> b")])
-    cell = with_opening(notebook, Outputs()).cells[0]
-    assert cell.source == "a  b"
-    assert is_text_of_a_lesson(cell.id, "markdown", cell.source), "its id is made of its last text"
 
 
 @pytest.mark.parametrize(

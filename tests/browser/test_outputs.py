@@ -162,12 +162,3 @@ def test_hints_unfold_in_place_one_after_the_other(lab):
         assert folded.count() == 1 and folded.inner_text() == summary
         folded.click()
     assert cell.locator("details[open]").count() == 3
-
-
-def test_the_next_exercise_is_a_click_away(lab, notebook):
-    """Its notebook opens; how near to its cell depends on formulas that are drawn meanwhile."""
-    panel = lab.page.locator(".jp-CodeCell").nth(list(CELLS).index("hint_and_progress"))
-    panel.get_by_role("link", name="score_function").click()
-    lab.page.wait_for_selector(f'.lm-TabBar-tab.lm-mod-current:has-text("{HOME}.ipynb")')
-    opened = nbformat.read(notebook[1] / HOME / f"{HOME}.ipynb", as_version=4)
-    assert "score_function" in [cell.id for cell in opened.cells]

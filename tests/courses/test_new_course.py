@@ -42,12 +42,6 @@ def test_what_is_there_already_is_left_alone(occupied, tmp_path):
     assert kept.read_text() == "mine" and list(tmp_path.iterdir()) == [target]
 
 
-def test_an_empty_folder_and_folders_that_are_not_there_yet_are_filled(tmp_path):
-    (tmp_path / "ours").mkdir()
-    for place in (tmp_path / "ours", tmp_path / "new" / "theirs"):
-        assert (new_course(place) / place.name / "course.toml").is_file()
-
-
 def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path, monkeypatch):
     written = []
 

@@ -67,11 +67,6 @@ def test_missing_lessons_are_copied_byte_for_byte(course, tmp_path):
     assert "up to date" in str(copy_lessons(tmp_path / "mine"))
 
 
-def test_a_deleted_lesson_comes_back(copy):
-    (copy / FIRST / f"{FIRST}.ipynb").unlink()
-    assert copy_lessons(copy).new == (FIRST,)
-
-
 def test_an_unchanged_lesson_is_renewed(course, copy):
     write(course, notebook("version 2"))
     assert copy_lessons(copy).renewed == (FIRST,)
@@ -187,25 +182,10 @@ def test_answers_that_stood_in_the_course_s_own_notebook_survive_too(course, tmp
     assert "return 1" in text_of(tmp_path / "mine")
 
 
-def test_a_link_or_a_folder_in_a_lesson_s_place_is_left_alone(course, copy):
-    write(course, notebook("version 2"))
-    path = copy / FIRST / f"{FIRST}.ipynb"
-    path.unlink()
-    path.mkdir()
-    assert copy_lessons(copy).outdated == (FIRST,)
-    assert path.is_dir()
-
-
 def test_the_course_s_own_folders_are_refused():
     for name in ("notebooks", "course/mine", "solutions"):
         with pytest.raises(UserError, match="belongs to the course itself"):
             copy_lessons(clone_root() / name)
-
-
-def test_a_folder_that_cannot_be_made_is_one_sentence(course, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="could not be written"):
-        copy_lessons(tmp_path / "file" / "mine")
 
 
 def test_a_write_that_fails_leaves_the_old_lesson_and_nothing_half(course, copy, monkeypatch):
@@ -259,18 +239,6 @@ def test_in_somebody_else_s_clone_there_is_one_copy_and_it_is_at_home(tmp_path, 
         monkeypatch.chdir(elsewhere)
         assert lessons.default_directory() == home / "rlcourse-lessons"
     assert not list(clone.iterdir())
-
-
-def test_from_a_wheel_the_copy_at_home_is_used_if_there_is_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    monkeypatch.setenv("RLCOURSE_COURSE", "rlcourse")
-    monkeypatch.setattr(lessons, "clone_root", lambda: None)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert lessons.default_directory() == tmp_path / "elsewhere" / "rlcourse-lessons"
-    copy_lessons(tmp_path / "rlcourse-lessons")
-    assert lessons.default_directory() == tmp_path / "rlcourse-lessons"
 
 
 def test_the_checksum_of_a_cell_is_nbgrader_s_own():

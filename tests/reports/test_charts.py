@@ -5,9 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from rlcourse.evaluation import Evaluation
-from rlcourse.reports.charts import LABEL_GAP, Line, plot, tick_texts
-from rlcourse.reports.report import pass_at_k_chart
+from rlcourse.reports.charts import LABEL_GAP, Line, plot
 
 
 def curve(points, **how):
@@ -57,12 +55,6 @@ def test_nothing_is_drawn_where_nothing_is_finite():
     assert plot([]) == ""
 
 
-def test_an_interval_of_one_point_is_a_bar():
-    svg = curve([(1, 0.5)], band=[(1, 0.4, 0.6)])
-    (low, high) = points(svg, "whisker after")
-    assert low[0] == high[0] and low[1] > high[1]
-
-
 def test_labels_of_lines_that_end_together_do_not_overlap():
     svg = plot([Line([(1, 0.0), (2, y)], f"s{n}", f"{n}") for n, y in enumerate([0.5] * 12)])
     ys = sorted(float(y) for y in re.findall(r'class="label[^>]* y="([\d.]+)"', svg))
@@ -88,25 +80,6 @@ def test_the_axis_covers_what_it_has_to_and_no_more_than_the_lines_need():
     assert min(high) == 0 and 0.36 <= max(high) <= 0.5
 
 
-@pytest.mark.parametrize(
-    "ticks, texts",
-    [
-        ([0, 0.25, 0.5, 0.75, 1], "0 0.25 0.50 0.75 1.00"),
-        ([1, 1.00001, 1.00002], "1.00000 1.00001 1.00002"),
-        ([0.98, 1, 1.02], "0.98 1.00 1.02"),
-        ([0, 2e-7, 4e-7], "0 2e-7 4e-7"),
-        ([-5e-6, 0, 5e-6, 1e-5], "-0.5e-5 0 0.5e-5 1.0e-5"),
-        ([9500, 10000, 10500], "9.5k 10.0k 10.5k"),
-        ([0, 20, 40], "0 20 40"),
-        ([0, 5e5, 1e6], "0 0.5M 1.0M"),
-        ([1e15, 2e15], "1e15 2e15"),
-        ([7], "7"),
-    ],
-)
-def test_the_ticks_of_an_axis_are_written_alike_and_differ(ticks, texts):
-    assert tick_texts(ticks) == texts.split()
-
-
 def values_of_ticks(svg):
     """What stands at the vertical axis, as numbers."""
     units = {"k": "e3", "M": "e6", "G": "e9"}
@@ -121,23 +94,3 @@ def test_no_two_ticks_of_any_axis_read_the_same(low, span):
     assert len(ticks) >= 3 and ticks == sorted(set(ticks))
     gaps = [b - a for a, b in pairwise(ticks)]
     assert max(gaps) == pytest.approx(min(gaps), rel=1e-4)
-
-
-def test_pass_at_k_has_a_band_and_a_vote_for_each_evaluation(evaluation):
-    both = pass_at_k_chart({"before": evaluation, "after": evaluation})
-    assert (
-        both.count("<polygon") == 2
-        and both.count("dashed") == 2 * (1 + len(evaluation.pass_at)) + 2
-    )
-    one = pass_at_k_chart({"after": evaluation})
-    assert "before" not in one and one.count("<polygon") == 1
-
-
-@pytest.fixture
-def evaluation():
-    from rlcourse.evaluation.scores import Completion, Transcript
-
-    right = Completion("#### 7", "7", True, "7", True, 3, False)
-    wrong = Completion("#### 8", "8", False, "8", False, 3, False)
-    made = [Transcript("7", "#### 7", right, (right, wrong) * n) for n in (4, 4, 4)]
-    return Evaluation.of(made, temperature=1.0, seconds=1.0)

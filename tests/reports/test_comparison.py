@@ -10,7 +10,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation
 from rlcourse.evaluation.scores import Completion, Transcript
 from rlcourse.reports import RunRecord, render_comparison
-from rlcourse.reports.comparison import as_series, differing_settings, gains, run_names, warnings
+from rlcourse.reports.comparison import as_series, differing_settings, gains, warnings
 
 RECIPE = {
     **{"algorithm": "grpo", "policy": "tiny", "task": "echo", "seed": 0, "steps": 4, "lr": 0.1},
@@ -79,11 +79,6 @@ def test_seeds_are_drawn_as_their_mean_with_their_range_as_band(tmp_path):
     assert line.band == [(step, step, 20 + step) for step in (1, 2, 3, 4)]
 
 
-def test_the_mean_of_seeds_stops_where_the_shortest_run_does(tmp_path):
-    (series,) = as_series([run(tmp_path, "s0"), run(tmp_path, "s1", seed=1, steps=2)])
-    assert [x for x, _ in series.line("reward/mean", "plain").points] == [1, 2]
-
-
 def test_runs_measured_on_other_problems_are_not_compared_in_silence(tmp_path):
     one, other = run(tmp_path, "a"), run(tmp_path, "b", lr=0.2)
     assert warnings([one, other]) == []
@@ -121,16 +116,6 @@ def test_differences_are_taken_problem_by_problem_and_judged(tmp_path):
     assert "+80.0" in table and "+10.0" in table
     runs[1].after = evaluation(9, problems=9)
     assert [name for _, name, _ in gains(as_series(runs))["rows"]] == ["c"]
-
-
-def test_a_metric_of_one_run_alone_is_not_compared(tmp_path):
-    two = [run(tmp_path, "a"), run(tmp_path, "b", lr=0.2)]
-    for metrics in two[0].metrics:
-        metrics["value_loss"] = 0.1
-    assert "Critic" not in render_comparison(two)
-    for metrics in two[1].metrics:
-        metrics["value_loss"] = float("nan")
-    assert "Critic" not in render_comparison(two)
 
 
 def test_twelve_recipes_can_be_told_apart_and_thirteen_are_refused(tmp_path):
@@ -174,8 +159,3 @@ def test_the_comparison_needs_nothing_else_and_escapes_everything(tmp_path):
     html = render_comparison(two)
     assert "<script" not in html and "<img" not in html
     assert not re.search(r"""(?:src|href|url)\s*[=(]|@import""", html.replace("img src=x", ""))
-
-
-def test_directories_of_one_name_are_told_apart_by_their_parents(tmp_path):
-    assert run_names([run(tmp_path, "one/a"), run(tmp_path, "two/a")]) == ["one/a", "two/a"]
-    assert run_names([run(tmp_path, "a"), run(tmp_path, "b")]) == ["a", "b"]

@@ -45,16 +45,6 @@ def test_the_trainer_writes_the_page_that_is_read_back_later(trained, record):
     assert without_date(written) == without_date(render_report(record, DEFAULTS))
 
 
-def test_curves_stand_under_the_question_that_they_answer(record):
-    html = render_report(record)
-    places = [
-        html.index(f">{text}<")
-        for text in ("Did it learn?", "Held-out accuracy", "Was there a signal?", "Machine")
-    ]
-    assert places == sorted(places)
-    assert "How far did it move?" not in html  # imitation records nothing of it
-
-
 def test_held_out_accuracy_starts_before_training_and_has_its_interval(record):
     drawn = chart(render_report(record), "Held-out accuracy")
     assert drawn.count("<circle") == 4  # steps 0, 10, 20, 30
@@ -152,30 +142,6 @@ def test_values_that_are_not_numbers_are_counted_not_drawn(record):
         metrics["loss"] = float("nan")
     drawn = chart(render_report(record), "Loss")
     assert "<svg" not in drawn and "30 of the values" in drawn
-
-
-def test_any_metric_may_be_missing(record):
-    record.metrics = [{"step": m["step"]} for m in record.metrics]
-    html = render_report(record)
-    assert "Loss" not in html and "Transcripts" in html
-
-
-def test_each_reward_function_has_its_line(record):
-    for metrics in record.metrics:
-        metrics |= {"rewards/correctness/mean": 0.5, "rewards/format/mean": 0.25}
-    drawn = chart(render_report(record), "Parts of the reward")
-    assert drawn.count("<circle") == 2
-    assert ">correctness</text>" in drawn and ">format</text>" in drawn
-    for metrics in record.metrics:
-        del metrics["rewards/format/mean"]
-    assert "Parts of the reward" not in render_report(record)  # it is the accuracy
-
-
-def test_metrics_of_other_engines_are_drawn_under_others(record):
-    for metrics in record.metrics:
-        metrics["sampler/delay"] = 0.1
-    html = render_report(record)
-    assert html.index(">Others<") < html.index(">sampler/delay<")
 
 
 def test_a_chart_that_never_leaves_its_usual_value_is_a_sentence(record):

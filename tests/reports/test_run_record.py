@@ -47,14 +47,6 @@ def test_the_accuracy_on_pairs_is_read(tmp_path):
     assert "Held-out pairs" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_run_is_finished_when_its_result_is_there(directory):
-    (directory / "result.json").unlink()
-    assert not read_run(directory).finished
-    for name in ("evaluation_after.json", "evaluation_before.json", "metrics.jsonl"):
-        (directory / name).unlink()
-        assert read_run(directory).steps in (4, 0)
-
-
 def test_a_warm_start_that_is_going_on_is_named(directory):
     (directory / "result.json").unlink()
     (directory / "warm_start").mkdir()

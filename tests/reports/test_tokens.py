@@ -104,38 +104,6 @@ def test_no_text_of_a_model_becomes_markup_or_a_formula():
     assert html.count("<span>$</span>a<span>$</span>") == 2  # no pair of plain dollar signs
 
 
-def over(color: str, background: tuple[int, int, int]) -> tuple[float, ...]:
-    if not color:
-        return background
-    *rgb, alpha = map(float, re.findall(r"[\d.]+", color))
-    return tuple(a * alpha + b * (1 - alpha) for a, b in zip(rgb, background, strict=True))
-
-
-def luminance(rgb) -> float:
-    """Relative luminance. Source: WCAG 2.2."""
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (x / 255 for x in rgb)
-    ]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-@pytest.mark.parametrize(
-    "ink, paper",
-    [
-        ((0x1C, 0x22, 0x30), (255, 255, 255)),  # the report, light and dark
-        ((0xE6, 0xEA, 0xF1), (0x18, 0x1E, 0x28)),
-        ((33, 33, 33), (255, 255, 255)),  # JupyterLab's .87 of black on white, and the reverse
-        ((224, 224, 224), (17, 17, 17)),
-    ],
-)
-def test_text_can_be_read_on_every_color_in_both_themes(ink, paper):
-    """At least 4.5:1, WCAG's level AA; the worst is 5.8."""
-    for measure in MEASURES.values():
-        for step in range(len(measure.labels)):
-            lights = sorted(luminance(c) for c in (ink, over(measure.color(step), paper)))
-            assert (lights[1] + 0.05) / (lights[0] + 0.05) > 4.5, (measure.name, step)
-
-
 # Numbers of a real policy
 
 

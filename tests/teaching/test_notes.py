@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from rlcourse.algorithms import group_normalized_advantages, ppo_clip_loss
+from rlcourse.algorithms import group_normalized_advantages
 from rlcourse.courses import shipped
-from rlcourse.policy import ToyPolicy
 
 LESSONS = shipped().lessons
 REPOSITORY = Path(__file__).parents[2]
@@ -68,23 +67,3 @@ def test_the_expected_largest_of_twenty_is_what_the_notes_say():
     largest = torch.trapezoid(x * 20 * normal.cdf(x) ** 19 * normal.log_prob(x).exp(), x)
     assert f"{largest:.2f} standard" in note("11")
     assert f"{largest * 2.7 / 1.96:.1f} points" in note("11")
-
-
-@pytest.mark.parametrize("clip", [0.2, 1e6])
-def test_five_updates_remain_under_a_limit_on_the_kl(clip):
-    """At 0.05 nats, as the note on lesson 05 says; the KL after five is 0.054 to 0.066."""
-    for seed in range(3):
-        old, toy = (ToyPolicy(vocab_size=3, length=4, seed=1, eos_id=0) for _ in range(2))
-        batch = toy.sample(64, generator=torch.Generator().manual_seed(seed))
-        rewards = (((batch.tokens == 2) & batch.mask).sum(dim=1) == 1).double()
-        optimizer = torch.optim.Adam(toy.parameters(), lr=0.05)
-        distances, before = [], toy.logprobs(batch).detach()
-        while not distances or distances[-1] <= 0.05:
-            loss, _ = ppo_clip_loss(
-                toy.logprobs(batch), before, rewards - rewards.mean(), batch.mask, clip
-            )
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            distances.append(old.kl(toy).item())
-        assert len(distances) == 5

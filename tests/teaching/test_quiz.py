@@ -50,12 +50,9 @@ def by_length(extreme):
 # For each way to guess, which options it may choose. If it fits none, any may be chosen.
 GUESSES = {
     "the longest": by_length(max),
-    "the second longest": by_length(lambda lengths: sorted(lengths)[-2]),
     "the shortest": by_length(min),
     "one without a reason": lambda options: [not re.search("because|since", o) for o in options],
     "the first": lambda options: [i == 0 for i in range(len(options))],
-    "the second": lambda options: [i == 1 for i in range(len(options))],
-    "the third": lambda options: [i == 2 for i in range(len(options))],
     "the last": lambda options: [i == len(options) - 1 for i in range(len(options))],
 }
 

@@ -43,11 +43,6 @@ def test_what_the_lesson_does_not_have_is_named_with_its_slide(line, said):
     assert "slide 'A'" in str(caught.value)
 
 
-def test_a_lesson_without_a_page_has_no_slides():
-    with pytest.raises(UserError, match="says what is on the slides"):
-        slides_of(COURSE.lessons[0], COURSE)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not chromium(), reason="no Chromium")
 @pytest.mark.parametrize("number", ["06", "15"])

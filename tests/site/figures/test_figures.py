@@ -22,7 +22,6 @@ from figures import build
 HERE = Path(__file__).parent
 MODULES = Path(__file__).parents[3] / "course/site/figures"
 FIGURES = ("bandit", "baseline", "weights", "clip", "group", "dpo")
-NUMBER = r"[+−]?\d+(?:\.\d+)?"
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +45,6 @@ def calls(ask):
     return lambda module, name, every: ask(
         [{"module": module, "name": name, "args": args} for args in every]
     )
-
-
-@pytest.fixture(scope="module")
-def said(ask):
-    """said(module, state, …) → the sentence of the figure in each state."""
-
-    def sentences(module: str, *states: dict) -> list[str]:
-        (views,) = ask([{"module": module, "views": list(states)}])
-        return [view["says"] for view in views]
-
-    return sentences
 
 
 def double(values) -> Tensor:
@@ -177,38 +165,6 @@ def test_no_position_of_the_controls_breaks_a_figure(ask, name):
         text = view["says"] + view["below"] + "".join(view["charts"])
         assert not re.search("NaN|undefined|null|Infinity|\\[object", text), (state, view["says"])
         assert all('role="img" aria-label="' in chart for chart in view["charts"])
-
-
-def numbers_in(sentence: str) -> list[float]:
-    return [float(n.replace("−", "-")) for n in re.findall(NUMBER, sentence)]
-
-
-def test_what_the_baseline_asks_one_to_try_comes_true(calls):
-    """Where B is likely, the mean reward is a far worse baseline than none, and b* is better."""
-    state = {"right": 0.9, "added": 0}
-    none, mean = calls("baseline", "numbers", [[{**state, "b": b}] for b in (0, 0.9)])
-    assert mean["mean"] == pytest.approx(0.9) and mean["variance"] > 50 * none["variance"]
-    assert none["exact"] == mean["exact"]
-    (best,) = calls("baseline", "numbers", [[{**state, "b": none["best"]}]])
-    assert best["variance"] < none["variance"]
-
-
-def test_what_the_weights_ask_one_to_try_comes_true(ask, calls):
-    """One completion swallows the others, and half of σ bears four times the length."""
-    (views,) = ask([{"module": "weights", "views": [{"T": 1}, {"T": 128}]}])
-    heaviest = [float(re.search(rf"heaviest: ({NUMBER})", view["charts"][0])[1]) for view in views]
-    assert heaviest[0] < 2 and heaviest[1] > 25
-    a, b = calls("weights", "predicted", [[0.3, 16], [0.15, 64]])
-    assert a == pytest.approx(b)
-
-
-def test_what_the_group_and_the_pair_ask_one_to_try_comes_true(said):
-    one, two, all_right = said("group", {}, {"rewards": [1, 1] + 6 * [0]}, {"rewards": 8 * [1]})
-    assert "+2.47" in one and "+1.62" in two and "every advantage is 0" in all_right
-    start, lower, sharper = said("dpo", {}, {"chosen": -6, "rejected": -12}, {"beta": 0.5})
-    assert numbers_in(start) == numbers_in(lower) and "Both texts have become rarer" in start
-    weight = re.compile(rf"weight ({NUMBER})")
-    assert float(weight.search(sharper)[1]) < 0.2 < float(weight.search(start)[1])
 
 
 def test_every_figure_stands_in_a_lesson_and_every_mark_has_its_figure():

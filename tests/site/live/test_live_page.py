@@ -117,8 +117,3 @@ def test_without_node_the_page_says_so_in_one_sentence(tmp_path, monkeypatch):
     said = build.write_files(tmp_path)
     assert re.fullmatch(r"npm is not installed, so .* build again\.", said) and ". " not in said
     assert (tmp_path / "recorded.json").is_file()
-
-
-def test_it_weighs_less_than_three_megabytes(site):
-    need_jax(site)
-    assert sum(path.stat().st_size for path in (site / "live").rglob("*.*")) < 3e6

@@ -26,11 +26,6 @@ def gains(runs) -> list[float]:
     return [run["after"]["accuracy"] - run["before"]["accuracy"] for run in runs]
 
 
-def rewards(run, steps) -> float:
-    rewards = [metrics["reward"] for metrics in run["history"][steps]]
-    return sum(rewards) / len(rewards)
-
-
 def test_the_default_lifts_held_out_accuracy_and_was_recorded(built, trained):
     """Fifteen steps are enough; an interval that does not touch the first one shows it. The run
     that `record.mjs` wrote is seed 0's, before rounding parts two machines."""
@@ -41,10 +36,3 @@ def test_the_default_lifts_held_out_accuracy_and_was_recorded(built, trained):
     assert recorded["before"]["accuracy"] == pytest.approx(runs[0]["before"]["accuracy"], abs=0.03)
     for said, found in zip(recorded["history"][:3], runs[0]["history"], strict=False):
         assert said["reward"] == pytest.approx(found["reward"], abs=0.1)
-
-
-@pytest.mark.weekly
-def test_with_the_sign_turned_rewards_fall(trained):
-    for run in trained(20, fault="sign_turned"):
-        assert rewards(run, slice(15, 20)) < rewards(run, slice(0, 5))
-        assert run["after"]["accuracy"] <= 0.1
