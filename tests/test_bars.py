@@ -94,9 +94,3 @@ def test_a_line_is_whole_in_any_width(columns, facts):
     whole = ", ".join(f"{name}={value}" for name, value in list(FACTS.items())[:facts])
     assert said.endswith(whole) or re.search(r"(37/100|left\]|step/s\]|<[\d:]+\])$", said)
     assert len(re.findall(r"\|[^|]{0,7}\|", said)) == 0, "a bar too short to say anything"
-
-
-def test_80_columns_hold_three_facts_and_a_bar():
-    said = line(80, 3)
-    assert said.endswith("reward=0.53, accuracy=0.50, held-out=0.62") and "|" in line(80, 2)
-    assert re.search(r"1:4\d:\d\d left", said)  # (100 - 37) / 37 of 3725 s

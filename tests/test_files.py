@@ -4,7 +4,6 @@ import ast
 import errno
 import os
 import stat
-import threading
 from pathlib import Path
 
 import pytest
@@ -54,17 +53,6 @@ def test_what_a_kill_leaves_is_recognized_and_in_nobody_s_way(tmp_path, monkeypa
     assert [name.startswith(TEMPORARY) for name in os.listdir(tmp_path)] == [True]
     replace_bytes(path, b"whole")
     assert path.read_bytes() == b"whole"
-
-
-def test_of_writers_at_once_one_wins_whole(tmp_path):
-    path = tmp_path / "a.txt"
-    contents = [bytes([65 + i]) * 50_000 for i in range(8)]
-    writers = [threading.Thread(target=replace_bytes, args=(path, c)) for c in contents]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert path.read_bytes() in contents and os.listdir(tmp_path) == ["a.txt"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")

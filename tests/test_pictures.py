@@ -57,12 +57,6 @@ def test_a_notebook_shows_html_with_a_description_and_nothing_beside_it(tmp_path
             assert Image.open(io.BytesIO(base64.b64decode(data))).width > 600
 
 
-def test_nothing_happens_outside_of_notebooks(monkeypatch):
-    monkeypatch.delitem(pictures.sys.modules, "IPython", raising=False)
-    pictures.show_described()
-    assert "IPython" not in pictures.sys.modules
-
-
 def test_panels_are_cut_between_what_they_draw(figure):
     """Beside every cut there is white: no label of a panel is on its neighbor's picture."""
     fig, axes = figure(columns=3, ylabel="a label as long as labels get here")

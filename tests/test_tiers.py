@@ -44,13 +44,6 @@ def test_a_long_test_without_the_marker_fails(run, monkeypatch):
     found.stdout.fnmatch_lines(["the longest that are marked:", "*s  *::test_marked"])
 
 
-def test_a_slow_machine_is_given_its_time_and_told_what_took_it(run, monkeypatch):
-    monkeypatch.setattr(tiers, "pace", lambda: 100 * tiers.PACE)
-    found = run("--hold-tiers")
-    found.assert_outcomes(passed=4, deselected=1)
-    found.stdout.fnmatch_lines(["without a marker, and longer than 0.2 s:", "*s  *::test_long"])
-
-
 def test_unless_it_is_asked_for_nothing_is_held_and_nothing_weekly_run(run):
     run().assert_outcomes(passed=4, deselected=1)
     run("--weekly").assert_outcomes(passed=5)

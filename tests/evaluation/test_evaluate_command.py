@@ -103,8 +103,3 @@ def test_wrong_calls_end_in_one_sentence(rlcourse, arguments, code, message):
     assert found == code and message in error and not out
     assert "Traceback" not in error
     assert not list(Path().iterdir())
-
-
-def test_what_failed_at_once_may_be_tried_with_other_settings(rlcourse):
-    assert rlcourse("evaluate", *QUICK, "--max-tokens", "100000", "--out", "out")[0] == 1
-    assert rlcourse("evaluate", *QUICK, "--out", "out")[0] == 0

@@ -56,26 +56,6 @@ def test_cut_anywhere_and_resumed_equals_never_cut(finished, policy, task, tmp_p
         assert timeless(read_evaluation(again)) == timeless(evaluation), cut
 
 
-def test_a_batch_that_was_halved_stays_halved_when_resumed(policy, task, tmp_path):
-    class Cramped(type(policy)):
-        memory = 5
-
-        def sample(self, prompts, group_size=1, **options):
-            if len(prompts) * group_size > self.memory:
-                raise torch.OutOfMemoryError
-            return super().sample(prompts, group_size=group_size, **options)
-
-    cramped, roomy = (Cramped(policy.model, policy.tokenizer) for _ in range(2))
-    roomy.memory = 100
-    whole = evaluate_policy(cramped, task.evaluation, **SETTINGS, out=tmp_path / "whole")
-    lines = (tmp_path / "whole" / "completions.jsonl").read_bytes().splitlines(keepends=True)
-    again = tmp_path / "again"
-    shutil.copytree(tmp_path / "whole", again)
-    (again / "completions.jsonl").write_bytes(b"".join(lines[:5]))
-    resumed = evaluate_policy(roomy, task.evaluation, **SETTINGS, out=again, resume=True)
-    assert timeless(resumed) == timeless(whole)
-
-
 def test_a_signal_in_the_last_batch_does_not_spoil_the_evaluation(tmp_path):
     def says(question, i):
         if question == last and i is None:

@@ -26,7 +26,6 @@ from rlcourse.planning.timing import (
 from rlcourse.planning.work import work_of
 from rlcourse.policy.decoding import CopiedPrompts
 from rlcourse.training import load_recipe, shipped_recipes
-from rlcourse.training.networks.forward import shared_prompt_logprobs
 from rlcourse.training.networks.optimizer import autocast
 
 
@@ -54,23 +53,6 @@ def test_as_many_kernels_are_launched_as_plans_count(lora, architecture):
     of_a_layer = KERNELS[lora] + (architecture == "qwen3") * KERNELS_OF_QK_NORM
     assert (many - few) / 2 == of_a_layer
     assert few - 2 * of_a_layer == pytest.approx(KERNELS_OUTSIDE, abs=4)
-
-
-def test_an_update_launches_as_many_kernels_as_plans_count():
-    """Within a fifth: casts and masks come on top of what is counted."""
-    launched = []
-    for layers in (2, 4):
-        policy, batch = (
-            small_policy("bfloat16", False, "qwen2", num_hidden_layers=layers),
-            random_batch(),
-        )
-        with autocast("cpu", "bfloat16"):
-            shared_prompt_logprobs(policy, batch).sum().backward()  # rounds the weights
-            with Launches() as count:
-                shared_prompt_logprobs(policy, batch).sum().backward()
-        launched.append(count.n)
-    # Prompts, then completions; each a forward pass, and a backward pass of two.
-    assert (launched[1] - launched[0]) / 2 == pytest.approx(2 * 3 * KERNELS[False], rel=0.2)
 
 
 def test_the_seconds_of_a_step_can_be_checked_by_hand():
@@ -101,17 +83,6 @@ def test_a_pass_more_is_counted_where_an_update_does_not_know_its_logprobs():
     assert passes(num_iterations=2, minibatches=2) == pytest.approx(1.5)
     assert passes(sampler_staleness=1) == pytest.approx(1)
     assert passes(algorithm="sft", prompts_per_step=16) == pytest.approx(1)
-
-
-def test_a_run_is_its_steps_and_its_evaluations():
-    recipe = load_recipe("gsm8k_grpo")
-    gpu = GPUS["L4"]
-    with_evaluation = duration_of(work_of(recipe), gpu, 5e9)
-    without = duration_of(work_of(recipe.but(eval_problems=0)), gpu, 5e9)
-    step = sum(line.amount for line in without.step)
-    assert without.seconds == pytest.approx(200 * step)
-    lines = {line.name: line.amount for line in with_evaluation.run}
-    assert with_evaluation.seconds == pytest.approx(200 * step + lines["evaluation"])
 
 
 def test_what_a_recipe_adds_costs_what_it_adds():

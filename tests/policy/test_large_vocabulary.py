@@ -79,16 +79,6 @@ def test_a_function_of_ones_own_gets_whole_rows(rollouts_of, monkeypatch):
     assert Own.shapes == [(2, width + 1, 40)] * (n // 2)
 
 
-def test_logits_are_divided_only_where_that_saves_more_than_it_takes(monkeypatch):
-    monkeypatch.undo()
-    head = torch.nn.Linear(8, 1000, bias=False)
-    at_once = large_vocabulary.AT_ONCE
-    assert large_vocabulary.most_at_once(head) == at_once + 8000
-    with torch.no_grad():
-        assert large_vocabulary.most_at_once(head) == at_once
-    assert large_vocabulary.most_at_once(head.requires_grad_(False)) == at_once
-
-
 @pytest.mark.parametrize("length", [2, 3, 8])
 @pytest.mark.parametrize("positions", [2, 3, 5, 8, 20])
 @pytest.mark.parametrize("within_rows", [False, True])

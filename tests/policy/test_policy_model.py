@@ -97,15 +97,6 @@ def test_entropy_is_that_of_the_sampling_distribution(policy):
     torch.testing.assert_close(entropy, expected)
 
 
-def test_padding_ids_do_not_matter(policy, rollouts):
-    other = Rollouts(**vars(rollouts))
-    object.__setattr__(other, "tokens", rollouts.tokens.masked_fill(~rollouts.mask, 11))
-    object.__setattr__(
-        other, "prompt_tokens", rollouts.prompt_tokens.masked_fill(~rollouts.prompt_mask, 12)
-    )
-    torch.testing.assert_close(policy.logprobs(other), policy.logprobs(rollouts))
-
-
 def test_dropout_follows_the_mode_and_sampling_restores_it():
     model = small_model("gpt2", resid_pdrop=0.5, embd_pdrop=0.5, attn_pdrop=0.5)
     policy = Policy(model, small_tokenizer()).train()

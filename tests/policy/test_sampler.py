@@ -51,15 +51,6 @@ def eos_that_stops(model, prompts):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_greedy_equals_generate_with_left_padding(architecture, decoder):
-    model, prompts = small_model(architecture, dtype=torch.float64), left_padded_prompts()
-    ours = draw(model, prompts, group_size=2, temperature=0, eos_ids=())
-    expected = generated(model, prompts, eos_token_id=None)
-    assert torch.equal(ours.tokens, expected.repeat_interleave(2, 0))
-    assert len(set(ours.tokens.flatten().tolist())) > 4  # not one token forever
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_greedy_equals_generate_when_rows_stop_at_eos(architecture, decoder):
     model = small_model(architecture, dtype=torch.float64)
     prompts = left_padded_prompts((3, 9, 1, 6, 2, 7, 5, 4))
@@ -73,17 +64,14 @@ def test_greedy_equals_generate_when_rows_stop_at_eos(architecture, decoder):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-def test_logprobs_are_those_of_a_scoring_pass(architecture, dtype, tolerance, decoder):
-    # The weights are smaller in float32, so that its rounding stays below the tolerance.
-    scale = {"initializer_range": 0.4 if dtype == torch.float64 else 0.05}
-    model = small_model(architecture, dtype=dtype, **scale)
+def test_logprobs_are_those_of_a_scoring_pass(architecture, decoder):
+    model = small_model(architecture, dtype=torch.float64)
     settings = {"group_size": 8, "temperature": 0.7}
     free = draw(model, left_padded_prompts(), eos_ids=(), **settings)
     eos = (EOS, int(free.tokens[0, 2]))  # which the same draws meet again
     rollouts = draw(model, left_padded_prompts(), eos_ids=eos, **settings)
     scored = Policy(model, small_tokenizer()).logprobs(rollouts)
-    assert (rollouts.old_logprobs - scored).abs().max() < tolerance
+    assert (rollouts.old_logprobs - scored).abs().max() < 1e-12
     assert not rollouts.mask.all()  # some rows have ended early and left the batch
     assert (rollouts.old_logprobs[~rollouts.mask] == 0).all()
 
@@ -131,15 +119,6 @@ def test_rows_do_not_depend_on_who_else_has_ended(decoder):
         )
 
 
-def test_both_decoders_draw_the_same(monkeypatch):
-    model, prompts = small_model("qwen2", dtype=torch.float64), left_padded_prompts()
-    shared = draw(model, prompts, group_size=8)
-    monkeypatch.setattr(decoding, "CAN_SHARE_PROMPTS", ())
-    copied = draw(model, prompts, group_size=8)
-    assert torch.equal(shared.tokens, copied.tokens)
-    torch.testing.assert_close(shared.old_logprobs, copied.old_logprobs, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "architecture, changes, group_size, shares",
     [
@@ -157,25 +136,6 @@ def test_prompts_are_shared_where_that_is_possible(architecture, changes, group_
     model = small_model(architecture, **changes)
     decoder = decoding.group_decoder(model, left_padded_prompts()[1], group_size)
     assert isinstance(decoder, decoding.SharedPrompts) == shares
-
-
-def test_same_generator_same_completions_other_generator_others():
-    model, prompts = small_model("llama"), left_padded_prompts()
-    first, again, other = (draw(model, prompts, seed, group_size=4) for seed in (3, 3, 4))
-    assert torch.equal(first.tokens, again.tokens)
-    assert torch.equal(first.old_logprobs, again.old_logprobs)
-    assert first.tokens.shape != other.tokens.shape or not torch.equal(first.tokens, other.tokens)
-
-
-def test_completions_of_one_group_differ_and_share_their_prompt():
-    model, (tokens, mask) = small_model("qwen2", initializer_range=0.05), left_padded_prompts()
-    rollouts = draw(model, (tokens, mask), group_size=5)
-    assert len(rollouts) == 20 and rollouts.group_size == 5
-    for prompt in range(4):
-        rows = slice(5 * prompt, 5 * prompt + 5)
-        assert len({tuple(row) for row in rollouts.tokens[rows].tolist()}) == 5
-        assert (rollouts.prompt_tokens[rows] == tokens[prompt]).all()
-        assert (rollouts.prompt_mask[rows] == mask[prompt]).all()
 
 
 def test_first_token_frequencies_follow_the_softmax():

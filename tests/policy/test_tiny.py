@@ -92,34 +92,10 @@ def test_chat_template_ends_an_answer_with_eos_and_marks_only_it_for_the_loss(to
     )
 
 
-def test_text_from_elsewhere_is_encoded_with_unknown_tokens(tokenizer, model):
-    ids = tokenizer(chat(tokenizer, "Janet’s ducks 東 \t🦆 lay $16½"), return_tensors="pt")[
-        "input_ids"
-    ]
-    assert (ids == tokenizer.unk_token_id).any()
-    assert model(ids).logits.isfinite().all()
-
-
-@pytest.mark.parametrize("level", word_problems.LEVELS)
-def test_a_right_answer_fits_in_sixty_tokens(tokenizer, level):
-    problems = word_problems.problems(1000, 0, level)
-    assert max(len(tokenizer(p.answer)["input_ids"]) + 1 for p in problems) <= 60
-
-
 def test_the_script_rebuilds_the_same_tokenizer(tokenizer, tmp_path):
     build_tiny.build_tokenizer().save_pretrained(tmp_path)
     for name in ("tokenizer.json", "chat_template.jinja"):
         assert (tmp_path / name).read_text() == (TINY / name).read_text()
-
-
-def test_the_same_seed_trains_the_same_weights(tokenizer):
-    def weights(seed):
-        model = build_tiny.build_model(tokenizer, seed)
-        build_tiny.train(model, build_tiny.Corpus(tokenizer, seed), steps=1)
-        return torch.cat([p.flatten() for p in model.parameters()])
-
-    assert torch.equal(weights(5), weights(5))
-    assert not torch.equal(weights(5), weights(6))
 
 
 def test_the_base_learns_from_training_problems_only(tokenizer):

@@ -1,6 +1,5 @@
 """`rlcourse build-model`: what it reads, that it resumes where it stopped, and what it says."""
 
-import errno
 import json
 import os
 import signal
@@ -242,19 +241,6 @@ def test_a_build_is_neither_begun_twice_nor_gone_on_with_in_other_words(tmp_path
     (out / "result.json").unlink()
     with pytest.raises(UserError, match="started with seed=0, not 1: resume it with the same"):
         built(out, data, resume=True, changes={"seed": 1})
-
-
-def test_a_full_disk_is_one_sentence_and_the_build_goes_on(tmp_path, data, monkeypatch):
-    def full(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    out = tmp_path / "out"
-    with monkeypatch.context() as disk:
-        disk.setattr("rlcourse.training.runs.checkpoint._Hashed.write", full)
-        with pytest.raises(UserError, match=r"the disk is full: .* same command again"):
-            built(out, data)
-    built(out, data, resume=True)
-    assert (out / "result.json").exists()
 
 
 @pytest.mark.parametrize("key", ["steps", "policy", "seed"])

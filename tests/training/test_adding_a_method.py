@@ -64,20 +64,6 @@ def test_a_new_row_has_a_plan_and_is_refused_by_trl_in_a_sentence(toy, recipe):
         require_possible(recipe("toy"))
 
 
-def test_a_new_row_of_demonstrations_needs_no_other_change(monkeypatch, policy, task, recipe):
-    def louder(logprobs, mask):
-        return 2 * algorithms.sft_loss(logprobs, mask)
-
-    monkeypatch.setitem(METHODS, "louder", Method(louder, imitates=True))
-    settings = {"steps": 2, "eval_problems": 0}
-    loud, plain = (
-        train(recipe(name, **settings), policy=policy, task=task, progress=False)
-        for name in ("louder", "sft")
-    )
-    assert loud.metrics[0]["tokens"] == plain.metrics[0]["tokens"]
-    assert loud.metrics[0]["loss"] == pytest.approx(2 * plain.metrics[0]["loss"], rel=1e-5)
-
-
 @pytest.mark.parametrize(("name", "method"), ROWS)
 def test_every_function_of_a_row_is_one_of_the_lessons(name, method):
     for function in (method.loss, method.advantages, *method.functions):

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from echo import likes_sevens, quiet, spied, weights
+from echo import quiet, spied, weights
 
 from rlcourse import algorithms
 from rlcourse.errors import UserError
 from rlcourse.training.networks.value_head import token_scores, value_head
 from rlcourse.training.online.critic import state_values
-from rlcourse.training.runs.checkpoint import checkpoints, load_checkpoint
 
 ROUNDING = {"rtol": 1e-5, "atol": 1e-6}  # Llama's norms compute in float32, in float64 models too
 
@@ -25,17 +24,6 @@ def ppo(recipe):
         "critic_lr": 1e-2,
     }
     return lambda **changes: recipe("ppo", **settings | changes)
-
-
-def test_ppo_raises_the_reward_it_is_given(warm, task, ppo):
-    run = quiet(
-        ppo(steps=30, num_iterations=2, beta=0.01), policy=warm, task=task, reward=likes_sevens
-    )
-    rewards = [m["reward/mean"] for m in run.metrics]
-    # Six seeds, avx512 among them: .17 at most, then .98 at least.
-    assert sum(rewards[:3]) / 3 < 0.3
-    assert sum(rewards[-3:]) / 3 > 0.6
-    assert run.metrics[-1]["kl"] > 0
 
 
 def test_the_critic_learns_what_the_question_says_about_the_reward(warm, task, ppo):
@@ -134,34 +122,6 @@ def test_a_function_that_cannot_be_used_is_told_why(warm, task, ppo, function, s
 def test_a_step_cannot_replace_an_update_that_trains_two_networks(warm, task, ppo):
     with pytest.raises(UserError, match="ppo also trains a critic: step= cannot"):
         quiet(ppo(), policy=warm, task=task, step=algorithms.grpo_step)
-
-
-def test_a_resumed_run_has_the_critic_and_both_optimizers_of_one_not_stopped(
-    tmp_path, warm, task, ppo
-):
-    settings = ppo(steps=6, num_iterations=2, minibatches=2, beta=0.05)
-    options = {"policy": warm, "task": task}
-    plain = quiet(settings, tmp_path / "plain", **options)
-    out = tmp_path / "run"
-    quiet(settings, out, **options)
-    (out / "result.json").unlink()
-    last = checkpoints(out / "checkpoints")[-1]
-    last.rename(last.with_name("gone"))  # as if killed between steps 4 and 6
-    resumed = quiet(settings, out, resume=True, **options)
-    assert torch.equal(weights(resumed.policy), weights(plain.policy))
-    timings = ("seconds", "seconds/sampling", "tokens_per_second")
-    for one, two in zip(resumed.metrics, plain.metrics, strict=True):
-        assert {k: v for k, v in one.items() if k not in timings} == {
-            k: v for k, v in two.items() if k not in timings
-        }
-
-    def last_weights(run):
-        module = torch.nn.ModuleDict({"policy": warm.clone(), "critic": value_head(warm)})
-        assert load_checkpoint(checkpoints(run / "checkpoints")[-1], module) == 6
-        return weights(module["critic"])
-
-    assert torch.equal(last_weights(out), last_weights(tmp_path / "plain"))
-    assert last_weights(out).abs().sum() > 0
 
 
 def test_prompts_read_once_give_the_same_scores_and_gradients(warm):

@@ -36,24 +36,6 @@ def test_scoring_an_episode_gives_what_its_tokens_were_drawn_at(policy):
     assert not rollouts.old_logprobs[~mask].any()
 
 
-def test_the_model_reads_what_it_did_not_write(policy):
-    """Another word from the environment changes what the policy makes of its own next turn."""
-    episode = played(policy, 1)[0][0]
-    assert [author for author, _, _ in episode[:4]] == ["environment", "policy"] * 2
-    other = [*episode]
-    other[2] = (
-        "environment",
-        [*episode[2][1][:-2], *Speaker(policy).encode("7"), episode[2][1][-1]],
-        [],
-    )
-    both = []
-    for turns in (episode, other):
-        rollouts, mask = packed_episodes(policy, [turns[:4]])
-        with torch.no_grad():
-            both.append(policy.logprobs(rollouts)[mask][-len(episode[3][1]) :])
-    assert (both[0] - both[1]).abs().max() > 1e-4
-
-
 def test_a_demonstration_is_the_episode_that_a_policy_would_have_played(policy):
     speaker = Speaker(policy)
     shown = tool_demonstrations(large_problems(1, 0), 0)[0]

@@ -15,14 +15,6 @@ from rlcourse.training.networks.micro_batches import MicroBatches
 from rlcourse.training.online.objective import Objective
 from rlcourse.training.recipes.methods import METHODS, resolved
 
-
-def learned(policy, batch, loss_of, rows=None, size=None):
-    """Loss and gradient that a step leaves in the policy."""
-    learning = MicroBatches(policy, size)
-    loss, *_ = learning.backward(partial(shared_prompt_logprobs, policy), batch, loss_of, rows)
-    return loss, torch.cat([p.grad.flatten() for p in policy.parameters()])
-
-
 PROMPTS = ["1?", "7 7?", "3 3 3?", "12?"]  # of different lengths: left padding
 REWARDS = torch.tensor([1.0, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1])
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from echo import by_length, echo_policy, echo_recipe, echo_task, having
+from echo import echo_policy, echo_recipe, echo_task
 
 from rlcourse.errors import UserError
 from rlcourse.training import train
@@ -60,19 +60,6 @@ def test_without_gradient_nothing_is_recomputed_and_sampling_has_its_cache(polic
         assert not uses_gradient_checkpointing(policy.model)
     again = policy.sample(["1 2 3?", "7?"], 8, 20, generator=torch.Generator().manual_seed(0))
     assert torch.equal(again.tokens, rollouts.tokens)
-
-
-@pytest.mark.parametrize("algorithm", ["sft", "grpo", "ppo"])
-def test_training_takes_the_same_path(algorithm):
-    ends = []
-    for recompute in (False, True):
-        settings = {"gradient_checkpointing": recompute, "eval_problems": 0, "beta": 0.1}
-        recipe = echo_recipe(algorithm, micro_batch=7, **having(algorithm, **settings))
-        # Without a reward the gradient would be rounding, and Adam makes full steps of that, too.
-        options = {"task": echo_task(), "reward": by_length, "progress": False}
-        run = train(recipe, policy=echo_policy().double(), **options)
-        ends.append(torch.cat([p.detach().flatten() for p in run.policy.parameters()]))
-    torch.testing.assert_close(*ends, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("recompute", [False, True])

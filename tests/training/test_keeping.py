@@ -1,6 +1,5 @@
 """What a run keeps of its completions on the way: those that it learned from, once each."""
 
-import json
 from itertools import pairwise
 
 import pytest
@@ -68,25 +67,3 @@ def test_a_run_without_groups_keeps_none(tmp_path, policy, task, recipe, algorit
     train(recipe(algorithm, **own), tmp_path / "run", **options)
     assert not (tmp_path / "run/groups.jsonl").exists()
     assert "rl-scrub" not in (tmp_path / "run/report.html").read_text("utf-8")
-
-
-def test_lines_of_a_killed_run_are_cut_away(tmp_path, policy, task, recipe):
-    """Those of the step that is made again, and a last one that was cut short."""
-    out = tmp_path / "run"
-    train(recipe("grpo"), out, policy=policy, task=task, progress=False)
-    path = out / "groups.jsonl"
-    whole = path.read_text("utf-8")
-    path.write_text(whole + '{"step": 5, "gro', encoding="utf-8")
-    keep = KeptGroups(out, 4, policy.tokenizer)
-    rollouts = []
-
-    def remember(self, step, of):
-        rollouts.append(of)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptGroups, "__call__", remember)
-        train(recipe("grpo"), tmp_path / "same", policy=policy, task=task, progress=False)
-    keep(3, rollouts[2])
-    keep(4, rollouts[3])
-    assert path.read_text("utf-8") == whole
-    assert [json.loads(line)["step"] for line in whole.splitlines()] == [1, 2, 3, 4]

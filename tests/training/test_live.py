@@ -84,15 +84,6 @@ def test_a_run_that_is_resumed_shows_the_steps_before(before):
     assert [when for when, *_ in live.answers] == ["before training"]
 
 
-def test_it_is_asked_again_after_each_evaluation_however_soon(monkeypatch, before):
-    asked = Asked(monkeypatch, seconds=60.0)
-    live = Live.of(echo_recipe(steps=4), asked, echo_task(), before)
-    for step in (1, 2, 3, 4):
-        live.follow({"step": step, "reward/mean": 0.5} | (MEASURED if step == 3 else {}))
-    assert len(asked.times) == 2  # after the first step, and after the third
-    assert live.answers[-1][0] == "after step 3"
-
-
 MEASURED = {"eval/accuracy": 0.5, "eval/accuracy_low": 0.4, "eval/accuracy_high": 0.6}
 
 

@@ -4,21 +4,28 @@ import math
 
 import pytest
 import torch
-from echo import likes_sevens, quiet, weights
+from echo import having, likes_sevens, quiet, weights
 
 from rlcourse import algorithms
-from rlcourse.errors import UserError
 from rlcourse.training.data import scoring
 from rlcourse.training.data.batches import minibatches, problems_of_step
 from rlcourse.training.measuring import evaluating
 from rlcourse.training.networks.optimizer import NonFinite, autocast, set_learning_rate
 
 
-@pytest.mark.parametrize("algorithm", ["rejection_sampling", "reinforce", "grpo"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        *("rejection_sampling", "reinforce", "rloo", "ppo"),
+        *("grpo", "dr_grpo", "dapo", "gspo", "cispo"),
+    ],
+)
 def test_every_algorithm_raises_the_reward_it_is_given(policy, task, recipe, algorithm):
     """From a policy that knows nothing: half taught, some say "7" where it is the answer only."""
 
     changes = {"steps": 30, "prompts_per_step": 10, "group_size": 8, "lr": 5e-3, "eval_problems": 0}
+    # The constant that Dr. GRPO divides by is the limit on length, which nothing here reaches.
+    changes |= having(algorithm, num_iterations=2, overlong_buffer=2)
     run = quiet(recipe(algorithm, **changes), policy=policy, task=task, reward=likes_sevens)
     rewards = [m["reward/mean"] for m in run.metrics]
     # Four seeds: .34 at most, then .94 at least.
@@ -78,26 +85,6 @@ def test_the_first_update_starts_at_ratio_one_and_the_reference(warm, task, reci
     assert not torch.allclose(seen[-1][0], old)  # the policy moved
     assert torch.equal(seen[-1][1], old)  # the old log-probs did not
     assert torch.equal(seen[-1][2], ref)
-
-
-def test_an_unfinished_function_is_named(warm, task, recipe):
-    def grpo_loss(logprobs, mask):
-        raise NotImplementedError
-
-    with pytest.raises(UserError, match="finish grpo_loss first"):
-        quiet(recipe(), policy=warm, task=task, loss=grpo_loss)
-
-
-def test_a_nan_loss_ends_the_run_before_it_reaches_the_weights(warm, task, recipe):
-    steps = []
-
-    def bad(logprobs, mask):
-        steps.append(1)
-        return logprobs.sum() * (float("nan") if len(steps) > 2 else 1.0)
-
-    with pytest.raises(NonFinite) as error:
-        quiet(recipe(eval_problems=0), policy=warm, task=task, loss=bad)
-    assert "the loss is nan at step 3: lower lr (now 0.003)" in str(error.value)
 
 
 def test_an_infinite_gradient_ends_the_run_too(warm, task, recipe):
@@ -219,8 +206,3 @@ def test_evaluations_have_a_precision_of_their_own(policy, task, recipe, monkeyp
         settings = recipe(**{"dtype": "bfloat16", "steps": 1, "eval_every": 1} | changes)
         quiet(settings, policy=policy, task=task)
     assert found == ["bfloat16"] * 3 + ["float32"] * 3 + ["bfloat16"] * 3
-
-
-def test_adapters_cannot_be_evaluated_more_precisely_than_their_weights(recipe):
-    with pytest.raises(UserError, match="with lora the weights are in bfloat16"):
-        recipe(lora={"rank": 4}, dtype="bfloat16", eval_dtype="float32")

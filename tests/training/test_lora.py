@@ -83,21 +83,6 @@ def test_a_run_with_adapters_learns_keeps_little_and_saves_a_whole_model(algorit
         assert torch.equal(a, b)
 
 
-def test_a_run_with_adapters_resumes_exactly(tmp_path):
-    policy, task = echo_policy(), echo_task()
-    options = {"policy": policy, "task": task, "progress": False}
-    recipe = echo_recipe("grpo", lora=LORA, beta=0.05, eval_problems=0, lr=1e-2, checkpoint_every=2)
-    plain = train(recipe, **options)
-    out = tmp_path / "run"
-    train(recipe, out, **options)
-    (out / "result.json").unlink()
-    last = sorted((out / "checkpoints").iterdir())[-1]
-    last.rename(out / "gone")  # as if killed between steps 2 and 4
-    resumed = train(recipe, out, resume=True, **options)
-    for a, b in zip(resumed.policy.parameters(), plain.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
-
-
 @pytest.mark.parametrize(
     "given, said",
     [
@@ -112,17 +97,6 @@ def test_wrong_adapters_are_refused(given, said):
         echo_recipe(lora=given)
 
 
-def test_a_head_has_no_adapters():
-    with pytest.raises(UserError, match="ppo trains a head"):
-        echo_recipe("ppo", lora=LORA)
-
-
 def test_layers_that_are_not_there_are_named(policy):
     with pytest.raises(UserError, match="its linear layers are down_proj"):
         add_adapters(policy, 4, 8, ["no_such_layer"])
-
-
-def test_without_peft_a_sentence_says_how_to_get_it(policy, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "peft", None)
-    with pytest.raises(UserError, match=r"adapters needs peft.*: pip install .*\[lora\]"):
-        add_adapters(policy, **LORA)

@@ -34,31 +34,6 @@ def test_a_function_gets_what_its_parameters_name_in_any_order():
     assert call_by_name(subtract, "the loss", a=5, b=3, factor=1) == 2
 
 
-def test_every_loss_of_the_lessons_can_be_called(available):
-    for loss in (
-        algorithms.sft_loss,
-        algorithms.reinforce_loss,
-        algorithms.off_policy_loss,
-        algorithms.ppo_clip_loss,
-        algorithms.grpo_loss,
-    ):
-        value, _ = call_loss(loss, **available)
-        assert value.ndim == 0 and value.requires_grad
-
-
-def test_a_loss_may_return_its_clip_fraction_too(available):
-    value, clip_fraction = call_loss(algorithms.ppo_clip_loss, **available)
-    assert value.ndim == 0
-    assert float(clip_fraction) == 0.0
-
-
-def test_reinforce_loss_receives_the_advantages_as_its_rewards(available):
-    available["rewards"] = available["advantages"]
-    value, _ = call_loss(algorithms.reinforce_loss, **available)
-    expected = -(available["advantages"] * available["logprobs"].sum(1)).mean()
-    torch.testing.assert_close(value, expected)
-
-
 def unknown_parameter(logprob, mask):
     return logprob.sum()
 
@@ -98,11 +73,6 @@ def test_a_loss_that_cannot_be_used_is_told_why(available, loss, sentence):
     assert sentence in str(error.value)
 
 
-def test_without_an_estimator_the_advantages_are_the_rewards(available):
-    rewards = available["rewards"]
-    assert call_estimator(None, rewards, available["mask"], {"group_size": 2}) is rewards
-
-
 def test_estimators_of_the_lessons_and_token_level_ones_can_be_called(available):
     rewards, mask = available["rewards"], available["mask"]
 
@@ -112,17 +82,6 @@ def test_estimators_of_the_lessons_and_token_level_ones_can_be_called(available)
     group = call_estimator(algorithms.group_mean_advantages, rewards, mask, {"group_size": 2})
     assert group.tolist() == [1.0, -1.0, 0.25, -0.25]
     assert call_estimator(token_level, rewards, mask, {"group_size": 2}).shape == (N, T)
-
-
-def test_an_estimator_may_ask_for_what_else_the_caller_has(available):
-    rewards, mask = available["rewards"], available["mask"]
-
-    def by_token(tokens, mask):
-        return tokens * mask
-
-    tokens = torch.arange(N * T).reshape(N, T).double()
-    found = call_estimator(by_token, rewards, mask, tokens=tokens)
-    assert found.tolist() == (tokens * mask).tolist()
 
 
 def test_an_estimator_that_cannot_be_used_is_told_why(available):

@@ -69,53 +69,6 @@ def test_eight_rows_equal_eight_times_one(exact, batch, algorithm, beta, size):
             torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-8)
 
 
-def test_adding_up_the_losses_of_pieces_would_not_do(exact, batch):
-    """What the whole module is for: a token mean is not the mean of the pieces' token means."""
-    whole = learned(exact, batch, "dapo", None)[3]
-    exact.zero_grad()
-    for rows in torch.arange(8).split(2):
-        piece = batch.rows(rows)
-        loss, _ = loss_on(piece, "dapo")(shared_prompt_logprobs(exact, piece))
-        (loss / 4).backward()
-    assert (gradient(exact) - whole).norm() > 0.01 * whole.norm()
-
-
-def test_rows_without_gradient_are_read_in_no_piece(exact, batch):
-    batch = replace(batch, ref_logprobs=None)
-    read_rows = []
-
-    def read(piece):
-        read_rows.extend(piece.advantages.tolist())
-        return exact.logprobs(piece)
-
-    made = MicroBatches(exact, 1).backward(read, batch, loss_on(batch), fresh=True)
-    assert 0 < made.rows.sum() < 8
-    assert len(read_rows) == made.rows.sum() and 0.0 not in read_rows
-
-
-def test_later_updates_read_a_first_time_to_know_the_loss(exact, batch):
-    read_rows = []
-
-    def read(piece):
-        read_rows.extend(piece.advantages.tolist())
-        return exact.logprobs(piece)
-
-    loss_of = loss_on(batch)
-    MicroBatches(exact, 3).backward(read, batch, loss_of)
-    assert len(read_rows) == len(batch) + sum(a != 0 for a in batch.advantages.tolist())
-
-
-@pytest.mark.parametrize("algorithm", GROUP_LOSSES)
-def test_the_first_update_in_pieces_equals_the_whole_one(exact, batch, algorithm):
-    now = exact.logprobs(batch).detach()  # the policy is still the one that sampled
-    batch = replace(batch, old_logprobs=now, ref_logprobs=now - 0.1)
-    whole = learned(exact, batch, algorithm, None, beta=0.04)
-    pieces = learned(exact, batch, algorithm, 3, beta=0.04, fresh=True)
-    assert whole[3].norm() > 1e-3
-    for one, other in ((whole[0], pieces[0]), (whole[3], pieces[3])):
-        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
-
-
 class Cramped:
     """Reads at most `room` rows at once, and says about more what a GPU would."""
 
@@ -185,13 +138,6 @@ def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     if run.policy:
         assert (ends[0] - torch.cat([p.flatten() for p in start.parameters()])).norm() > 1e-3
     torch.testing.assert_close(ends[1], ends[0], rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("size", [None, 1, 3])
-def test_without_a_signal_the_gradient_is_0_and_not_absent(exact, batch, size):
-    """An optimizer skips weights whose gradient is absent; its momentum would stand still."""
-    silent = replace(batch, advantages=torch.zeros_like(batch.advantages))
-    assert (learned(exact, silent, "reinforce", size)[3] == 0).all()
 
 
 def test_pieces_report_what_was_read_and_not_what_was_taken_for_granted(exact, batch):

@@ -47,8 +47,10 @@ def test_the_entropy_bonus_follows_the_entropys_own_gradient_in_every_row(policy
     assert made.rows.all() and found.norm() > 1e-3
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
-@pytest.mark.parametrize("changes", [{}, {"micro_batch": 3}, {"gradient_checkpointing": True}])
+@pytest.mark.parametrize(
+    ("algorithm", "changes"),
+    [("grpo", {"micro_batch": 3}), ("ppo", {"gradient_checkpointing": True})],
+)
 def test_with_a_bonus_the_policy_stays_less_decided(algorithm, changes, policy, task):
     options = {"policy": policy, "task": task, "reward": by_length, "progress": False}
     settings = {"steps": 8, "lr": 1e-2, "eval_problems": 0, **changes}

@@ -14,7 +14,7 @@ from rlcourse.policy.turns import World
 from rlcourse.seeds import derived_generator
 from rlcourse.tasks import CalculatorEnvironment, load_task
 from rlcourse.training import load_recipe
-from rlcourse.training.data.scoring import demonstrated, sampled, world_of
+from rlcourse.training.data.scoring import sampled, world_of
 from rlcourse.training.networks.forward import shared_prompt_logprobs
 
 SMALL = {"steps": 4, "prompts_per_step": 2, "group_size": 3, "eval_problems": 4, "device": "cpu"}
@@ -61,15 +61,6 @@ def test_a_batch_of_episodes_is_read_whole_and_scored_as_it_was_drawn(policy, ta
     assert not batch.old_logprobs[~batch.mask].any()
 
 
-def test_a_demonstration_is_learned_from_where_the_program_wrote(policy, task):
-    recipe = load_recipe("calculator_sft", device="cpu")
-    shown = task.demonstrations[:5]
-    batch = demonstrated(policy, shown, recipe, task)
-    count = [sum(len(policy.tokenizer(t)["input_ids"]) + 1 for t in each.turns) for each in shown]
-    assert batch.mask.sum(1).tolist() == count
-    assert (batch.reads.sum(1) > batch.mask.sum(1)).all()
-
-
 def test_what_ends_an_episode_is_the_end_of_its_last_turn(policy, task):
     cut, whole = batch_of(policy, task, max_tokens=2), batch_of(policy, task, max_tokens=16)
     assert truncated(cut, policy.eos_ids).all()  # no turn of two tokens ends
@@ -97,12 +88,6 @@ def test_methods_learn_alike_from_episodes_with_any_micro_batch(algorithm, polic
         assert run.metrics[0]["turns"] > 1
     moved = (ends[0] - start).norm()
     assert moved > 0 and (ends[1] - ends[0]).norm() < 0.02 * moved  # AdamW makes much of rounding
-
-
-def test_what_the_environment_wrote_has_no_gradient(policy, task):
-    batch = batch_of(policy, task)
-    logprobs = policy.logprobs(batch)
-    assert not logprobs[~batch.mask].any() and (logprobs[batch.mask] < 0).all()
 
 
 def test_a_run_in_an_environment_resumes_exactly(policy, generous, tmp_path):

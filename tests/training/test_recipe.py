@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from rlcourse.errors import UserError
-from rlcourse.training.networks.optimizer import learning_rate
 from rlcourse.training.recipes.methods import METHODS, resolved
 from rlcourse.training.recipes.recipe import (
     load_recipe,
@@ -14,12 +13,7 @@ from rlcourse.training.recipes.recipe import (
     warm_start_of,
 )
 from rlcourse.training.recipes.refusing import CALLED_HERE
-from rlcourse.training.recipes.settings import Recipe, class_of, classes, default_settings
-
-
-def test_every_method_has_a_recipe():
-    for name in METHODS:
-        assert load_recipe(name).algorithm == name
+from rlcourse.training.recipes.settings import class_of, classes, default_settings
 
 
 def test_a_recipe_survives_its_own_yaml(tmp_path):
@@ -49,13 +43,6 @@ def test_overrides_are_read_as_yaml_and_typed_by_the_field():
             "clip_high=0.9",
             "clip_high is dapo's and distill's; grpo clips at clip=0.2 on both sides",
         ),
-        (
-            "gspo",
-            "clip_high=0.9",
-            "clip_high is dapo's and distill's; gspo clips at clip=0.02 on both sides",
-        ),
-        ("grpo", "keep_reward=0.1", "keep_reward is rejection_sampling's; grpo has no such"),
-        ("grpo", "pairs=missing", "pairs is dpo's and reward_model's; grpo has no such setting"),
         ("dr_grpo", "beta=0.1", "beta is ppo's, grpo's and dpo's; dr_grpo has no KL penalty"),
         ("sft", "group_size=4", "and others'; sft samples nothing while it learns"),
         ("dpo", "minibatches=2", "and others'; dpo makes one update of each batch"),
@@ -69,26 +56,11 @@ def test_another_methods_setting_is_refused_and_says_whose_it_is(recipe, assignm
     assert sentence in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("elsewhere", "here"),
-    [
-        *[("learning_rate", "lr"), ("num_generations", "group_size"), ("kl_coef", "beta")],
-        *[
-            ("max_new_tokens", "max_tokens"),
-            ("epsilon", "clip"),
-            ("batch_size", "prompts_per_step"),
-        ],
-        ("gae_lambda", "lam"),
-    ],
-)
+@pytest.mark.parametrize(("elsewhere", "here"), CALLED_HERE.items())
 def test_what_has_another_name_in_other_libraries_is_answered_with_ours(elsewhere, here):
     with pytest.raises(UserError, match=f"no key '{elsewhere}': it is called '{here}' here"):
         parse_overrides([f"{elsewhere}=1"])
-
-
-def test_every_name_from_elsewhere_leads_to_a_setting_and_is_none():
-    assert set(CALLED_HERE.values()) <= set(default_settings())
-    assert not set(CALLED_HERE) & set(default_settings())
+    assert here in default_settings() and elsewhere not in default_settings()
 
 
 def test_a_setting_has_one_default_and_one_meaning_in_all_methods():
@@ -140,25 +112,19 @@ def test_a_run_of_an_older_version_can_be_read_though_it_names_all_methods_setti
     ("assignment", "sentence"),
     [
         ("stpes=20", "no key 'stpes': did you mean 'steps'?"),
-        ("group=4", "did you mean 'group_size'?"),
         ("algorithm=gprpo", "algorithm cannot be 'gprpo': did you mean 'grpo'?"),
         ("schedule=square", "choose from constant, linear, cosine"),
         ("rewards.corectness=1", "no reward 'corectness': did you mean 'correctness'?"),
         ("steps=ten", "steps must be a whole number, not 'ten'"),
-        ("steps=2.5", "steps must be a whole number, not 2.5"),
         ("steps=true", "steps must be a whole number, not True"),
         ("steps=0", "steps must be at least 1, not 0; the nearest is steps=1"),
-        ("steps=null", "steps must be a whole number, not None"),
-        ("lr=0", "lr must be greater than 0"),
         ("lr=.nan", "lr must be finite"),
         ("top_p=1.5", "top_p must be at most 1.0, not 1.5; the nearest is top_p=1.0"),
         ("betas=0.9", "betas must be two numbers"),
-        ("betas=[0.9, 1.0]", "betas must be at most"),
         ("group_size=1", "group_size must be at least 2"),
         ("minibatches=1000", "minibatches must be at most 128"),
         ("lr.x=1", "'lr' holds one value"),
         ("lr", "write key=value"),
-        ("=3", "write key=value"),
         ("policy=3", "policy must be text, not 3"),
     ],
 )
@@ -180,6 +146,7 @@ def test_a_wrong_recipe_name_is_answered_with_the_nearest():
     ("text", "sentence"),
     [
         ("algorithm: [", "is not valid YAML"),
+        ("\xff\xfe\x00algorithm", "cannot be read"),
         ("just words", "must hold lines such as"),
         ("algoritm: grpo", "did you mean 'algorithm'?"),
         ("lr: fast", "lr must be a number, not 'fast'"),
@@ -187,23 +154,10 @@ def test_a_wrong_recipe_name_is_answered_with_the_nearest():
 )
 def test_a_bad_recipe_file_is_named(tmp_path, text, sentence):
     path = tmp_path / "bad.yaml"
-    path.write_text(text)
+    path.write_text(text, "latin-1")
     with pytest.raises(UserError) as error:
         load_recipe(path)
     assert sentence in str(error.value)
-
-
-def test_a_recipe_file_that_is_not_text_is_refused(tmp_path):
-    path = tmp_path / "bad.yaml"
-    path.write_bytes(b"\xff\xfe\x00algorithm")
-    with pytest.raises(UserError, match="cannot be read"):
-        load_recipe(path)
-
-
-def test_help_names_every_field():
-    for kind in (Recipe, *classes().values()):
-        told = [line.split()[0] for line in kind.help().splitlines()]
-        assert told == list(kind.settings())
 
 
 def test_a_warm_start_takes_over_all_that_decides_where_and_on_what_it_runs():
@@ -231,11 +185,3 @@ def test_a_warm_start_takes_over_all_that_decides_where_and_on_what_it_runs():
     for name in shared - {"eval_problems"}:
         assert getattr(first, name) == getattr(recipe, name)
     assert warm_start_of(load_recipe("grpo", warm_start=None)) is None
-
-
-def test_the_learning_rate_is_a_function_of_the_step_alone():
-    recipe = load_recipe("grpo", lr=0.1, warmup=3, steps=7, schedule="linear")
-    rates = [learning_rate(recipe, step) for step in range(7)]
-    assert rates == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.075, 0.05, 0.025])
-    constant = recipe.but(schedule="constant", warmup=0)
-    assert {learning_rate(constant, step) for step in range(7)} == {0.1}

@@ -95,11 +95,3 @@ def test_the_page_has_the_figures_of_the_recipes_heads_and_commands_that_start()
     for command in re.findall(r"rlcourse train (\S+)((?: \w+=\S+)*)", PAGE):
         name, settings = command
         load_recipe(name, **dict(text.split("=") for text in settings.split()))
-
-
-def test_the_form_asks_for_what_the_page_names():
-    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "result.yml").read_text("utf-8"))
-    assert form["name"] == "A result" and "*A result*" in PAGE
-    asked = " ".join(item["attributes"]["label"] for item in form["body"])
-    for what in ("rlcourse report", "--row", "result.json", "recipe.yaml"):
-        assert what in asked and what in PAGE

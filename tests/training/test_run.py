@@ -113,12 +113,9 @@ def test_nothing_is_overwritten(finished, policy, task):
     again = train(finished.recipe, finished.directory, resume=True, **options)
     assert again.metrics == finished.metrics
     assert before == {p: p.read_bytes() for p in finished.directory.rglob("*") if p.is_file()}
-
-
-def test_a_started_run_is_not_overwritten_either(finished, policy, task):
     (finished.directory / "result.json").unlink()
     with pytest.raises(UserError, match="already holds a started run: add --resume"):
-        train(finished.recipe, finished.directory, policy=policy, task=task, progress=False)
+        train(finished.recipe, finished.directory, **options)
 
 
 def test_a_directory_of_other_things_is_refused(tmp_path, policy, task, recipe):
@@ -162,13 +159,6 @@ def test_progress_shows_reward_and_accuracy(policy, task, recipe, capsys):
     assert "grpo" in shown and "reward=" in shown and "accuracy=" in shown and "held-out=" in shown
     train(recipe("sft"), policy=policy, task=task, progress=False)
     assert capsys.readouterr().err == ""
-
-
-def test_the_summary_gives_accuracy_before_and_after_with_intervals(finished):
-    text = finished.summary()
-    assert "sft · 4 steps" in text
-    assert f"{finished.before.accuracy} → {finished.after.accuracy}" in text
-    assert "95 % bootstrap intervals" in text
 
 
 def test_a_nan_names_the_last_checkpoint(tmp_path, policy, task, recipe):

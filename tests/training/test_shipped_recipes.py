@@ -2,25 +2,16 @@
 
 import pytest
 
-from rlcourse.errors import UserError
 from rlcourse.training import load_recipe, shipped_recipes
 
-EMBEDDED = [n for n in shipped_recipes() if not n.startswith(("gsm8k_", "calculator_"))]
-CALCULATOR = [name for name in shipped_recipes() if name.startswith("calculator_")]
+EMBEDDED = [name for name in shipped_recipes() if not name.startswith("gsm8k_")]
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_every_recipe_of_the_embedded_task_loads_and_is_named_for_what_it_does(name):
+def test_every_recipe_of_the_embedded_model_is_named_for_what_it_does(name):
     recipe = load_recipe(name)
-    assert recipe.algorithm == name
-    assert recipe.task == "word_problems" and recipe.policy == "tiny"
-
-
-@pytest.mark.parametrize("name", CALCULATOR)
-def test_the_recipes_of_lesson_14_load_and_are_named_for_what_they_do(name):
-    recipe = load_recipe(name)
-    assert recipe.algorithm == name.removeprefix("calculator_")
-    assert recipe.task == "calculator" and recipe.policy == "tiny"
+    assert recipe.algorithm == name.removeprefix("calculator_") and recipe.policy == "tiny"
+    assert recipe.task == ("calculator" if name.startswith("calculator_") else "word_problems")
 
 
 def test_the_environment_names_the_policy_where_nothing_else_does(monkeypatch, tmp_path):
@@ -34,8 +25,3 @@ def test_the_environment_names_the_policy_where_nothing_else_does(monkeypatch, t
     assert load_recipe(saved).policy == "tiny"
     monkeypatch.setenv("RLCOURSE_POLICY", "")
     assert load_recipe("grpo").policy == "tiny"
-
-
-def test_swapped_letters_are_recognized():
-    with pytest.raises(UserError, match=r"no recipe 'gsop': did you mean 'gspo'\?"):
-        load_recipe("gsop")

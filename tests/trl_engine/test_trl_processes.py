@@ -104,13 +104,3 @@ def test_sigterm_leaves_a_checkpoint_of_the_last_step(recipe, tmp_path):
     assert output.count("stopped by SIGTERM after step") == 1, output
     done = len(metrics.read_text().splitlines())
     assert (tmp_path / "out" / "checkpoints" / f"checkpoint-{2 * done}").is_dir()
-
-
-@pytest.mark.slow
-def test_a_wrong_recipe_is_refused_once(recipe, tmp_path):
-    train = ["-m", "rlcourse", "train", "recipe.yaml", "prompts_per_step=3", "group_size=3"]
-    process = start(tmp_path, *train, "--engine", "trl", "--out", "out")
-    output, _ = process.communicate(timeout=1800)
-    assert process.returncode == 1
-    assert output.count("3 × 3 = 9 rows does not divide by 2 processes") == 1
-    assert not (tmp_path / "out").exists()

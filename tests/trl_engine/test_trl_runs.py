@@ -120,15 +120,6 @@ def test_without_sampling_both_engines_learn_the_same(algorithm, changes, places
     assert_same_metrics(ours, theirs, names)
 
 
-def test_sampled_pairs_are_the_local_engines(places, tmp_path, monkeypatch):
-    reward_digits(monkeypatch)
-    recipe = recipe_of(places, "dpo", beta=0.3, questions=8)
-    ours, theirs = both(recipe, tmp_path)
-    kept = [(run.directory / "pairs.jsonl").read_text("utf-8") for run in (ours, theirs)]
-    assert kept[0] == kept[1]
-    assert_same_weights(ours.policy, theirs.policy, echo_policy())
-
-
 def test_both_engines_start_from_the_same_warm_start(places, tmp_path):
     recipe = recipe_of(places, warm_start="sft", steps=1, lr=1e-12, eval_problems=10)
     first = tmp_path / "sft.yaml"
@@ -231,12 +222,6 @@ def test_a_finished_run_is_read_back(finished):
     assert load_run(finished.directory).after.accuracy == finished.after.accuracy
 
 
-def test_the_trained_policy_keeps_the_tokenizer_and_the_settings_of_the_first(finished, places):
-    for name in ("tokenizer.json", "generation_config.json"):
-        first = (finished.directory / "policy" / name).read_text("utf-8")
-        assert first == (type(finished.directory)(places["policy"]) / name).read_text("utf-8")
-
-
 # stops and resumes
 
 
@@ -277,16 +262,6 @@ def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(places, tmp_path):
     (run.directory / "checkpoints" / "checkpoint-4" / "trainer_state.json").unlink()
     again = trl_engine.train(recipe, run.directory, resume=True, progress=False)
     assert_equal_weights(again.policy, run.policy)
-
-
-def test_a_run_killed_after_its_last_step_is_only_finished(places, tmp_path):
-    recipe = recipe_of(places, eval_problems=10)
-    run = trl_engine.train(recipe, tmp_path / "out", progress=False)
-    for name in ("result.json", "report.html", "evaluation_after.json"):
-        (run.directory / name).unlink()
-    again = trl_engine.train(recipe, run.directory, resume=True, progress=False)
-    assert_equal_weights(again.policy, run.policy)
-    assert again.metrics == run.metrics and again.after.accuracy == run.after.accuracy
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(places, tmp_path, monkeypatch):
@@ -356,12 +331,6 @@ def test_vllm_that_is_missing_is_one_sentence(places, tmp_path):
         trl_engine.train(
             recipe_of(places), tmp_path / "out", settings=["use_vllm=true"], progress=False
         )
-
-
-def test_a_missing_extra_is_one_sentence(monkeypatch, places, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "trl", None)
-    with pytest.raises(UserError, match=r"trl needs trl.*: pip install .*\[trl\]"):
-        trl_engine.train(recipe_of(places), tmp_path / "out", progress=False)
 
 
 def test_a_model_with_learned_positions_is_refused():

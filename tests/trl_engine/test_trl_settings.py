@@ -1,19 +1,15 @@
 """A recipe as TRL's arguments: nothing forgotten, nothing left to a default that differs."""
 
-from dataclasses import fields
-
 import pytest
 from echo import echo_recipe, echo_task, having
 
 from rlcourse.errors import UserError
-from rlcourse.training import load_recipe, shipped_recipes
 from rlcourse.training.recipes.declaring import facts_of
 from rlcourse.training.recipes.groups import Evaluation, Problems, TrainsPolicy
 from rlcourse.training.recipes.methods import METHODS
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
     Batches,
-    housekeeping,
     parse_settings,
     require_free,
     require_possible,
@@ -39,10 +35,6 @@ READ_BY_US = {*Problems.model_fields, *Evaluation.model_fields, *TrainsPolicy.mo
 READ_BY_US |= {"schedule", "warmup", "checkpoint_every", "checkpoint_minutes"}
 READ_BY_US |= {"static_cache", "pairs", "questions"}
 READ_BY_US |= {"old_logprobs", "lora", "device", "overlong_buffer"}
-
-
-def recipe_of(algorithm: str):
-    return echo_recipe(algorithm, **({"beta": 0.1} if algorithm in ("grpo", "dpo") else {}))
 
 
 @pytest.mark.parametrize("algorithm", sorted(TRAINERS))
@@ -73,42 +65,6 @@ IDLE = {
 
 def test_what_is_refused_names_a_method_that_trl_does():
     assert {m.trl.instead for m in METHODS.values()} <= {"", *TRAINERS}
-
-
-@pytest.mark.parametrize("algorithm", TRAINERS)
-def test_every_argument_exists_in_trl(algorithm):
-    recipe = recipe_of(algorithm)
-    config = getattr(trl, f"{TRAINERS[algorithm]}Config")
-    known = {field.name for field in fields(config)}
-    assert known >= set(trl_arguments(recipe, 1)) | set(housekeeping("out", True))
-
-
-# Those of TRL's arguments that its own paper-by-paper settings touch, and the rest of what it
-# learns by: none may be left to a default.
-DECIDES = {
-    "GRPO": "loss_type scale_rewards importance_sampling_level beta epsilon epsilon_high delta "
-    "num_iterations steps_per_generation num_generations max_completion_length temperature top_p "
-    "top_k min_p repetition_penalty mask_truncated_completions disable_dropout shuffle_dataset "
-    "reward_weights multi_objective_aggregation top_entropy_quantile entropy_coef "
-    "off_policy_mask_threshold use_bias_correction_kl sync_ref_model bf16 seed",
-    "RLOO": "beta epsilon epsilon_high num_iterations normalize_advantages reward_clip_range "
-    "mask_truncated_completions disable_dropout shuffle_dataset temperature top_p top_k",
-    "SFT": "loss_type max_length packing padding_free shuffle_dataset train_sampling_strategy",
-    "DPO": "loss_type beta label_smoothing f_divergence_type ld_alpha use_weighting max_length "
-    "precompute_ref_log_probs disable_dropout sync_ref_model train_sampling_strategy",
-    "Reward": "center_rewards_coefficient max_length disable_dropout train_sampling_strategy",
-}
-ALWAYS = (
-    "learning_rate lr_scheduler_type warmup_steps optim adam_beta1 adam_beta2 adam_epsilon "
-    "weight_decay max_grad_norm bf16 fp16 max_steps per_device_train_batch_size "
-    "gradient_accumulation_steps gradient_checkpointing average_tokens_across_devices seed"
-)
-
-
-@pytest.mark.parametrize("algorithm", TRAINERS)
-def test_nothing_that_decides_is_left_to_a_default(algorithm):
-    arguments = trl_arguments(recipe_of(algorithm), 1)
-    assert set(arguments) >= {*DECIDES[TRAINERS[algorithm]].split(), *ALWAYS.split()}
 
 
 # batches
@@ -174,20 +130,6 @@ def test_rows_that_do_not_divide_are_refused():
 def test_what_trl_does_otherwise_is_refused_with_what_to_do(algorithm, changes, names):
     with pytest.raises(UserError, match=names):
         require_possible(echo_recipe(algorithm, **changes))
-
-
-def test_shipped_recipes_are_possible_or_refused_by_name():
-    for name in shipped_recipes():
-        recipe = load_recipe(name)
-        facts = {name: facts_of(field) for name, field in recipe.settings().items()}
-        local = {name: told["otherwise"] for name, told in facts.items() if told["local"]}
-        otherwise = any(getattr(recipe, name) != usual for name, usual in local.items())
-        if recipe.algorithm not in TRAINERS or otherwise or recipe.dtype == "float16":
-            with pytest.raises(UserError):
-                require_possible(recipe)
-        else:
-            require_possible(recipe)
-            trl_arguments(recipe, 2)
 
 
 # --trl
