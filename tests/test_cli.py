@@ -81,11 +81,6 @@ def test_every_fault_is_listed_with_what_it_does_to_the_metrics():
         assert f"{name}: {fault.what}" in text and fault.signal in text
 
 
-def test_help_for_training_says_where_recipes_and_settings_are_listed():
-    text = " ".join(said("train", "--help").split())
-    assert "`rlcourse train` lists" in text and "`rlcourse train RECIPE --settings`" in text
-
-
 INTERRUPTED = """
 import os, signal
 from rlcourse import cli

@@ -116,11 +116,3 @@ def test_a_gpu_that_lies_idle_is_said(a_card, monkeypatch, cuda, reason):
     assert (found.state, found.found) == ("absent", "Tesla T4")
     assert "PyTorch cannot use the Tesla T4 of this machine" in found.advice
     assert reason in found.advice
-
-
-def test_a_machine_without_a_gpu_needs_none(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    found = {finding.name: finding for finding in doctor._machine()}["GPU"]
-    assert found.advice == "not needed: every lesson runs on the CPU"

@@ -43,31 +43,7 @@ def copy(tmp_path, monkeypatch):
     return pretend
 
 
-def test_an_editable_clone_is_extended_where_it_lies(copy, tmp_path):
-    clone = tmp_path / "my clone"
-    clone.mkdir()
-    copy({"url": clone.as_uri(), "dir_info": {"editable": True}})
-    assert install_command("lora") == f'pip install -e "{clone}[lora]"'
-
-
-def test_a_folder_that_was_installed_is_installed_from_again(copy, tmp_path):
-    copy({"url": tmp_path.as_uri(), "dir_info": {}})
-    assert install_command("lora") == f'pip install "{tmp_path}[lora]"'
-
-
-def test_a_wheel_that_is_still_there_is_named(copy, tmp_path):
-    wheel = tmp_path / "rlcourse-0.1.0-py3-none-any.whl"
-    wheel.touch()
-    copy({"url": wheel.as_uri(), "archive_info": {}})
-    assert install_command("grade") == f'pip install "{wheel}[grade]"'
-
-
 AGAIN = "install the course again from where you got it, with its extra `lora`"
-
-
-def test_where_a_wheel_is_gone_a_sentence_says_what_is_needed(copy, tmp_path):
-    copy({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}})
-    assert install_command("lora") == AGAIN
 
 
 def test_a_wheel_in_a_folder_that_others_may_not_enter_counts_as_gone(copy, tmp_path, monkeypatch):
@@ -78,20 +54,30 @@ def test_a_wheel_in_a_folder_that_others_may_not_enter_counts_as_gone(copy, tmp_
     assert install_command("lora") == AGAIN
 
 
-def test_a_wheel_from_the_web_keeps_its_address(copy):
-    address = "https://example.org/rlcourse-0.1.0-py3-none-any.whl"
-    copy({"url": address, "archive_info": {}})
-    assert install_command("lora") == f'pip install "rlcourse[lora] @ {address}"'
+WEB = "https://example.org/owner/name"
+VCS = {"vcs": "git", "commit_id": COMMIT, "requested_revision": "main"}
+INSIDE = {"vcs_info": VCS, "subdirectory": "course"}
+FROM_GIT = f"rlcourse[lora] @ git+{WEB}@{COMMIT}"
 
 
-@pytest.mark.parametrize("inside", [None, "course"])
-def test_a_git_address_keeps_its_commit(copy, inside):
-    vcs = {"vcs": "git", "commit_id": COMMIT, "requested_revision": "main"}
-    origin = {"url": "https://example.org/owner/name", "vcs_info": vcs}
-    copy(origin | ({"subdirectory": inside} if inside else {}))
-    source = f"git+https://example.org/owner/name@{COMMIT}"
-    fragment = f"#subdirectory={inside}" if inside else ""
-    assert install_command("lora") == f'pip install "rlcourse[lora] @ {source}{fragment}"'
+@pytest.mark.parametrize(
+    ("place", "facts", "advice"),
+    [
+        ("my clone", {"dir_info": {"editable": True}}, 'pip install -e "{place}[lora]"'),
+        ("my clone", {"dir_info": {}}, 'pip install "{place}[lora]"'),
+        ("there.whl", {"archive_info": {}}, 'pip install "{place}[lora]"'),
+        ("gone.whl", {"archive_info": {}}, AGAIN),
+        (f"{WEB}.whl", {"archive_info": {}}, 'pip install "rlcourse[lora] @ {place}"'),
+        (WEB, {"vcs_info": VCS}, f'pip install "{FROM_GIT}"'),
+        (WEB, INSIDE, f'pip install "{FROM_GIT}#subdirectory=course"'),
+    ],
+)
+def test_advice_names_where_this_copy_came_from(copy, tmp_path, place, facts, advice):
+    (tmp_path / "my clone").mkdir()
+    (tmp_path / "there.whl").touch()
+    local = "://" not in place
+    copy({"url": (tmp_path / place).as_uri() if local else place} | facts)
+    assert install_command("lora") == advice.format(place=tmp_path / place if local else place)
 
 
 def test_where_nothing_is_known_the_published_address_is_named(copy, monkeypatch):
@@ -140,16 +126,11 @@ OWN_EXTRAS = (
     "text, bare",
     [
         ("pip install rlcourse", True),
-        ("`pip install --upgrade rlcourse`", True),
-        ('pip install "rlcourse"', True),
         ("uv pip install rlcourse==0.1.0", True),
         ('"pip install \\"rlcourse[lora]\\""', True),
         ("| `rlcourse[lab]` | JupyterLab |", True),
-        ("uv add rlcourse", True),
         ('pip install "rlcourse[lab] @ git+ADDRESS"', False),
-        ('pip install "rlcourse @ git+ADDRESS"', False),
         ("pip install -e . && rlcourse lab", False),
-        ("pip install ./rlcourse-0.1.0.whl", False),
         ("pip install dist/rlcourse-0.1.0-py3-none-any.whl", False),
     ],
 )

@@ -51,16 +51,6 @@ def test_actions_are_pinned_to_a_commit_and_say_its_version(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_what_make_installs_on_linux_finds_a_torch_without_cuda(path):
-    for job in read(path)["jobs"].values():
-        runs = " ".join(step.get("run", "") for step in job["steps"])
-        if "make " in runs:
-            uses = [step["uses"] for step in job["steps"] if "uses" in step]
-            assert "./.github/actions/python" in uses
-    assert "--torch-backend=cpu" in PYTHON.read_text("utf-8")
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_make_what_there_is_to_make(path):
     made = re.findall(r"\bmake ([a-z-]+)", path.read_text("utf-8"))
     targets = re.findall(r"^([a-z-]+):", text("Makefile"), re.MULTILINE)

@@ -1,12 +1,9 @@
 """Tokens per second of our sampler and of `generate`, interleaved in one run.
 
-    python tests/benchmarks/bench_sampler.py                             # the embedded model
-    python tests/benchmarks/bench_sampler.py --model qwen2.5-0.5b-shape  # on a GPU if there is one
-    python tests/benchmarks/bench_sampler.py --model qwen2.5-0.5b-shape --tiny-shape --rows 64
+    python tests/benchmarks/bench_sampler.py
 
-Both draw from the full softmax at temperature 1. Only tokens up to EOS count. The shape is a
-randomly initialized model of Qwen2.5-0.5B's sizes; it never ends by itself, so a token that stands
-for EOS is drawn at each step with probability 1 / `--tokens`.
+Of the embedded model, on a GPU if there is one. Both draw from the full softmax at temperature 1.
+Only tokens up to EOS count. `rlcourse gpu-check` times a model of half a billion weights.
 """
 
 import argparse
@@ -14,12 +11,8 @@ import statistics
 import time
 
 import torch
-from transformers import LogitsProcessor, LogitsProcessorList, Qwen2Config, Qwen2ForCausalLM
 
-from rlcourse.algorithms import sample_tokens
 from rlcourse.policy import Policy, sample_completions
-
-EOS, PAD = 1, 0
 
 
 def tiny_case(args):
@@ -29,62 +22,12 @@ def tiny_case(args):
     policy = Policy.load("tiny", device=args.device, dtype=args.dtype)
     problems = load_task("word_problems").train[: args.rows // args.group]
     prompts = policy.encode_prompts([f"Question: {p.question}\nAnswer:" for p in problems])
-    return policy.model, prompts, policy.eos_ids, policy.pad_id, None
-
-
-def qwen_case(args):
-    """Random weights in Qwen2.5-0.5B's shape, random prompts of 60 to 120 tokens."""
-    sizes = {
-        "vocab_size": 151_936,
-        "hidden_size": 896,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 14,
-        "num_key_value_heads": 2,
-        "intermediate_size": 4864,
-    }
-    if args.tiny_shape:
-        sizes |= {"vocab_size": 2000, "hidden_size": 112, "num_hidden_layers": 4}
-        sizes |= {"intermediate_size": 608}
-    config = Qwen2Config(**sizes, tie_word_embeddings=True, bos_token_id=None, eos_token_id=EOS)
-    torch.manual_seed(0)
-    with torch.device(args.device):
-        model = Qwen2ForCausalLM(config).to(args.dtype).eval()
-        n_prompts = args.rows // args.group
-        lengths = torch.randint(60, 121, (n_prompts, 1))
-        tokens = torch.randint(2, sizes["vocab_size"], (n_prompts, 120))
-        mask = torch.arange(120) >= 120 - lengths
-    return model, (tokens, mask), (EOS,), PAD, 1 / args.tokens
-
-
-def end_by_chance(logits, probability):
-    """Logits under which EOS has this probability."""
-    logits = logits.float().log_softmax(-1)
-    logits[:, EOS] = torch.log(torch.tensor(probability / (1 - probability)))
-    return logits
-
-
-class EndByChance(LogitsProcessor):
-    """`end_by_chance` for `generate`."""
-
-    def __init__(self, probability: float):
-        self.probability = probability
-
-    def __call__(self, input_ids, scores):
-        return end_by_chance(scores, self.probability)
+    return policy.model, prompts, policy.eos_ids, policy.pad_id
 
 
 def samplers(args):
     """Name → function that draws a batch and returns how many real tokens it has."""
-    model, (tokens, mask), eos_ids, pad_id, ending = (
-        tiny_case(args) if args.model == "tiny" else qwen_case(args)
-    )
-    draw, processors = sample_tokens, LogitsProcessorList()
-    if ending is not None:
-        processors.append(EndByChance(ending))
-
-        def draw(logits, **options):
-            return sample_tokens(end_by_chance(logits, ending), **options)
-
+    model, (tokens, mask), eos_ids, pad_id = tiny_case(args)
     rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(args.group)
     eos = torch.tensor(eos_ids, device=tokens.device)
 
@@ -97,7 +40,6 @@ def samplers(args):
             top_k=0,
             eos_token_id=list(eos_ids),
             pad_token_id=pad_id,
-            logits_processor=processors,
             **cache,
         )[:, tokens.shape[1] :]
         ended = torch.isin(output, eos).long()
@@ -112,7 +54,6 @@ def samplers(args):
             max_tokens=args.tokens,
             eos_ids=eos_ids,
             pad_id=pad_id,
-            sample_tokens=draw,
         )
         return int(rollouts.mask.sum())
 
@@ -130,8 +71,6 @@ def main():
     """Measure and print the table."""
     cuda = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", choices=["tiny", "qwen2.5-0.5b-shape"], default="tiny")
-    parser.add_argument("--tiny-shape", action="store_true", help="its layout at 1/8 width")
     parser.add_argument("--rows", type=int, default=128, help="completions in a batch")
     parser.add_argument("--group", type=int, default=8, help="completions per prompt")
     parser.add_argument("--tokens", type=int, default=60, help="most new tokens per completion")
@@ -152,8 +91,7 @@ def main():
             if repeat >= 0:
                 rates[name].append(rate)
                 counts[name] += n_tokens
-    shape = " (1/8 width)" if args.tiny_shape else ""
-    print(f"{args.model}{shape}, {args.rows} rows = {args.rows // args.group} prompts × "
+    print(f"{args.rows} rows = {args.rows // args.group} prompts × "
           f"{args.group}, at most {args.tokens} new tokens, {args.device}, {args.dtype}, "
           f"{args.threads} CPU threads, {args.repeats} rounds")  # fmt: skip
     base = statistics.median(next(iter(rates.values())))

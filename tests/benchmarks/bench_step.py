@@ -1,14 +1,12 @@
 """One GRPO training step, ours against TRL's ``GRPOTrainer``, on the same model and prompts.
 
-    python tests/benchmarks/bench_step.py                       # the embedded model on the CPU
-    python tests/benchmarks/bench_step.py --shape qwen2.5-0.5b --device cuda
+    python tests/benchmarks/bench_step.py
 
 Both sides start from the same weights, sample the same number of completions of the same prompts
 at temperature 1, score them with the same reward and make one update with the same learning rate
 and loss (GRPO without KL). They take turns, several rounds, so that a busy machine hurts both. The
 first step of each turn warms up and is not counted. A step's time is what its own loop measures.
-On a GPU, TRL attends as PyTorch does by default, with cuDNN where that comes first; with
-``--trl-without-cudnn`` both sides leave it out.
+On a GPU, TRL attends as PyTorch does by default, with cuDNN where that comes first.
 """
 
 import argparse
@@ -20,7 +18,6 @@ import warnings
 
 import torch
 
-from rlcourse.planning.gpu_check import HALF_BILLION
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import attend_to_any_length
 from rlcourse.tasks import correctness_reward, load_task
@@ -29,25 +26,11 @@ from rlcourse.training.online.loop import training_steps
 from rlcourse.training.recipes.methods import METHODS
 
 
-def starting_policy(shape: str, device: str) -> Policy:
-    """The embedded model after its warm start, or random weights of a larger shape."""
-    if shape == "tiny":
-        first = load_recipe("sft", eval_problems=0, device=device)
-        return train(first, progress=False).policy
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    torch.manual_seed(0)
-    small = Policy.load("tiny", device="cpu")
-    config = Qwen2Config(**HALF_BILLION, eos_token_id=small.tokenizer.eos_token_id)
-    return Policy(Qwen2ForCausalLM(config).to(device), small.tokenizer)
-
-
 def our_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
     """Seconds and sampled tokens of each of our steps."""
     recipe = load_recipe("grpo", warm_start=None, **vars_of(options), steps=options.steps + 1)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, fused=True)
-    reward = spread_rewards if options.shape != "tiny" else None
-    steps = training_steps(policy, None, optimizer, recipe, task, METHODS["grpo"], reward)
+    steps = training_steps(policy, None, optimizer, recipe, task, METHODS["grpo"], None)
     return [(m["seconds"], m["tokens"]) for m in steps][1:]
 
 
@@ -59,11 +42,6 @@ def vars_of(options) -> dict:
     return recipe | {"prompts_per_step": options.prompts}
 
 
-def spread_rewards(completions) -> torch.Tensor:
-    """0, 1, 0, 1 …, in place of a random model's zeros: every row has a gradient on both sides."""
-    return torch.arange(len(completions)).remainder(2).float()
-
-
 def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
     """The same of TRL's steps, measured between its own callbacks."""
     from datasets import Dataset
@@ -71,8 +49,7 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
     from trl import GRPOConfig, GRPOTrainer
 
     measured = []
-    if not options.trl_without_cudnn:
-        torch.backends.cuda.enable_cudnn_sdp(True)
+    torch.backends.cuda.enable_cudnn_sdp(True)
 
     class Clock(TrainerCallback):
         def on_step_begin(self, args, state, control, **unused):
@@ -87,8 +64,6 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
 
     def reward(completions, answer, completion_ids, **unused):
         lengths.append(sum(map(len, completion_ids)))
-        if options.shape != "tiny":
-            return spread_rewards(completions).tolist()
         return correctness_reward(completions, answer, task.extract).tolist()
 
     rows = [{"prompt": policy.format_prompt(p.question), "answer": p.answer} for p in task.train]
@@ -129,7 +104,6 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
 def main() -> None:
     """Parse the options, take turns, print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shape", choices=("tiny", "qwen2.5-0.5b"), default="tiny")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--prompts", type=int, default=16)
@@ -137,14 +111,13 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--lr", type=float, default=1e-5, help="small: both keep their lengths")
     parser.add_argument("--steps", type=int, default=8, help="counted steps of each turn")
-    parser.add_argument("--trl-without-cudnn", action="store_true", help="attends as we do")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     warnings.simplefilter("ignore", FutureWarning)
 
     task = load_task("word_problems")
-    start = starting_policy(options.shape, options.device)
+    start = train(load_recipe("sft", eval_problems=0, device=options.device), progress=False).policy
     sides = {"rlcourse": our_steps, "TRL GRPOTrainer": trl_steps}
     results: dict[str, list] = {name: [] for name in sides}
     for _ in range(options.rounds):
@@ -153,7 +126,7 @@ def main() -> None:
 
     print(
         f"\nGRPO, {options.prompts} prompts x {options.group_size} completions of at most "
-        f"{options.max_tokens} tokens, {options.shape} on {options.device}, "
+        f"{options.max_tokens} tokens, on {options.device}, "
         f"{options.threads} threads, {options.rounds} turns of {options.steps} steps"
     )
     print(f"{'':18}{'s/step median':>15}{'fastest':>10}{'slowest':>10}{'tokens/s':>12}")

@@ -38,7 +38,6 @@ from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import Options, grade
 
-REPOSITORY = Path(__file__).parents[2]
 LESSONS = [lesson.name for lesson in shipped().lessons]
 TERM = 300
 

@@ -8,7 +8,6 @@ from rlcourse import cli
 from rlcourse.errors import UserError
 from rlcourse.planning import gpu_check
 from rlcourse.planning.gpu_check import Check
-from rlcourse.signals import Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +54,6 @@ def test_what_fails_is_said_and_the_rest_goes_on(monkeypatch):
     assert not check.run()
     assert "  parity: FAILED: RuntimeError: no kernel image is available" in said
     assert check.failed == ["parity"] and check.facts == {"was run": 1}
-
-
-def test_who_stops_it_is_obeyed(monkeypatch):
-    def parity(check):
-        """Stopped while something trains"""
-        raise Interrupted("grpo stopped after step 1 of 2")
-
-    monkeypatch.setattr(gpu_check, "parity", parity)
-    check = Check(torch.device("cpu"), tiny=True, say=lambda line: None)
-    with pytest.raises(Interrupted):
-        check.run()
-    assert not check.failed and not check.facts
 
 
 def test_without_a_gpu_the_command_says_what_to_do():

@@ -83,15 +83,6 @@ def test_a_generator_draws_after_a_capture_that_failed(monkeypatch, capsys):
     assert "continues without a CUDA graph" in capsys.readouterr().err
 
 
-def test_memory_that_runs_out_in_a_capture_leaves_a_generator_that_draws(monkeypatch):
-    generator = torch.Generator("cuda").manual_seed(0)
-    error = torch.OutOfMemoryError("CUDA out of memory")
-    monkeypatch.setattr(static_decoding.StaticDecoder, "_advance", failing_to_capture(error))
-    with pytest.raises(static_decoding.NoMemoryForGraph):
-        counts(12, True, generator=generator)
-    assert torch.rand(2, device="cuda", generator=generator).shape == (2,)
-
-
 def a_step_of(algorithm, rows, tokens, **changes):
     """Waits of the second training step, by where; sampling and its texts are left out."""
     recipe = echo_recipe(algorithm, steps=2, prompts_per_step=rows, max_tokens=tokens, **changes)
