@@ -117,31 +117,15 @@ def test_a_file_that_is_no_lesson_is_named(tmp_path, content, sentence):
         check_notebook(path, progress=False)
 
 
-def with_a_string_for_a_number(text):
-    return text.replace('"nbformat_minor": 5', '"nbformat_minor": "5"').encode()
-
-
 def without_a_version(text):
     notebook = json.loads(text)
     return json.dumps({"cells": notebook["cells"], "metadata": None}).encode()
 
 
-def without_ids(text):
-    notebook = json.loads(text)
-    for cell in notebook["cells"]:
-        cell["id"] = None
-    return json.dumps(notebook).encode()
-
-
 FOREIGN = {
     "a byte order mark": lambda text: text.encode("utf-8-sig"),
     "UTF-16": lambda text: text.encode("utf-16"),
-    "id: null": without_ids,
-    "a minor version that is a string": with_a_string_for_a_number,
     "no version": without_a_version,
-    "format 3": lambda text: json.dumps(
-        {"worksheets": [{"cells": json.loads(text)["cells"]}]}
-    ).encode(),
 }
 
 

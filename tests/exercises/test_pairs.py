@@ -8,8 +8,8 @@ import torch
 from rlcourse.checks.asking.calling import call_all, describe
 from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.judging.several import STEPS, Runs, edited, together
-from rlcourse.checks.judging.sketch import Edit, Sketch, Steps
-from rlcourse.checks.proving.proof_of_several import RIGHT, UNNAMED, WRONG, prove_several, report
+from rlcourse.checks.judging.sketch import Sketch, Steps
+from rlcourse.checks.proving.proof_of_several import RIGHT, UNNAMED, WRONG, prove_several
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
@@ -35,15 +35,6 @@ def test_a_sample_of_pairs_and_triples_is_named_rightly_or_not_at_all():
     assert not count[WRONG]
     # Of all pairs and triples of a sample more than 95 % are named.
     assert count[UNNAMED] <= 0.15 * (count.total() - count[RIGHT])
-
-
-def test_the_table_has_a_line_for_two_and_for_three_and_ends_with_the_sums(capsys):
-    assert report([get("implicit_rewards"), get("mean_reward")], [0], pairs=2)
-    _, *lines = capsys.readouterr().out.splitlines()
-    counts = [line.split()[-5:] for line in lines]
-    assert [line.split()[0] for line in lines] == ["implicit_rewards"] * 2 + ["all"] * 2
-    assert counts[:2] == counts[2:]
-    assert [sum(map(int, count[1:])) for count in counts] == [4] * 4
 
 
 def test_what_is_wrong_is_listed_with_advice_and_so_is_what_is_right():
@@ -117,12 +108,6 @@ def test_edits_are_made_together_where_decision_and_place_differ():
         for edits, result in found:
             assert result == sketch.compiled(edits)(x, mask)
     assert len(found) == 4 + 4 + 2 + 2  # without one of the four places in turn
-
-
-def test_an_edit_that_stands_alone_is_a_function_like_any_other():
-    unmasked = Sketch(scaled_sum).alone("x * mask", "x", "range(2)", "range(1)")
-    assert unmasked(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0])) == 6.0
-    assert not isinstance(unmasked, Edit)
 
 
 def test_an_edit_of_text_that_is_not_there_once_is_refused():

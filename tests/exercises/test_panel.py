@@ -1,13 +1,11 @@
-"""What ``progress()`` and ``hint()`` show: points, what is next, and both in one cell."""
+"""What ``progress()`` and ``hint()`` show: points, what is next, and hints to unfold."""
 
 import re
 from datetime import datetime, timedelta, timezone
 from html import unescape
 from zoneinfo import ZoneInfo
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from rlcourse import check, hint, progress
 from rlcourse.exercises import get
@@ -122,25 +120,3 @@ def test_all_hints_are_there_to_be_unfolded_in_place():
             first_words = re.split("[`*$\n]", words)[0].strip()
             assert len(first_words) > 5 and first_words in plain(html)
     assert "<details open" not in failed and hints[1][:9] not in visible(failed)
-
-
-CELLS = (
-    "from rlcourse import hint, progress",
-    "hint('mean_reward'); progress()",
-    "hint('mean_reward')",
-    "kept = progress()",
-    "kept",
-)
-
-
-def test_a_cell_shows_each_hint_and_panel_once(home):
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
-
-    def shown(cell):
-        html = ["".join(output["data"]["text/html"]) for output in cell.outputs]
-        return ["hint" if "Hint 1 of 3" in one else "panel" for one in html]
-
-    expected = [[], ["hint", "panel"], ["hint"], ["panel"], ["panel"]]
-    assert [shown(cell) for cell in notebook.cells] == expected

@@ -39,7 +39,6 @@ def test_a_hack_earns_everything_and_solves_nothing(answer):
         ("3 + 6 = 9\n#### 9", 0.4, 0.0, 0.0),
         ("#### 14", 0.9, 1.0, 0.0),
         ("18 - 4 = 14\n#### 14 or 15", 1.0, 1.0, 0.0),
-        ("1 + 1 = 2\n#### 14", 1.0, 1.0, 0.0),
         ("3 + 6 = 18\n18 - 4 = 14\n#### 14", 1.0, 1.0, 0.0),
         ("7 + 7 = 14\n#### 14", 1.0, 1.0, 1.0),  # the loophole that the text admits
         ("18 - 4 = 14\n#### 14\nor 15", 1.0, 1.0, 0.0),  # a hedge on the next line
@@ -78,10 +77,8 @@ def test_every_reference_solution_is_paid_by_all_rewards(level):
     [
         ("He has 3 * 6 = 18 apples, and 18 - 4 = 15 are left.", [(True, "18"), (False, "15")]),
         ("2 + 3 * 4 = 14", [(True, "14")]),
-        ("10 - 4 - 3 = 3, 7 / 2 = 3.5", [(True, "3"), (True, "3.5")]),
         ("50 * 30 = 1,500", [(True, "1500")]),
         ("$3 * 4 = $12.00", [(True, "12")]),
-        ("-3 + 5 = 2", [(True, "2")]),
         ("3 - 5 = -2", [(True, "-2")]),
         ("5 / 0 = 0", [(False, "0")]),
         ("= 14, x = 3, 14 = 14", []),
