@@ -3,7 +3,6 @@
 What its steps install is also tried without one, by test_jupyterhub.py.
 """
 
-import re
 import shutil
 from pathlib import Path
 
@@ -43,9 +42,3 @@ def test_lessons_are_copied_into_the_home_and_checked_there(run):
     notebook = "rlcourse-lessons/00_start_here/00_start_here.ipynb"
     said = run(shell, option, f"{line} && rlcourse check {notebook} --json")
     assert "mean_reward" in said and "Traceback" not in said
-
-
-def test_students_have_no_formgrader(run):
-    said = re.sub(r"\x1b\[\d*m", "", run("jupyter", "server", "extension", "list"))
-    assert "formgrader" not in "\n".join(x for x in said.splitlines() if "enabled" in x)
-    assert "nbgrader.server_extensions.assignment_list enabled" in " ".join(said.split())

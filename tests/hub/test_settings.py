@@ -1,6 +1,5 @@
 """The hub's settings beside those that are there already, and what install.sh refuses."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -8,7 +7,6 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 from hub import SETTINGS
@@ -49,31 +47,6 @@ def test_formgrader_is_added_to_what_the_hub_has(tmp_path, monkeypatch, before, 
     assert roles == {"formgrade-rlcourse"} | ({"culls"} if before else set())
     assert hub.load_groups.pop("formgrade-rlcourse") == {"users": named.split()}
     assert hub.load_groups == ({"others": {"users": ["zoe"]}} if before else {})
-
-
-@pytest.mark.parametrize("named", ["", "/elsewhere/bin"])
-def test_users_programs_are_those_of_the_littlest_jupyterhub_or_where_they_are_said_to_be(
-    monkeypatch, named
-):
-    monkeypatch.setenv("TLJH_INSTALL_PREFIX", "/opt/hub")
-    monkeypatch.setenv("RLCOURSE_GRADER", "nobody-with-a-home")
-    monkeypatch.delenv("RLCOURSE_USERS_BIN", raising=False)
-    if named:
-        monkeypatch.setenv("RLCOURSE_USERS_BIN", named)
-    config = PyFileConfigLoader("jupyterhub_config.py", path=str(SETTINGS)).load_config()
-    program = f"{named or '/opt/hub/user/bin'}/jupyterhub-singleuser"
-    (service,) = JupyterHub(config=config).services
-    assert config.Spawner.cmd[-1] == program and program in service["command"]
-
-
-def test_formgrader_is_the_grader_s_own_where_the_guide_put_it(tmp_path, monkeypatch):
-    monkeypatch.delenv("RLCOURSE_GRADER_BIN", raising=False)
-    monkeypatch.setenv("RLCOURSE_GRADER", os.path.relpath(tmp_path, "/home"))
-    (tmp_path / "environment" / "bin").mkdir(parents=True)
-    config = PyFileConfigLoader("jupyterhub_config.py", path=str(SETTINGS)).load_config()
-    (service,) = JupyterHub(config=config).services
-    program = Path(service["command"][0])
-    assert program.parent.samefile(tmp_path / "environment" / "bin") and program.name == "python"
 
 
 def test_the_hub_s_first_question_is_answered_however_long_formgrader_takes(tmp_path, monkeypatch):

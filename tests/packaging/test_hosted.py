@@ -165,11 +165,3 @@ def test_one_setting_gives_the_installation_and_the_links(monkeypatch):
     assert f"(https://colab.research.google.com/github/someone/rl/{notebook})" in links
     assert f"?src=https://github.com/someone/rl/{notebook})" in links
     assert "(https://codespaces.new/someone/rl)" in links
-
-
-def test_an_unpublished_course_has_no_links_and_asks_for_its_address():
-    monkeypatched = published.launch_links("02_policy_gradient", repository="")
-    assert monkeypatched == {} and published.requirement("") == ""
-    if not published.REPOSITORY:
-        assert 'set_up("", ' in hosted.setup_cell().source
-        assert hosted.with_links("# T", "x") == "# T"

@@ -42,21 +42,3 @@ def test_the_extra_has_a_solution_within_our_ranges():
     for line in ours:
         requirement = Requirement(line)
         assert requirement.specifier.contains(found[requirement.name.lower()]), line
-
-
-def test_the_server_that_the_page_starts_is_one_that_trl_supports():
-    """TRL warns outside of its range of versions, and the extra stays within it."""
-    source = pytest.importorskip("trl.import_utils").__file__
-    low, high = re.search(
-        r'Version\("([\d.]+)"\) <= _vllm_base_version <= Version\("([\d.]+)"\)',
-        Path(source).read_text("utf-8"),
-    ).groups()
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    (line,) = (x for x in extras["optional-dependencies"]["vllm"] if x.startswith("vllm"))
-    bounds = {s.operator: s.version for s in Requirement(line).specifier}
-    assert set(bounds) == {">=", "<"}
-
-    def key(version):
-        return tuple(map(int, version.split(".")))
-
-    assert key(low) <= key(bounds[">="]) < key(bounds["<"]) <= key(high)

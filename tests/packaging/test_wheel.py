@@ -12,7 +12,6 @@ import pytest
 from building import LESSONS, ROOT, environment, run
 
 import rlcourse
-from rlcourse import published
 
 pytestmark = pytest.mark.slow
 
@@ -97,11 +96,3 @@ def test_a_model_trains_and_a_sample_submission_is_judged(outside):
     run(outside.python, "-c", code, cwd=outside.place)
     said = outside("check", "sample.ipynb")
     assert said.count("passed") == 3 and "a mean over all" in said
-
-
-def test_the_metadata_has_the_addresses_that_follow_from_the_one(archives):
-    with zipfile.ZipFile(archives[1]) as wheel:
-        (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-        lines = wheel.read(name).decode().splitlines()
-    named = [line.removeprefix("Project-URL: ") for line in lines if line.startswith("Project-URL")]
-    assert named == [f"{label}, {address}" for label, address in published.project_urls().items()]
