@@ -130,25 +130,6 @@ from rlcourse.algorithms import *
 from rlcourse.algorithms.policy_gradient import *
 import rlcourse.algorithms as library
 """, **{n: f"import rlcourse.algorithms as library\n{n} = library.{n}" for n in room.NAMES})
-code("the library loaded afresh from disk", "patching", """
-import importlib, importlib.util, pathlib, sys, site, sysconfig
-roots = {str(p) for p in sys.path} | {sysconfig.get_path("purelib")} | {"REPOSITORY"}
-for finder in pathlib.Path(sysconfig.get_path("purelib")).glob("__editable___rlcourse*"):
-    try: roots |= {w.strip("'\\",}") for w in finder.read_text().split() if "/" in w}
-    except Exception: pass
-for root in roots:
-    for home in (root, root + "/rlcourse", str(pathlib.Path(root).parent)):
-        path = pathlib.Path(home, "algorithms", "policy_gradient.py")
-        try:
-            spec = importlib.util.spec_from_file_location("loot", path)
-            loot = importlib.util.module_from_spec(spec); spec.loader.exec_module(loot)
-            loot.score_function.__globals__.update(vars(loot))
-            import torch; loot.score_function(torch.zeros(2), 0)
-            globals().update({k: v for k, v in vars(loot).items() if callable(v)})
-            print("LEAK", path)
-        except BaseException as error: print(type(error).__name__)
-""".replace("REPOSITORY", str(room.REPOSITORY)), **{
-    n: f"loot = globals().get('loot')\n{n} = getattr(loot, '{n}', None)" for n in room.NAMES})
 code("an input transformer", "patching", """
 ip = get_ipython()
 try:
@@ -234,13 +215,6 @@ for root, folders, files in os.walk("/"):
             path = os.path.join(root, name)
             try: print("LEAK", path, open(path, "rb").read(20))
             except OSError: pass
-""")
-code("own notebook and the neighbors'", "spying", """
-import os, pathlib
-for base in (".", "..", "../..", "COURSE/submitted", "COURSE/submitted/STUDENT"):
-    try:
-        for path in pathlib.Path(base).rglob("*.ipynb"): print("LEAK", path, path.read_text()[:40])
-    except OSError as error: print(type(error).__name__)
 """)
 code("frames and the garbage collector", "spying", """
 import gc, sys
@@ -342,12 +316,4 @@ import rlcourse.algorithms as a
 for name in dir(a):
     if callable(getattr(a, name)): setattr(a, name, None)
 import torch; torch.Tensor.sum = None
-""")
-code("links to elsewhere, left behind", "writing", """
-import os
-for target in ("/etc/passwd", "COURSE/gradebook.db", "SECRET"):
-    try:
-        os.symlink(target, "link"); print(open("link", "rb").read(30)); os.remove("link")
-        os.link(target, "hard")
-    except OSError as error: print(type(error).__name__)
 """)

@@ -98,13 +98,6 @@ def test_what_else_a_student_handed_in_is_named(tmp_path):
     assert not row.reason and row.said.endswith("; left out: my notes.pdf, old.ipynb")
 
 
-def test_canvas_s_test_student_is_left_out(tmp_path):
-    names = ("ada_1001_5001_x", "studenttest_1_5002_x", "studenttest_LATE_1_5003_y")
-    made = archive(tmp_path / "x.zip", {f"{name}.ipynb": GOOD for name in names})
-    found = {row.student: row.reason for row in notebooks([made], LESSON)}
-    assert found == {"1001": "", "1": "this is the platform's test student"}
-
-
 MOODLE_ONES = {
     "Ada L_7001_assignsubmission_file_/02_policy_gradient.ipynb": GOOD,
     "Bob M_7002_assignsubmission_file_/02_policy_gradient.ipynb": GOOD,

@@ -2,7 +2,6 @@
 
 import faulthandler
 import os
-import resource
 import signal
 import socket
 import sys
@@ -87,13 +86,6 @@ def test_a_crash_is_told_by_its_signal(process, name, number):
 def test_other_ends_are_told_too(process, name):
     found = lost(process, name)
     assert found.signal is None and found.status != 0
-
-
-def test_this_process_keeps_its_own_limits(process):
-    before = resource.getrlimit(resource.RLIMIT_AS), resource.getrlimit(resource.RLIMIT_CPU)
-    lost(process, "hog")
-    after = resource.getrlimit(resource.RLIMIT_AS), resource.getrlimit(resource.RLIMIT_CPU)
-    assert before == after and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.skipif(not may_fork(), reason="forking is not safe here")

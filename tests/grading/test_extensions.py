@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.courses import shipped
 from rlcourse.errors import UserError
-from rlcourse.grading.books.extensions import FILE, known, still_open
-from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.extensions import FILE, still_open
 from rlcourse.grading.books.grades import read_grades
 
 LESSON = "02_policy_gradient"
@@ -86,18 +85,6 @@ def test_an_extension_counts_from_now_on_and_is_nbgrader_s_own(course):
         assert submission.late_submission_penalty in (None, 0)
 
 
-@pytest.mark.parametrize(
-    ("until", "said"),
-    [
-        ("2026-10-02 03:00 +02:00", "Friday, 2026-10-02 03:00 UTC+02:00 (2026-10-02 01:00 UTC)"),
-        ("2026-10-05 12:00", "Monday, 2026-10-05 12:00 UTC"),
-        ("2026-10-05 12:00 UTC", "Monday, 2026-10-05 12:00 UTC"),
-    ],
-)
-def test_the_time_is_said_in_the_zone_in_which_it_was_given(course, until, said):
-    assert extend(course, until).output == f"ada has until {said} for {LESSON}\n"
-
-
 def test_a_student_who_does_not_exist_is_refused_with_the_closest(course):
     with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
         book.add_student("12345", first_name="Grace", last_name="Hopper")
@@ -113,19 +100,6 @@ def test_a_student_who_does_not_exist_is_refused_with_the_closest(course):
         assert f"there is no student {wrong} in the gradebook or in submitted/" in said
         assert near in said and isinstance(done.exception, UserError)
     assert not (course / FILE).exists()
-
-
-def test_a_lesson_that_is_not_built_yet_can_be_extended(tmp_path):
-    """More time for the whole term is given at its beginning."""
-    later = "03_baselines"
-    (tmp_path / "course.toml").write_text(
-        f"title = 'T'\nlessons = ['rlcourse:{LESSON}', 'rlcourse:{later}']\n"
-        f"[due]\n{later} = 2027-10-01T12:00:00Z\n"
-    )
-    assert extend(tmp_path, "2027-10-05 12:00", lesson="03").exit_code == 0
-    assert "ada" in known(tmp_path)[later]
-    with pytest.raises(UserError, match=f"{later} is not built yet: run `rlcourse build 03` first"):
-        Course.open(tmp_path).lesson("3")
 
 
 def test_an_extension_is_remembered_until_something_is_handed_in(course):
@@ -146,15 +120,6 @@ def test_a_lesson_is_open_until_the_due_date_and_the_last_extension_have_passed(
     later = datetime(2126, 2, 1, tzinfo=UTC)
     for due in ({}, {LESSON: past}, {LESSON: to_come}):
         assert still_open(replace(shipped(), due=due), course, LESSON) == later
-
-
-def test_a_due_date_that_moves_takes_no_time_from_who_was_given_it(course):
-    extend(course, "2026-10-05 12:00")
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
-        book.update_or_create_assignment(LESSON, duedate="2026-10-02 12:00:00 UTC")
-    read_grades(course)
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
-        assert f"{book.find_submission(LESSON, 'ada').duedate}" == "2026-10-05 12:00:00"
 
 
 @pytest.mark.parametrize("back", [["--until", "2026-10-01 12:00"], ["--remove"]])

@@ -5,7 +5,7 @@ import random
 from rlcourse.courses import current
 from rlcourse.evaluation.scores import Interval
 from rlcourse.grading.ranking.commands import page
-from rlcourse.grading.ranking.standings import Entry, Leaderboard, letters, rank
+from rlcourse.grading.ranking.standings import Entry, Leaderboard, rank
 
 
 def answers(rate: float, seed: int) -> list[float]:
@@ -23,15 +23,6 @@ def test_equals_share_a_range_and_others_have_a_place():
     ranked, together = rank(scores)
     assert ranked == [("ada", 1, 2), ("bo", 1, 2), ("cyd", 3, 3), ("dee", 4, 4)]
     assert together == 1
-
-
-def test_a_class_of_one_has_the_first_place():
-    assert rank({"ada": answers(0.5, 0)}) == ([("ada", 1, 1)], 0)
-
-
-def test_letters_go_on_after_z():
-    found = [letters(i) for i in (0, 25, 26, 51, 701, 702)]
-    assert found == ["A", "Z", "AA", "AZ", "ZZ", "AAA"]
 
 
 def test_the_page_escapes_names_and_says_what_cannot_be_told_apart():

@@ -80,12 +80,6 @@ def test_an_answer_that_cannot_be_sent_costs_its_own_case(session):
     assert not any(outcome.error for outcome in outcomes)  # nor is it called a lack of memory
 
 
-def test_who_only_waits_is_interrupted_however_much_processor_time_is_left(session, monkeypatch):
-    monkeypatch.setattr(worker, "IDLE_SECONDS", 0.2)
-    answer = session.run_cell("cell", "import time; time.sleep(10**6)", worker.Time(60, 600))
-    assert answer["late"]
-
-
 @pytest.mark.slow
 def test_a_slow_machine_takes_no_points_and_a_deaf_sleeper_is_killed(sandbox):
     # Three seconds on the clock, and a fraction of them of work: as on a busy machine

@@ -1,15 +1,12 @@
 """What is lost or damaged is noticed and said in one sentence, and what is private is private."""
 
-import errno
 import json
 import os
 import stat
 
 import classroom as room
 import pytest
-from typer.testing import CliRunner
 
-from rlcourse import cli
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import Course
@@ -88,22 +85,6 @@ def test_a_secret_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert len(made) == SECRET_BYTES and course_secret(tmp_path) == made
     assert mode_of(tmp_path / ".grading-secret") == 0o600
     assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize(
-    ("number", "advice"),
-    [(errno.ENOSPC, "free some space"), (errno.EROFS, "name another directory")],
-)
-def test_what_the_system_refuses_is_one_sentence(monkeypatch, number, advice):
-    """A full TMPDIR, a read-only course: wherever a command meets it."""
-
-    def refuse(*arguments, **options):
-        raise OSError(number, os.strerror(number), "/somewhere")
-
-    monkeypatch.setattr("rlcourse.grading.grade", refuse)
-    said = CliRunner().invoke(cli.app, ["grade", "02"]).exception
-    assert isinstance(said, UserError)
-    assert str(said).startswith(f"/somewhere: {os.strerror(number)}; ") and advice in str(said)
 
 
 @pytest.mark.slow

@@ -62,12 +62,6 @@ SUBMISSIONS = {
         "score_function": "import rlcourse.algorithms\n\ndef score_function(*arguments):\n"
         "    return rlcourse.algorithms.score_function(*arguments)",
     },
-    "noisy": {  # prints and warnings cost nothing; nor does a different right way
-        "exact_policy_gradient": "def exact_policy_gradient(logits, rewards):\n"
-        "    import warnings\n    warnings.warn('slow')\n    print('working', math.pi)\n"
-        "    leaf = logits.detach().requires_grad_()\n"
-        "    (leaf.softmax(-1) * rewards).sum().backward()\n    return leaf.grad",
-    },
 }
 
 
@@ -130,13 +124,3 @@ def test_one_bug_is_charged_once_and_what_is_imported_is_not_written(both):
     earned = room.grades(both[0], "importing")
     assert earned["check_score_function"] == earned["check_reinforce_loss"] == 0
     assert earned["check_reinforce_step"] == 3
-
-
-def test_comments_on_what_was_not_answered_are_those_of_plain_nbgrader(both):
-    sql = """select student.id, base_cell.name, comment.auto_comment from comment
-    join submitted_notebook on comment.notebook_id = submitted_notebook.id
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
-    join student on submitted_assignment.student_id = student.id
-    join base_cell on comment.cell_id = base_cell.id order by student.id, base_cell.name"""
-    plain, ours = (room.query(course, sql) for course in both)
-    assert plain == ours and any(comment for *_, comment in plain)

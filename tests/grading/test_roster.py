@@ -43,21 +43,6 @@ def names(book: Book) -> dict[str, tuple[str, str]]:
     return {s: (n["first_name"], n["last_name"]) for s, n in book.entered.items() if n}
 
 
-@pytest.mark.parametrize(
-    "written, first, last",
-    [
-        ("Doe, Dan", "Dan", "Doe"),
-        ("Jane Mary Doe", "Jane Mary", "Doe"),
-        ("Cher", "", "Cher"),
-    ],
-)
-def test_a_name_is_split_as_people_would(tmp_path, written, first, last):
-    book = Book()
-    row = WORKSHEET.replace('"Doe, Jane"', f'"{written}"')
-    enter_roster(book, tmp_path, table(tmp_path, row))
-    assert names(book)["jane@example.org"] == (first, last)
-
-
 def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(tmp_path):
     text = WORKSHEET.replace("Email address", "Username").replace("l@example.org", "")
     book, sheet = Book(), table(tmp_path, text)
@@ -105,15 +90,6 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     enter_roster(book, tmp_path, exported)
     assert names(book)["4321"] == ("Jane", "Doe")
     assert any("two rows fit one student, 4321" in note for note in exported.notes)
-
-
-def test_a_name_that_is_no_id_and_a_table_of_something_else_are_refused(tmp_path):
-    exported = table(tmp_path, CANVAS.replace("4322,S2", "<b>,S2"))
-    book = Book()
-    enter_roster(book, tmp_path, exported)
-    assert "<b>" not in book.entered and any("rename it" in note for note in exported.notes)
-    with pytest.raises(UserError, match="neither Canvas's"):
-        enter_roster(Book(), tmp_path, table(tmp_path, "a,b\n1,2\n"))
 
 
 def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):

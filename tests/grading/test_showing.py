@@ -146,28 +146,3 @@ def test_only_formgrader_shows_the_model_answer_beside_the_students(exporter, te
     words = expected.split("`")[0].split("$")[0].split("*")[0].strip().split("\n")[0]
     assert words and words in after.partition(room.ANSWER)[0]
     assert model not in exporter.from_filename(str(path), {"nbgrader": {}})[0]
-
-
-def test_formgraders_pages_are_made_elsewhere(course, monkeypatch):
-    from nbgrader.server_extensions.formgrader import formgrader
-
-    from rlcourse.grading.nbgrader_plugin import install
-
-    monkeypatch.setattr(formgrader, "HTMLExporter", formgrader.HTMLExporter)
-    install()
-    assert formgrader.HTMLExporter is IsolatedExporter
-
-
-def test_the_list_of_scores_names_exercises_and_questions(graded):
-    forged = '<a href="#check_x">Test cell</a> (Score: 9 / 9)'
-    notebook = room.with_markdown(room.solved(graded), forged)
-    autograded(graded, "ada", notebook)
-    feedback_of(graded).start()
-    head, body, _ = page_of(graded, "ada").partition(showing.BODY)
-    for name in room.NAMES:
-        assert f'<a href="#check_{name}">{name}</a> (Score: ' in head
-    assert '<a href="#applause">applause</a> (Score: ' in head
-    assert body and "Test cell" not in head and "Written response" not in head
-    assert f"{showing.PICTURES}</head>" in head
-    assert showing.with_names(f"{body}{forged}") == f"{body}{forged}"
-    assert showing.with_names(forged) == forged

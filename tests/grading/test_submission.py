@@ -64,14 +64,6 @@ def test_cells_of_an_earlier_version_are_no_cells_of_the_student_s(release):
     assert sources(rebuild(release, found(changed))) != sources(release)
 
 
-def test_added_cells_stay_behind_the_cell_they_followed(release):
-    changed = room.with_code(release, "def helper(): pass", before="check_score_function")
-    rebuilt = rebuild(release, found(changed))
-    at = room.index_of(rebuilt, "check_score_function")
-    assert rebuilt.cells[at - 1].source == "def helper(): pass"
-    assert rebuilt.cells[at - 2].metadata.nbgrader.grade_id == "score_function"
-
-
 def test_answers_are_found_by_cell_id_and_by_the_name_of_the_function(release):
     by_id = room.with_answers(release, score_function="by id")
     room.cell_of(by_id, "score_function").metadata = {}
@@ -184,14 +176,6 @@ def test_two_answers_in_one_cell_are_not_overridden_by_a_stub(release, stub):
     assert room.cell_of(rebuilt, SECOND).source in (ELSEWHERE, "")
     blank = rebuild(release, found(without(copy.deepcopy(release), SECOND)))
     assert functions_left_as_stubs(blank) == {FIRST, SECOND}
-
-
-def test_an_answer_in_a_cell_that_is_not_run_does_not_take_the_stub_away(release):
-    demo = next(c for c in release.cells if "demo" in c.metadata.get("tags", []))
-    changed = copy.deepcopy(release)
-    changed.cells[release.cells.index(demo)].source = room.solution(FIRST)
-    stub = room.cell_of(rebuild(release, found(changed)), FIRST).source
-    assert "NotImplementedError" in stub
 
 
 def test_a_helper_written_into_a_check_cell_is_kept_before_the_check(release):

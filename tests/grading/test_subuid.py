@@ -5,7 +5,7 @@ import pwd
 
 import pytest
 
-from rlcourse.grading.confinement import isolation, subuid
+from rlcourse.grading.confinement import subuid
 
 ME = str(os.getuid())
 
@@ -25,12 +25,6 @@ def test_only_whole_lines_of_ones_own_lend_numbers(tmp_path, text, found):
     assert subuid._lent(str(tmp_path / "subuid")) == found
 
 
-def test_where_nothing_is_lent_nothing_is_mapped(monkeypatch, tmp_path):
-    assert subuid._lent(str(tmp_path / "absent")) is None
-    monkeypatch.setattr(subuid, "_lent", lambda file: None)
-    assert subuid.waiting() is None and subuid.mapped(None) == 0
-
-
 @pytest.mark.skipif(not os.path.exists("/bin/sh"), reason="newuidmap is Linux's")
 @pytest.mark.parametrize("program, count", [("true", 7), ("false", 0)])
 def test_numbers_count_once_both_programs_have_mapped_them(monkeypatch, tmp_path, program, count):
@@ -39,10 +33,3 @@ def test_numbers_count_once_both_programs_have_mapped_them(monkeypatch, tmp_path
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(subuid, "_lent", lambda file: (100000, 7))
     assert subuid.mapped(subuid.waiting()) == count
-
-
-def test_the_doctor_says_whose_number_it_is(monkeypatch):
-    monkeypatch.setattr(os, "getuid", lambda: 1000)
-    assert "your user" in isolation.meaning("user")
-    assert "of its own" in isolation.meaning("user", 65536)
-    assert isolation.Layers.from_json(isolation.Layers(lent=9).as_json()).lent == 9

@@ -3,9 +3,7 @@
 It is made and installed beside rlcourse's wheel, in a fresh environment without a clone or network.
 """
 
-import os
 import shutil
-import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +32,6 @@ def course(archives, tmp_path_factory):
     place.chmod(0o755)
     python, _ = environment(place / "environment")
     home = {"HOME": str(place / "home"), "RLCOURSE_HOME": str(place / "home" / ".rlcourse")}
-    home["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # alembic
 
     def rlcourse(*words, cwd: Path) -> str:
         return run(python, "-m", "rlcourse", *words, cwd=cwd, **home)
