@@ -59,13 +59,8 @@ lie("no gradients at all", SET.format("gradients", "{}"), FLAT)
 lie("a gradient of zeros in everything",
     "for n, g in outcome.gradients.items():\n    if g is not None: "
     "outcome.gradients[n] = g * 0", FLAT)
-lie("gradients of arguments that do not exist",
-    "outcome.gradients['secret'] = case.arguments['logprobs']", deserved=0.0)
-lie("gradients that are text", "outcome.gradients['logprobs'] = 'right'", deserved=0.0)
 lie("the argument for its gradient",
     "for n in outcome.gradients: outcome.gradients[n] = case.arguments[n]", deserved=0.0)
-lie("whole numbers for gradients",
-    "for n in outcome.gradients: outcome.gradients[n] = case.arguments[n].long()", deserved=0.0)
 lie("repeatable, it says", SET.format("repeatable", "True"))
 lie("the tolerance, if the case told it",
     SET.format("value", "outcome.value + (case.atol or 0)"))

@@ -16,7 +16,6 @@ import pytest
 from rlcourse.grading import grade
 from rlcourse.grading.gradescope import results
 from rlcourse.grading.gradescope.archive import write_archive
-from rlcourse.grading.rejected import Rejected
 
 MEBIBYTE = 2**20
 WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
@@ -167,14 +166,6 @@ def test_nobody_else_on_the_machine_can_read_the_archive(container):
 
 SETTINGS = {"lesson": "02_x", "exercises": {"one": 2.0, "two": 3.0}, "questions": {"why": 2.0}}
 RELEASE = {"cells": [{"metadata": {"nbgrader": {"grade_id": "why"}}, "source": ["blank", "?"]}]}
-
-
-def test_a_submission_that_cannot_be_graded_gets_the_reason_in_every_test():
-    found = results.of_rejected(Rejected("missing", "there is no notebook"), RELEASE, SETTINGS)
-    assert [test["score"] for test in found["tests"]] == [0, 0]
-    assert [test["max_score"] for test in found["tests"]] == [2, 3]
-    assert all("there is no notebook" in test["output"] for test in found["tests"])
-    assert found["output"] == "Not graded: there is no notebook.\nHand in again once that is fixed."
 
 
 @pytest.mark.parametrize(

@@ -24,23 +24,6 @@ def agreeing(exam: Exam, outcomes) -> float:
     return sum(not judge(exam.exercise, *triple) for triple in triples) / len(exam.cases)
 
 
-def test_the_server_is_given_the_list_of_fonts_that_it_can_see(tmp_path, monkeypatch):
-    shown = ["fonts/ttf/DejaVuSans.ttf", "/usr/share/fonts/truetype/a.ttf"]
-    hidden = ["/srv/ada/fonts/b.ttf"]
-    fonts = [{"fname": name} for name in shown + hidden]
-    for name, text in (
-        ("fontlist-v1.json", json.dumps({"ttflist": fonts, "afmlist": []})),
-        ("fontlist-v2.json", "[] no list"),
-        ("fontlist-v3.json", '{"ttflist": [{}], "afmlist": []}'),
-    ):
-        (tmp_path / name).write_text(text)
-    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
-    write_library(tmp_path / "library", [])
-    found = json.loads((tmp_path / "library" / "fontlist-v1.json").read_text())
-    assert [font["fname"] for font in found["ttflist"]] == shown
-    assert not list(tmp_path.glob("library/fontlist-v[23].json"))
-
-
 @pytest.mark.parametrize("lesson", one_in(6, LESSONS))
 def test_no_function_of_the_students_library_solves_an_exercise(lesson, tmp_path):
     write_library(tmp_path / "library", [e for e in all_exercises() if e.lesson >= lesson])

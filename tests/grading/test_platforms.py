@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateFeedback
-from typer.testing import CliRunner
 
-from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.grades import ClassGrades, LessonGrade, read_grades
@@ -232,18 +230,6 @@ def test_no_export_holds_a_formula_or_a_command_to_a_terminal(tmp_path):
                 assert not field.startswith(("=", "+", "@", "-2", "＝")), field
                 assert "\x1b" not in field
         assert all(note.isprintable() for note in written.notes)
-
-
-def test_the_command_writes_the_table_and_says_who_is_missing(course, tmp_path):
-    exported, out = tmp_path / "canvas.csv", tmp_path / "grades.csv"
-    exported.write_text(CANVAS, encoding="utf-8")
-    words = ["grades", "02", "--into", str(exported), "--out", str(out)]
-    done = CliRunner().invoke(app, [*words, "--course", str(course)])
-    assert done.exit_code == 0, done.output
-    assert rows(Table.read(out))["Doe, Jane"][5] == "5"
-    assert "nothing graded for 4323" in done.stderr
-    same = CliRunner().invoke(app, [*words[:-1], str(exported), "--course", str(course)])
-    assert isinstance(same.exception, UserError) and exported.read_text("utf-8") == CANVAS
 
 
 def test_the_guide_s_own_rule_takes_a_tenth_a_day(course, tmp_path):

@@ -131,18 +131,11 @@ def test_who_is_no_longer_late_on_canvas_is_not_here(tmp_path):
     assert not note.exists()
 
 
-def test_the_table_has_names_where_they_are_known_and_one_order_of_counts():
+def test_the_table_has_names_where_they_are_known_and_no_command_to_a_terminal():
     rows = [Collected("2", "no notebook among the files"), Collected("10", late=True)]
-    assert described(rows) == (
-        "student  status\n10       collected, late\n2        no notebook among the files\n"
-        "1 collected, 1 not collected"
-    )
     lines = described(rows, {"10": "Łukasz Müller", "3": "Some Body"}).splitlines()
-    assert lines[:2] == [
-        "student  name           status",
-        "10       Łukasz Müller  collected, late",
-    ]
-    assert described([]).endswith("no files")
+    assert lines[1] == "10       Łukasz Müller  collected, late"
+    assert lines[-1] == "1 collected, 1 not collected"
     hostile = described([Collected("1")], {"1": "\x1b[2J\n" + "x" * 100})
     assert "\x1b" not in hostile and hostile.count("\n") == 2 and len(hostile) < 250
 
