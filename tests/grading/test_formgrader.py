@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 TEMPLATES = Path(nbgrader.__file__).parent / "server_extensions/formgrader/templates"
 MARKUP = "<img src=x onerror=window.pwned=1>"
 SCRIPT = '\\";window.pwned=1;var y="'  # for a name within the quotes of JavaScript
-OBRIEN = "o'brien+cs@uni.edu"
 # Imports a file that nbgrader has under another name, so that the page is an error in any case
 BROKEN = "formgrade_404.tpl"
 PAGES = sorted(path.name for path in TEMPLATES.glob("*.tpl") if path.name != BROKEN)

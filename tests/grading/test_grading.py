@@ -9,7 +9,6 @@ from pathlib import Path
 
 import classroom as room
 import pytest
-from mixed_class import SIGN
 
 from rlcourse.errors import UserError
 from rlcourse.grading import Options, grade
@@ -17,6 +16,12 @@ from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.report import Report
 
 pytestmark = pytest.mark.slow
+
+
+SIGN_TURNED = """\
+def reinforce_loss(logprobs, advantages, mask):
+    return (advantages.detach() * logprobs.masked_fill(~mask.bool(), 0).sum(dim=1)).mean()
+"""
 
 
 def command(course: Path, *words: str, succeeds: bool = True) -> subprocess.CompletedProcess:
@@ -39,7 +44,7 @@ def graded(template, tmp_path_factory):
     shutil.copytree(template.parent, root)
     course = root / "course"
     room.submit(course, "ada", room.solved(course))
-    wrong = room.with_answers(room.solved(course), reinforce_loss=SIGN)
+    wrong = room.with_answers(room.solved(course), reinforce_loss=SIGN_TURNED)
     room.submit(course, "bob", wrong)
     room.submit(course, "cyd", room.released(course))
     leaning = "def exact_policy_gradient(logits, rewards):\n    assert len(scores) == 3\n"
@@ -135,7 +140,7 @@ def test_points_by_hand_are_to_be_looked_at_once_the_answer_is_another(graded):
     now = "select manual_score, needs_manual_grade from grade where id = ?"
     grade("02", student="bob", course=course, options=Options(force=True))
     assert room.query(course, now, at) == [(1.5, 0)]
-    wrong = room.with_answers(room.solved(course, answer="Another."), reinforce_loss=SIGN)
+    wrong = room.with_answers(room.solved(course, answer="Another."), reinforce_loss=SIGN_TURNED)
     room.submit(course, "bob", wrong)
     grade("02", student="bob", course=course)
     assert room.query(course, now, at) == [(1.5, 1)]

@@ -16,7 +16,6 @@ from rlcourse.grading.table import Table
 
 LESSON = room.LESSON
 BERLIN = ZoneInfo("Europe/Berlin")
-LATE = "Friday, 2 October 2026, 12:05 AM"
 EARLY = "Thursday, 1 October 2026, 11:59 PM"
 HEAD = "Identifier,Full name,Email address,Grade,Last modified (submission)\n"
 
@@ -72,7 +71,6 @@ def moodle(tmp_path, students: dict):
     return path
 
 
-THREE = [row(n, f"s{n}", EARLY) for n in (1, 2, 3)]
 UNTIMED = [row(n, f"s{n}", "?") for n in (1, 2, 3)]
 
 
