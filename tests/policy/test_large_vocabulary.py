@@ -1,25 +1,11 @@
 """Log-probs of a large vocabulary, computed in pieces: the same values and gradients, less kept."""
 
-from typing import ClassVar
-
 import pytest
 import torch
 from small_models import ARCHITECTURES, left_padded_prompts, small_model, small_tokenizer
 
-from rlcourse.algorithms import token_logprobs
 from rlcourse.policy import Policy, large_vocabulary
 from rlcourse.policy.large_vocabulary import _pieces
-
-
-class Own(Policy):
-    """With a scoring function that is not the course's, which sees whole rows."""
-
-    shapes: ClassVar[list] = []
-
-    @staticmethod
-    def token_logprobs(logits, tokens, temperature=1.0):
-        Own.shapes.append(tuple(logits.shape))
-        return token_logprobs(logits, tokens, temperature)
 
 
 def scored(policy, rollouts, entropy):
@@ -66,17 +52,6 @@ def test_values_and_gradients_are_those_of_all_logits_at_once(
     with torch.no_grad():
         without_a_graph = policy.logprobs(rollouts)
     torch.testing.assert_close(without_a_graph, values[0], rtol=1e-12, atol=1e-12)
-
-
-def test_a_function_of_ones_own_gets_whole_rows(rollouts_of, monkeypatch):
-    policy = Own(small_model("llama"), small_tokenizer())
-    rollouts = rollouts_of(policy)
-    n, width = rollouts.tokens.shape
-    monkeypatch.setattr(large_vocabulary, "AT_ONCE", 2 * (width + 1) * 40)
-    Own.shapes.clear()
-    with torch.no_grad():
-        policy.logprobs(rollouts)
-    assert Own.shapes == [(2, width + 1, 40)] * (n // 2)
 
 
 @pytest.mark.parametrize("length", [2, 3, 8])

@@ -75,13 +75,13 @@ def test_killed_at_random_steps_and_resumed_equals_never_killed(tmp_path, policy
         "minibatches": 2,
         "lr": 5e-3,
     }
-    settings |= {"steps": 60, "checkpoint_every": 3, "eval_problems": 4, "eval_every": 7}
+    settings |= {"steps": 24, "checkpoint_every": 3, "eval_problems": 4, "eval_every": 7}
     seed = random.randrange(10**6)
     random_step = random.Random(seed)
     reached, killed = 0, tmp_path / "killed"
     for attempt in range(2):
         child = start(killed, settings, resume=attempt > 0)
-        reached = min(55, reached + random_step.randint(1, 20))
+        reached = min(20, reached + random_step.randint(1, 8))
         wait_for_step(killed, reached, child)
         time.sleep(random_step.random() * 0.05)  # anywhere in the step, the checkpoint included
         child.send_signal(signal.SIGKILL)
