@@ -39,7 +39,7 @@ MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of 
 MOST_WRITTEN = 400_000  # characters of rewritten Markdown
 LARGEST_NOTEBOOK = 16 * 2**20  # characters, with what was added in grading
 # Also runs the lesson's cells that show off finished functions, which take a second or two.
-SHOW = Cell("show", "__import__('rlcourse.student').student.display = True")
+SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
 
 
 @dataclass(frozen=True)
