@@ -1,0 +1,113 @@
+"""How large the house may be: a budget of lines for each room, and one of commands.
+
+A room over its budget has to take something out first. A number goes up only in a commit that says
+what the lines are worth and what else was tried.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from test_architecture import ROOT, tracked_files
+
+# Lines of Python that each room may have, as ruff formats them.
+BUDGETS = {
+    "course": 30,
+    "course/hub": 100,
+    "course/lessons": 9480,
+    "course/site": 1350,
+    "rlcourse": 1470,
+    "rlcourse/algorithms": 1830,
+    "rlcourse/authoring": 2080,
+    "rlcourse/checks": 7460,
+    "rlcourse/courses": 1500,
+    "rlcourse/evaluation": 1540,
+    "rlcourse/grading": 10140,
+    "rlcourse/lab": 460,
+    "rlcourse/planning": 1210,
+    "rlcourse/policy": 2390,
+    "rlcourse/pretraining": 560,
+    "rlcourse/reports": 1930,
+    "rlcourse/student": 740,
+    "rlcourse/tasks": 1840,
+    "rlcourse/teaching": 620,
+    "rlcourse/training": 6300,
+    "rlcourse/trl_engine": 1500,
+    "tests": 2470,
+    "tests/algorithms": 2290,
+    "tests/authoring": 1310,
+    "tests/benchmarks": 1170,
+    "tests/browser": 550,
+    "tests/courses": 470,
+    "tests/evaluation": 800,
+    "tests/exercises": 3120,
+    "tests/gpu": 800,
+    "tests/grading": 9390,
+    "tests/hub": 570,
+    "tests/lab": 390,
+    "tests/lessons": 2040,
+    "tests/packaging": 730,
+    "tests/planning": 700,
+    "tests/policy": 1390,
+    "tests/pretraining": 310,
+    "tests/reports": 890,
+    "tests/site": 1070,
+    "tests/tasks": 760,
+    "tests/teaching": 280,
+    "tests/training": 3940,
+    "tests/trl_engine": 1140,
+}
+COMMANDS = 25  # that `rlcourse --help` lists
+# What all of it may have: whoever gives one room more has to take it from another. On the way to
+# 47,000, 37,000, 36,000 and 22,000.
+HOUSE = {"rlcourse and course": 54_550, "rlcourse": 43_600, "tests": 36_550}
+# Of the package without grading and checks: what a student, a trainer and an author meet.
+OUTSIDE_OF_GRADING = 26_000
+
+
+def room_of(path: Path) -> str:
+    """ "rlcourse/tasks" for a file in it; "rlcourse" for a module beside the folders."""
+    parts = path.relative_to(ROOT).parts
+    return "/".join(parts[: 2 if len(parts) > 2 else 1])
+
+
+@cache
+def lines_of_rooms() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for path in tracked_files():
+        room = room_of(path)
+        if path.suffix == ".py" and room.split("/")[0] in ("rlcourse", "course", "tests"):
+            found[room] = found.get(room, 0) + path.read_text("utf-8").count("\n")
+    return found
+
+
+def test_every_room_has_a_budget():
+    assert set(lines_of_rooms()) == set(BUDGETS), "add the new room's, and take it from another's"
+
+
+@pytest.mark.parametrize("room", BUDGETS)
+def test_a_room_keeps_to_its_budget(room):
+    lines, budget = lines_of_rooms()[room], BUDGETS[room]
+    assert lines <= budget, (
+        f"{room} has {lines} lines of Python, and its budget is {budget}: take something out first"
+    )
+
+
+def test_the_budgets_add_up_to_no_more_than_the_house():
+    def total(*parts, without=()):
+        rooms = (room for room in BUDGETS if room.split("/")[0] in parts and room not in without)
+        return sum(BUDGETS[room] for room in rooms)
+
+    assert total("rlcourse", "course") <= HOUSE["rlcourse and course"]
+    assert total("rlcourse") <= HOUSE["rlcourse"]
+    assert total("tests") <= HOUSE["tests"]
+    assert total("rlcourse", without=("rlcourse/grading", "rlcourse/checks")) <= OUTSIDE_OF_GRADING
+
+
+def test_there_are_no_more_commands_than_the_budget():
+    from rlcourse.cli import GROUPS
+
+    commands = [command for group in GROUPS.values() for command in group]
+    assert len(commands) <= COMMANDS, (
+        f"{len(commands)} commands, and the budget is {COMMANDS}: fold one into another first"
+    )
