@@ -40,7 +40,7 @@ def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(n
             exec(compile(module, name, "exec"), namespace)
         elif cell.kind == "exercise":
             if lesson.exercises[cell.name].contest:
-                continue  # a whole trainer, which tests/exercises/test_contest.py lets train
+                continue  # a whole trainer, which tests/exercises/test_trial.py lets train
             exec(solution(lesson.exercises[cell.name].reference), namespace)
             result = check(namespace[cell.name], seed=0)
             assert result.passed, cell.name
