@@ -25,14 +25,6 @@ TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy trainin
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-# `jupyter lab` and `nbgrader` start in half the time if rlcourse/__init__.py runs before them.
-define FAST_START
-import pathlib, sysconfig
-line = 'import sys; exec("try:\\n import rlcourse\\nexcept ImportError: pass")\n'
-pathlib.Path(sysconfig.get_path("purelib"), "rlcourse_start.pth").write_text(line)
-endef
-export FAST_START
-
 .PHONY: lab demo test test-all test-weekly test-gpu test-perturbed lint build bench attacks site publish-as clean
 
 lab: $(VENV)/.course
@@ -93,7 +85,6 @@ $(VENV)/.course: pyproject.toml requirements.lock
 	@$(PYTHON) -m venv $(VENV) || { echo "no virtual environment could be made; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "installing rlcourse into $(VENV) (a few minutes the first time)"
 	@$(PIP) -e ".[lab,grade]"
-	@$(BIN)/python -c "$$FAST_START"
 	@touch $@
 
 $(VENV)/.site: $(VENV)/.course

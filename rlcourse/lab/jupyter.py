@@ -17,15 +17,13 @@ from rlcourse.lab.lessons import place
 
 # Settings that switch things off for students; `jupyter lab` alone does not read this directory.
 CONFIG = Path(__file__).parent / "jupyter_config"
-# What `python -m jupyterlab` runs, after what makes reading notebooks fast (``rlcourse.__init__``).
-START = "import rlcourse, sys; from jupyterlab.labapp import main; sys.exit(main())"
 GRACE = 10.0  # seconds for JupyterLab to end its kernels
 
 
 def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]:
     """The command that starts JupyterLab on the lessons in `directory`, with `lesson` open."""
     path = place(directory, lesson).relative_to(directory).as_posix()
-    words = [sys.executable, "-c", START, f"--port={port}"]
+    words = [sys.executable, "-m", "jupyterlab", f"--port={port}"]
     words += [
         f"--ServerApp.root_dir={directory}",
         f"--LabApp.default_url=/lesson/{path}",  # of `opening`; also in the address that is printed
