@@ -26,7 +26,6 @@ from rlcourse.grading.insight.commands import insight
 from rlcourse.grading.ranking.commands import leaderboard
 from rlcourse.lab.commands import lab
 from rlcourse.planning.commands import gpu_check, plan
-from rlcourse.pretraining.commands import build_model
 from rlcourse.student.commands import progress
 from rlcourse.teaching.commands import teaching
 from rlcourse.training.commands import report
@@ -38,9 +37,7 @@ GROUPS = {
         *(roster, collect, extend, grade, insight, grades, gradescope),
         *(leaderboard, teaching),
     ),
-    "For training and measuring models": (
-        *(train, plan, gpu_check, report, evaluate, compare, build_model),
-    ),
+    "For training and measuring models": (*(train, plan, gpu_check, report, evaluate, compare),),
     "For authors and contributors": (new_course, build, prove, site),
 }
 

@@ -3,7 +3,7 @@
 They lie between `word_problems`, whose stories are templates, and GSM8K, whose numbers are large
 and whose stories were written by people. A story has an opening, up to two events and an ending;
 each part adds its sentences to the question and its steps to the solution. A *drill* asks for a few
-sums and tells no story. `rlcourse build-model --size stories` trains a model on both.
+sums and tells no story. The model in `course/stories/` was trained on both.
 """
 
 from collections.abc import Iterator

@@ -5,20 +5,13 @@ from typing import Annotated
 
 import typer
 
-from rlcourse.errors import UserError
-
 RECIPE = "A YAML file or the name of a shipped recipe; `rlcourse train` lists them."
 SETTINGS = "Settings to change; `rlcourse train RECIPE --settings` lists them."
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The page [default: RUN/report.html, or comparison.html for several runs]."
-        ),
-    ] = None,
+    run: Annotated[Path, typer.Argument(help="A run's directory.")],
+    out: Annotated[Path | None, typer.Option(help="The page [default: RUN/report.html].")] = None,
     row: Annotated[
         bool,
         typer.Option(
@@ -26,22 +19,16 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Write a run's report, finished or not, and say what its signals point to (lesson 10).
-
-    Several runs get one page that compares them.
-    """
+    """Write a run's report, finished or not, and say what its signals point to (lesson 10)."""
     if row:
-        if len(runs) > 1:
-            raise UserError(f"--row takes one run, not {len(runs)}: name only that one")
         from rlcourse.training.runs.row import result_row
 
-        print(result_row(runs[0]))
+        print(result_row(run))
         return
     from rlcourse.reports import read_run, write_report
     from rlcourse.reports.diagnosis import diagnosis
     from rlcourse.training import default_settings
 
-    page = write_report(runs, out, default_settings())
-    if len(runs) == 1:
-        print(diagnosis(read_run(runs[0])), end="\n\n")
+    page = write_report(run, out, default_settings())
+    print(diagnosis(read_run(run)), end="\n\n")
     print(page)
