@@ -126,7 +126,7 @@ def _memory_bytes() -> int | None:
 def _isolation() -> Iterator[Finding]:
     """The layers around student code, each of them tested; only instructors need them."""
     try:
-        from rlcourse.grading.confinement.isolation import ADVICE, LAYERS, meaning
+        from rlcourse.grading.confinement.isolation import ADVICE, LAYERS
         from rlcourse.grading.confinement.probing import probe
     except ImportError:  # Windows has no such users and limits
         reason = f"not on {platform.system()}"
@@ -135,7 +135,7 @@ def _isolation() -> Iterator[Finding]:
     found = probe()
     for name in LAYERS:
         if name in found.standing:
-            yield Finding("isolation", name, "ok", f"student code {meaning(name, found.lent)}")
+            yield Finding("isolation", name, "ok", f"student code {LAYERS[name]}")
         else:
             reason = found.missing.get(name, "not tried")
             yield Finding("isolation", name, "absent", reason, f"for grading: {ADVICE[name]}")

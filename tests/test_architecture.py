@@ -60,7 +60,7 @@ BELOW = {
     },
 }
 # The same inside of grading. Above its rooms are the engine, the commands and what nbgrader starts.
-GRADING_TOP = {"__init__", "__main__", "commands", "engine", "nbgrader_plugin", "pages.showing"}
+GRADING_TOP = {"__init__", "commands", "engine", "nbgrader_plugin", "pages.showing"}
 GRADING_BELOW = {
     "names": set(),
     "rejected": {"names"},

@@ -41,8 +41,6 @@ from rlcourse.grading.running.sandbox import Sandbox
 from rlcourse.grading.running.steps import DIED, GRADED, Cell, Incident, Transcript
 from rlcourse.words import counted
 
-EVERYBODY = (None, "", "*")  # how the callers, of whom nbgrader is one, name no student
-
 
 @dataclass(frozen=True)
 class Options:
@@ -98,7 +96,7 @@ def grade(
         known = grades.students()
         batch.twins = twins(everybody, known)
         report = batch.run(students, on_row or (lambda row, count: None), on_warning)
-        if student not in EVERYBODY:
+        if student is not None:
             return report
         return replace(report, absent=_absent(known, everybody))
 
@@ -114,10 +112,9 @@ def _students(directory: Path, lesson: str, student: str | None) -> tuple[list[s
     if not directory.is_dir():
         raise UserError(f"there is no directory {directory}: name the right one with --submitted.")
     everybody = submissions.students(directory, lesson)
-    wanted = None if student in EVERYBODY else student
-    found = [name for name in everybody if wanted in (None, name)]
+    found = [name for name in everybody if student in (None, name)]
     if not found:
-        by, place = f" by {shown(wanted)}" if wanted else "", shown(wanted or "STUDENT")
+        by, place = f" by {shown(student)}" if student else "", shown(student or "STUDENT")
         raise UserError(f"there is no submission{by}: expected {directory}/{place}/{lesson}/.")
     return found, everybody
 

@@ -24,11 +24,6 @@ from traitlets import Bool
 
 from rlcourse.errors import UserError
 
-SETTINGS = (
-    "root", "course_id", "db_url", "directory_structure", "source_directory",
-    "submitted_directory", "autograded_directory",
-)  # fmt: skip
-
 
 class IsolatedAutograde(Autograde):
     """nbgrader's autograde, by ``rlcourse grade``; ``--force`` and ``--student`` mean the same."""
@@ -39,20 +34,13 @@ class IsolatedAutograde(Autograde):
 
     def start(self) -> None:
         """Grade, and write to the log. Raises ``NbGraderException`` if nothing could be graded."""
-        job = {
-            "lesson": self.coursedir.assignment_id,
-            "student": self.coursedir.student_id,
-            "force": self.force,
-            "allow_weak_isolation": self.allow_weak_isolation,
-            "course": {name: getattr(self.coursedir, name) for name in SETTINGS},
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "rlcourse.grading"],
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-m", "rlcourse", "grade", self.coursedir.assignment_id]
+        command += ["--json", "--course", self.coursedir.root]
+        if self.coursedir.student_id not in ("", "*"):
+            command += ["--student", self.coursedir.student_id]
+        command += ["--force"] if self.force else []
+        command += ["--allow-weak-isolation"] if self.allow_weak_isolation else []
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in done.stderr.splitlines():
             self.log.warning("%s", line)
         if done.returncode != 0:

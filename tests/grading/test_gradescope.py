@@ -145,7 +145,7 @@ def test_code_that_reads_what_the_archive_holds_reads_nothing(container, templat
     source = f"""
 import os, pathlib
 for place in {places}:
-    for name in ("source/secret", "source/release.ipynb", "secret", "references",
+    for name in ("source/secret", "source/release.ipynb", "secret",
                  "submission/any.ipynb", "results/results.json"):
         try:
             open(os.path.join(place, name), "rb").read(1)

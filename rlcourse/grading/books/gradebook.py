@@ -66,8 +66,8 @@ class Course:
         return Path(self.directory.root)
 
     @classmethod
-    def open(cls, root: Path, **settings: str) -> "Course":
-        """The course in `root`, as its ``nbgrader_config.py`` says; `settings` go before it."""
+    def open(cls, root: Path) -> "Course":
+        """The course in `root`, as its ``nbgrader_config.py`` says."""
         path, config = root / "nbgrader_config.py", Config()
         if path.is_file():
             try:
@@ -75,8 +75,6 @@ class Course:
             except (Exception, SystemExit) as error:  # it is code, and may do anything
                 raise UserError(f"{path} cannot be run: {_said(error)}") from error
         config.CourseDirectory.root = str(root.resolve())
-        for name, value in settings.items():
-            setattr(config.CourseDirectory, name, value)
         return cls(CourseDirectory(config=config), config)
 
     @classmethod

@@ -9,7 +9,6 @@ library is imported, because the server is confined before it imports anything.
 import contextlib
 import functools
 import os
-import pwd
 import resource
 import secrets
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 
 # In the order in which the report shows them
 LAYERS = {
-    "user": "runs as a user without rights over anybody's files",
+    "user": "runs without privileges and, if root grades, as a user who owns nothing",
     "pid": "sees and signals no other process; everything it started dies with it",
     "mount": "sees only Python, its packages and an empty scratch directory of its own",
     "network": "has no network",
@@ -28,15 +27,6 @@ LAYERS = {
     "seccomp": "starts no process or program, opens no socket, sends no signal",
     "limits": "is bounded in memory, threads, processor time and file size",
 }
-# What "user" means if the grader is not root: it cannot give the code another number
-OWN_USER = (
-    "runs as your user, in a namespace of its own and without privileges; mount and landlock keep "
-    "your files from it"
-)
-LENT_USER = (
-    "runs as a user of its own, by a number that /etc/subuid lends yours, without rights over "
-    "anybody's files"
-)
 _NAMESPACES = "sysctl user.max_user_namespaces=10000, or grade as root outside a container"
 ADVICE = {
     "user": _NAMESPACES,
@@ -54,14 +44,6 @@ ESSENTIAL = {
 }
 MEBIBYTE = 2**20
 FIRST_UNUSED_USER = 0x70000000  # no system or container uses numbers from here on
-
-
-def meaning(layer: str, lent: int = 0) -> str:
-    """What student code does or cannot do under the layer, for the person who grades here; `lent`
-    as in ``Layers``."""
-    if layer != "user" or os.getuid() == 0:
-        return LAYERS[layer]
-    return LENT_USER if lent else OWN_USER
 
 
 @dataclass(frozen=True)
@@ -88,7 +70,6 @@ class Layers:
 
     standing: set[str] = field(default_factory=set)
     missing: dict[str, str] = field(default_factory=dict)
-    lent: int = 0  # user numbers, from 1 on, that a server without root's rights may give away
     pids: int = -1  # the server's own PID namespace, opened while /proc was in sight
     sizes: int = -1  # its /proc/self/statm
     written: int = 1024 * MEBIBYTE  # of what it has mapped: its own to write to
@@ -117,11 +98,11 @@ class Layers:
         return None
 
     def as_json(self) -> dict:
-        return {"standing": sorted(self.standing), "missing": self.missing, "lent": self.lent}
+        return {"standing": sorted(self.standing), "missing": self.missing}
 
     @classmethod
     def from_json(cls, found: dict) -> "Layers":
-        return cls(set(found["standing"]), dict(found["missing"]), found.get("lent", 0))
+        return cls(set(found["standing"]), dict(found["missing"]))
 
     def mapped(self) -> int:
         """Bytes of address space that this process has mapped; 2 GiB if that is unknown."""
@@ -143,11 +124,7 @@ def enter(wanted: Confinement, layers: Layers) -> None:
     """
     from rlcourse.grading.confinement import syscalls
 
-    may_mount = os.getuid() == 0
-    if os.getuid() != 0:
-        own = functools.partial(_own_user_namespace, layers)
-        may_mount = layers.attempt("user", own, wanted.refuse)
-    if not may_mount:
+    if os.getuid() != 0 and not layers.attempt("user", _own_user_namespace, wanted.refuse):
         for name in ("pid", "network", "mount"):
             layers.missing[name] = "needs a user namespace"
         return
@@ -159,27 +136,18 @@ def enter(wanted: Confinement, layers: Layers) -> None:
     layers.pids = syscalls.open_namespace("pid")
     layers.sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     layers.attempt("mount", lambda: _own_root(wanted), wanted.refuse)
-    if "mount" not in layers.standing or not all(map(_anybody_reads, wanted.readable)):
-        layers.lent = 0  # what a umask has kept for this user, only this user's number reads
 
 
-def _own_user_namespace(layers: Layers) -> None:
-    from rlcourse.grading.confinement import subuid, syscalls
+def _own_user_namespace() -> None:
+    """A user namespace in which this process is root, and nobody else is anybody."""
+    from rlcourse.grading.confinement import syscalls
 
     user, group = os.getuid(), os.getgid()
     syscalls.be_dumpable()  # or /proc/self/uid_map belongs to root
-    mapper = subuid.waiting()
     syscalls.unshare(syscalls.NEWUSER)
-    layers.lent = subuid.mapped(mapper)
-    if not layers.lent:
-        syscalls.map_only_own_user(user, group)
-
-
-def _anybody_reads(path: str) -> bool:
-    try:
-        return bool(os.stat(path).st_mode & 0o004)
-    except OSError:
-        return True  # it is not shown, then
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1")
 
 
 def _become_init() -> None:
@@ -288,9 +256,6 @@ def confine(
     os.environ.update(HOME=scratch, TMPDIR=scratch)
     os.umask(0o077)
     if "user" in layers.standing:  # threads are counted for each user of each namespace
-        if layers.lent:
-            with contextlib.suppress(OSError):
-                _become(1 + secrets.randbelow(layers.lent))
         with contextlib.suppress(OSError):
             syscalls.unshare(syscalls.NEWUSER)
     layers.attempt("limits", lambda: _limit(wanted, mapped, layers.written), wanted.refuse)
@@ -345,16 +310,12 @@ def _become_nobody() -> None:
     with contextlib.suppress(OSError):
         _become(FIRST_UNUSED_USER + secrets.randbelow(2**28))
         return
-    nobody = pwd.struct_passwd(("nobody", "x", 65534, 65534, "", "/", ""))
-    with contextlib.suppress(KeyError):
-        nobody = pwd.getpwnam("nobody")
-    _become(nobody.pw_uid, nobody.pw_gid)
+    _become(65534)
 
 
-def _become(user: int, group: int | None = None) -> None:
-    group = user if group is None else group
+def _become(user: int) -> None:
     os.setgroups([])
-    os.setresgid(group, group, group)
+    os.setresgid(user, user, user)
     os.setresuid(user, user, user)
 
 

@@ -34,10 +34,9 @@ class LateReader:
 
     release: str
     secret: bytes
-    references: bytes
 
     def __reduce__(self) -> tuple[Callable, tuple]:
-        return _reader, (self.release, self.secret, self.references)
+        return _reader, (self.release, self.secret)
 
     def prepare(self, warm_up_keys: Any) -> None:
         raise NotImplementedError
@@ -46,7 +45,7 @@ class LateReader:
         raise NotImplementedError
 
 
-def _reader(release: str, secret: bytes, references: bytes):
+def _reader(release: str, secret: bytes):
     import nbformat
     import torch
 
@@ -54,9 +53,7 @@ def _reader(release: str, secret: bytes, references: bytes):
     from rlcourse.grading.judging.marking import Reader
 
     torch.set_num_threads(1)
-    reader = Reader(nbformat.reads(release, as_version=4), secret, LIMITS, current())
-    reader.exam.know_references(references)
-    return reader
+    return Reader(nbformat.reads(release, as_version=4), secret, LIMITS, current())
 
 
 def grade(home: Path, autograder: Path) -> None:
@@ -71,10 +68,10 @@ def grade(home: Path, autograder: Path) -> None:
     release = json.loads(text)
     try:
         data = _handed_in(autograder / "submission", settings["lesson"])
-        secrets = [(private / name).read_bytes() for name in ("secret", "references")]
+        work = LateReader(text, (private / "secret").read_bytes())
         hidden = [Path(path) for path in settings["hidden"]] + [private, autograder]
         library, rehearsal = home / "library", settings["rehearsal"]
-        found = _read(data, LateReader(text, *secrets), library, rehearsal, hidden)
+        found = _read(data, work, library, rehearsal, hidden)
         if "rejected" in found:
             raise Rejected(*found["rejected"])
     except Rejected as rejected:

@@ -13,7 +13,6 @@ from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.steps import Cell
 
 SETTINGS, RELEASE, SECRET, LIBRARY = "settings.json", "release.ipynb", "secret", "library"
-REFERENCES = "references"
 
 
 def prepare(source: Path, home: Path) -> None:
@@ -31,5 +30,4 @@ def prepare(source: Path, home: Path) -> None:
     private.mkdir(mode=0o700, exist_ok=True)
     for name in (RELEASE, SECRET):
         shutil.copyfile(source / name, private / name)
-    (private / REFERENCES).write_bytes(exam.references_done())
     (private / SETTINGS).write_text(json.dumps(settings), "utf-8")

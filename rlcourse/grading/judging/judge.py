@@ -196,17 +196,6 @@ class LessonExam:
         for grade_id, part, name, i, repeat in warm_up_keys:
             self._exams[grade_id][part].know_outcome(name, i, repeat)
 
-    def references_done(self) -> bytes:
-        """What the references return on all cases, for ``know_references`` of the same exam."""
-        done = {g: [exam.expected for exam in exams] for g, exams in self._exams.items()}
-        return wire.dumps(done)
-
-    def know_references(self, done: bytes) -> None:
-        """Take over what ``references_done`` says, instead of calling the references again."""
-        for grade_id, outcomes in wire.loads(done).items():
-            for exam, expected in zip(self._exams[grade_id], outcomes, strict=True):
-                exam.expected = expected
-
     def _verdicts(self, transcript: Transcript) -> dict[str, Verdict | None]:
         """The verdict on an answer; None if there was no such function."""
         found: dict[str, Verdict | None] = {}

@@ -36,7 +36,7 @@ STUDENTS_SIDE = tuple(
     f"checks/asking/{path.name}" for path in sorted((PACKAGE / "checks" / "asking").glob("*.py"))
 )
 RUNTIME = (
-    *(f"confinement/{name}.py" for name in ("channel", "isolation", "subuid", "syscalls")),
+    *(f"confinement/{name}.py" for name in ("channel", "isolation", "syscalls")),
     "running/limits.py",
     *("untrusted/server.py", "untrusted/worker.py"),
 )
