@@ -34,9 +34,9 @@ def report(*answers, names=False, **more) -> dict:
 
 def test_named_mistakes_are_counted_by_name_and_unnamed_ones_by_what_they_give():
     found = report(
-        *(answer(s, state="named", mistake=SIGN, outputs=s) for s in "abc"),
-        *(answer(s, outputs="same", code=f"return {s}") for s in "de"),
-        answer("f", outputs="other"),
+        *(answer(s, state="named", mistake=SIGN, case=(("yours", s),)) for s in "abc"),
+        *(answer(s, case=(("yours", "1"),), code=f"return {s}") for s in "de"),
+        answer("f", case=(("yours", "2"),)),
     )
     (exercise,) = found["exercises"]
     assert exercise["counts"] == {"named": 3, "unnamed": 3}
@@ -87,7 +87,7 @@ def test_code_that_passed_or_was_not_judged_is_only_on_the_page_with_names(names
 def everything_evil(student: str, names: bool = False) -> dict:
     made = {
         "mistake": EVIL, "sentences": (EVIL,), "heading": EVIL, "case": ((EVIL, EVIL),),
-        "code": f"def f():\n    1\n    2\n    return '{EVIL}'", "outputs": "o",
+        "code": f"def f():\n    1\n    2\n    return '{EVIL}'",
     }  # fmt: skip
     answers = [
         answer(f"{student}{i}", EVIL, state=state, **made)

@@ -31,7 +31,6 @@ class Answer:
     case: tuple[tuple[str, str], ...] = ()
     because: tuple[str, ...] = ()  # wrong functions that it uses: they are to be fixed first
     once: tuple[str, ...] = ()  # wrong functions that it uses, with right ones of which it is right
-    outputs: str = ""
     code: str = ""
 
     @property

@@ -78,14 +78,14 @@ def _exercise(name: str, answers: list[Answer], names: bool) -> dict:
 
 
 def _alike(answers: Iterable[Answer]) -> list[list[Answer]]:
-    """Those that made the same mistake, or gave the same outputs, together; the most first."""
+    """Those that made the same mistake, or are wrong alike on a case, together; the most first."""
 
     def said(a: Answer) -> str:
-        told = {NAMED: a.mistake or "", UNNAMED: a.outputs}
+        told = {NAMED: a.mistake or "", UNNAMED: str(a.case)}
         return told.get(a.state, f"{a.state}: {''.join(a.sentences[:1])}")
 
     groups = _grouped(answers, said).values()
-    return sorted(groups, key=lambda some: (-len(some), some[0].outputs))
+    return sorted(groups, key=lambda some: (-len(some), some[0].case))
 
 
 def _mistake(kind: str, answers: list[Answer], i: int, names: bool) -> dict:

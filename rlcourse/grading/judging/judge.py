@@ -25,8 +25,7 @@ from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.exercises import get as get_exercise
 from rlcourse.grading.handing_in.submission import is_demo
-from rlcourse.grading.judging import finding as found_out
-from rlcourse.grading.judging.finding import Finding
+from rlcourse.grading.judging import finding
 from rlcourse.grading.judging.locating import FunctionCells
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.judging.questions import Questions
@@ -281,9 +280,10 @@ class LessonExam:
         if found is None or answer is None:
             why = self._why_none(exercise.name, grade_id, transcript)
             cell = transcript.cells.get(f"cell {exercise.name}")
-            finding = found_out.not_judged(cell.error if cell else None, status, why)
-            message = f"✗ {exercise.name}: {why}"
-            return Mark(exercise.name, 0.0, possible, False, None, message, finding=finding)
+            state = finding.state_unjudged(cell.error if cell else None, status)
+            said = f"✗ {exercise.name}: {why}"
+            zero = Mark(exercise.name, 0.0, possible, False, None, said, state=state)
+            return replace(zero, sentences=(why,))
         visible, hidden = found
         telling = hidden if visible.passed and not hidden.passed else visible
         points = float(hidden.points)
@@ -298,33 +298,32 @@ class LessonExam:
         right = visible.passed and hidden.passed  # perhaps in the second run, once another is
         for incident in () if right else ended:
             message += f"\n  It {_in_words(incident)}; what it answered before that counts."
-        passed, mistake = hidden.passed, hidden.mistake
-        finding = self._finding(grade_id, found, telling, answer, because, status)
-        mark = Mark(exercise.name, points, possible, passed, mistake, message, hidden.once, finding)
-        return replace(mark, measured=hidden.measured.as_json()) if hidden.measured else mark
-
-    def _finding(self, grade_id, verdict: Verdict, telling, answer, because, ended) -> Finding:
-        visible, hidden = verdict
-        if grade_id in self._trials:
-            failed, raised = int(not hidden.passed), int(answer.outcomes[0].error is not None)
-            return found_out.find(
-                telling, hidden.passed, hidden.mistake, failed, raised, because, ended, ""
-            )
-        questions = self._questions[grade_id]
-        outcomes = questions.collate(answer.outcomes)
-        return found_out.find(
-            telling,
-            right=visible.passed and hidden.passed,
-            mistake=hidden.mistake,
-            failing=sum(result.cases - result.agreeing for result in verdict),
-            raising=sum(
-                bool(outcome.error) and not case.raises
-                for case, outcome in zip(questions.cases, outcomes, strict=True)
-            ),
-            because=because,
-            ended=ended,
-            outputs=found_out.fingerprint(self.exercises[grade_id], questions.cases, outcomes),
+        raises = self._mostly_raises(grade_id, found, answer)
+        example = None if right or telling.unwritten or telling.borrowed else telling.example
+        return Mark(
+            exercise.name,
+            points,
+            possible,
+            hidden.passed,
+            hidden.mistake,
+            message,
+            hidden.once,
+            state=finding.state_of(telling, right, bool(hidden.mistake), raises, status),
+            sentences=() if right and not telling.once else telling.sentences,
+            heading=example.heading if example else "",
+            case=tuple(example.lines()) if example else (),
+            because=() if right else because,
+            measured=hidden.measured.as_json() if hidden.measured else None,
         )
+
+    def _mostly_raises(self, grade_id: str, verdict: Verdict, answer: ExamAnswer) -> bool:
+        """Whether most of what is wrong are exceptions where a value is expected."""
+        if grade_id in self._trials:
+            return answer.outcomes[0].error is not None
+        questions = self._questions[grade_id]
+        pairs = zip(questions.cases, questions.collate(answer.outcomes), strict=True)
+        raising = sum(bool(outcome.error) and not case.raises for case, outcome in pairs)
+        return 2 * raising >= max(1, sum(result.cases - result.agreeing for result in verdict))
 
     @staticmethod
     def _why_none(name: str, grade_id: str, transcript: Transcript) -> str:

@@ -1,9 +1,8 @@
 """What one exercise of a submission earned, and why."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from rlcourse.grading.judging import finding as found_out
-from rlcourse.grading.judging.finding import Finding
+from rlcourse.grading.judging.finding import UNREAD
 
 
 @dataclass(frozen=True)
@@ -17,23 +16,20 @@ class Mark:
     mistake: str | None
     message: str
     once: tuple[str, ...] = ()  # wrong functions that it uses, with right ones of which it passed
-    finding: Finding | None = None
+    state: str = UNREAD  # one of ``finding.STATES``
+    sentences: tuple[str, ...] = ()
+    heading: str = ""
+    case: tuple[tuple[str, str], ...] = ()  # the smallest failing one, as (what, value)
+    because: tuple[str, ...] = ()  # wrong functions that it uses: they are to be fixed first
     measured: dict | None = None  # of a contest, for the leaderboard
 
     @classmethod
     def from_json(cls, data: dict) -> "Mark":
-        finding = data["finding"] and Finding.from_json(data["finding"])
-        return cls(**{**data, "once": tuple(data["once"]), "finding": finding})
+        lists = {name: tuple(data[name]) for name in ("once", "sentences", "because")}
+        return cls(**{**data, **lists, "case": tuple(map(tuple, data["case"]))})
 
     def as_row(self) -> dict:
-        """What the report says of it, and every answer whatever became of it."""
-        finding = self.finding or Finding(found_out.UNREAD)
-        return {
-            "points": self.points,
-            "possible": self.possible,
-            "mistake": self.mistake,
-            "once": list(self.once),
-            "message": self.message,
-            **({"measured": self.measured} if self.measured else {}),
-            **finding.as_json(),
-        }
+        """What the report says of it."""
+        row = asdict(self)
+        del row["exercise"], row["passed"]
+        return row if self.measured else {n: v for n, v in row.items() if n != "measured"}
