@@ -1,10 +1,6 @@
-"""Progress in a notebook and in a terminal: whole lines, and an output that survives saving."""
-
-import io
-import re
+"""Progress in a notebook and in a terminal: an output that survives saving, and tqdm's."""
 
 import nbformat
-import pytest
 from nbclient import NotebookClient
 
 from rlcourse import bars
@@ -50,20 +46,13 @@ def test_a_bar_is_saved_as_html_with_its_picture_and_a_failure_is_one_line():
     (*shown, looked), failure = executed(BAR, FAILURE)
     assert all(output.output_type == "display_data" for output in shown)
     html = [output["data"]["text/html"] for output in shown]
-    assert "a lesson 3 of 3" in html[0] and 'aria-label="100%"' in html[0]
-    assert "train 2 of 2" in html[1] and "reward 0.75" in html[1]
+    assert "a lesson: 100%| 3/3 [" in html[0] and '<progress value="3" max="3">' in html[0]
+    assert "train: 100%| 2/2 [" in html[1] and "reward=0.75" in html[1]
     assert html[1].count("seen") == 1 and "<b>all seen</b>" in html[1]
     assert html[2] == ""  # it was not to be left
     assert not any("widget" in mime for output in shown for mime in output["data"])
     assert looked.text == "True\n"
     assert failure[0].traceback == ["rlcourse: the disk is full: free some space"]
-
-
-def test_in_grading_nobody_watches(monkeypatch):
-    monkeypatch.setattr(bars, "in_notebook", lambda: True)
-    assert bars.watched()
-    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    assert not bars.watched()
 
 
 def test_outside_of_a_notebook_it_is_tqdm(capfd):
@@ -72,25 +61,3 @@ def test_outside_of_a_notebook_it_is_tqdm(capfd):
     with bars.bar(total=1, disable=True, picture=object()) as shown:
         shown.update()
     assert capfd.readouterr().err == ""
-
-
-FACTS = {"reward": "0.53", "accuracy": "0.50", "held-out": "0.62", "{x}": "{n}"}
-
-
-def line(columns: int | None, facts: int, desc: str = "grpo") -> str:
-    with bars.bar(total=100, desc=desc, unit="step", ncols=columns, file=io.StringIO()) as shown:
-        shown.start_t -= 3725  # an hour and some minutes: the longest that is usual
-        shown.set_postfix(dict(list(FACTS.items())[:facts]), refresh=False)
-        shown.update(37)
-        return str(shown)
-
-
-@pytest.mark.parametrize("columns", [None, 120, 100, 80, 79, 60, 40, 20])
-@pytest.mark.parametrize("facts", range(5))
-def test_a_line_is_whole_in_any_width(columns, facts):
-    """It fits, ends where a fact ends, and says the count; what has no room is left out whole."""
-    said = line(columns, facts)
-    assert len(said) <= (columns or 80) and "37/100" in said
-    whole = ", ".join(f"{name}={value}" for name, value in list(FACTS.items())[:facts])
-    assert said.endswith(whole) or re.search(r"(37/100|left\]|step/s\]|<[\d:]+\])$", said)
-    assert len(re.findall(r"\|[^|]{0,7}\|", said)) == 0, "a bar too short to say anything"
