@@ -1,17 +1,15 @@
 """What this machine has, what the course needs, and how to get what is missing."""
 
 import importlib.metadata
-import json
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from packaging.requirements import Requirement
 
 from rlcourse.errors import UserError
@@ -31,58 +29,41 @@ class Finding:
 
 def examine() -> list[Finding]:
     """All findings, required things first. Nothing is changed."""
-    return [*_python(), *_packages(), *_machine(), *_isolation()]
+    return [_python(), *_packages(), *_machine(), *_isolation()]
 
 
-def _python() -> Iterator[Finding]:
+def _python() -> Finding:
     good = sys.version_info >= (3, 11)
-    yield Finding(
-        "python",
-        "Python",
-        "ok" if good else "missing",
-        f"{platform.python_version()} on {platform.system()} {platform.machine()}",
-        "" if good else "install Python 3.11 or newer and run make again",
-    )
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    advice = "" if good else "install Python 3.11 or newer and run make again"
+    return Finding("python", "Python", "ok" if good else "missing", found, advice)
 
 
 def _packages() -> Iterator[Finding]:
     try:
-        needed = importlib.metadata.requires("rlcourse") or ()
+        needed = importlib.metadata.requires(NAME) or ()
     except importlib.metadata.PackageNotFoundError:
         advice = f"pip install {Path(__file__).parents[1]}, in the environment of {sys.executable}"
-        yield Finding("packages", "rlcourse", "missing", "runs from its folder", advice)
+        yield Finding("packages", NAME, "missing", "runs from its folder", advice)
         return
-    for text in needed:
-        requirement = Requirement(text)
-        extra = _extra_of(requirement)
-        if requirement.marker is not None and extra is None:
-            continue  # for tests, or for another machine
-        if requirement.name == NAME:
-            continue  # an extra that includes another
+    for requirement in map(Requirement, needed):
+        name, marker, extra = requirement.name, requirement.marker, ""
+        if marker is not None:
+            extra = "".join(re.findall(r'extra == "(\w+)"', str(marker)))
+            if extra in ("", "test") or not marker.evaluate({"extra": extra}) or name == NAME:
+                continue  # for another machine, for tests, or an extra that includes another
         try:
-            version = importlib.metadata.version(requirement.name)
+            version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             version = None
         if version and requirement.specifier.contains(version, prereleases=True):
-            yield Finding("packages", requirement.name, "ok", version)
+            yield Finding("packages", name, "ok", version)
             continue
         found = f"{version}, but rlcourse needs {requirement.specifier}" if version else "absent"
-        if extra:
-            advice = f"optional: {install_command(extra)}"
-            yield Finding("packages", requirement.name, "absent", found, advice)
-        else:
-            advice = f'pip install "{requirement.name}{requirement.specifier}"'
-            yield Finding("packages", requirement.name, "missing", found, advice)
-
-
-def _extra_of(requirement: Requirement) -> str | None:
-    """The extra that includes a requirement; None if it is always needed, or for tests only."""
-    marker = requirement.marker
-    if marker is None or marker.evaluate({"extra": ""}):
-        return None
-    extras = importlib.metadata.metadata("rlcourse").get_all("Provides-Extra") or []
-    brings = (extra for extra in extras if marker.evaluate({"extra": extra}))
-    return next((extra for extra in brings if extra != "test"), None)
+        advice = f"optional: {install_command(extra)}"
+        if not extra:
+            advice = f'pip install "{name}{requirement.specifier}"'
+        yield Finding("packages", name, "absent" if extra else "missing", found, advice)
 
 
 def _machine() -> Iterator[Finding]:
@@ -102,25 +83,17 @@ def _machine() -> Iterator[Finding]:
     elif why := unusable_gpu():
         yield Finding("machine", "GPU", "absent", nvidia_gpus()[0], why)
     else:
-        yield Finding(
-            "machine", "GPU", "absent", "none", "not needed: every lesson runs on the CPU"
-        )
-    if memory := _memory_bytes():
-        enough = memory >= 4 * 2**30
-        advice = "" if enough else "close other programs: lessons need about 4 GiB"
-        state = "ok" if enough else "absent"
-        yield Finding("machine", "memory", state, f"{memory / 2**30:.1f} GiB", advice)
-    free = shutil.disk_usage(Path.cwd()).free
-    enough = free >= 2**30
-    advice = "" if enough else "free at least 1 GiB: training writes checkpoints"
-    state = "ok" if enough else "missing"
-    yield Finding("machine", "free disk", state, f"{free / 2**30:.1f} GiB", advice)
-
-
-def _memory_bytes() -> int | None:
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        advice = "not needed: every lesson runs on the CPU"
+        yield Finding("machine", "GPU", "absent", "none", advice)
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:  # not on Windows
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+        advice = "" if memory >= 4 else "close other programs: lessons need about 4 GiB"
+        state = "absent" if advice else "ok"
+        yield Finding("machine", "memory", state, f"{memory:.1f} GiB", advice)
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    advice = "" if free >= 1 else "free at least 1 GiB: training writes checkpoints"
+    state = "missing" if advice else "ok"
+    yield Finding("machine", "free disk", state, f"{free:.1f} GiB", advice)
 
 
 def _isolation() -> Iterator[Finding]:
@@ -141,18 +114,13 @@ def _isolation() -> Iterator[Finding]:
             yield Finding("isolation", name, "absent", reason, f"for grading: {ADVICE[name]}")
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
+def doctor() -> None:
     """Say what this machine has, what is missing and how to get it."""
     findings = examine()
-    if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        for finding in findings:
-            mark = {"ok": "✓", "absent": "–", "missing": "✗"}[finding.state]
-            advice = f"   {finding.advice}" if finding.advice else ""
-            print(f"{mark} {finding.name:16} {finding.found}{advice}")
+    for finding in findings:
+        mark = {"ok": "✓", "absent": "–", "missing": "✗"}[finding.state]
+        advice = f"   {finding.advice}" if finding.advice else ""
+        print(f"{mark} {finding.name:16} {finding.found}{advice}")
     missing = [finding.name for finding in findings if finding.state == "missing"]
     if missing:
         raise UserError(f"not ready: {', '.join(missing)}; the lines marked ✗ say what to do")

@@ -24,13 +24,7 @@ def metadata_of_pyproject(monkeypatch):
     for extra, requirements in EXTRAS.items():
         lines += [f'{line}; extra == "{extra}"' for line in requirements]
 
-    class Metadata:
-        def get_all(self, field):
-            assert field == "Provides-Extra"
-            return list(EXTRAS)
-
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: lines)
-    monkeypatch.setattr(importlib.metadata, "metadata", lambda name: Metadata())
 
 
 def nothing_installed(name):

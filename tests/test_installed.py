@@ -1,96 +1,25 @@
-"""Advice on installing an extra fits how this copy was installed, and names no stranger's package.
+"""Advice on installing an extra fits this copy, and names no stranger's package."""
 
-Copies are pretended: a distribution's folder with METADATA and, by PEP 610, direct_url.json.
-"""
-
-import importlib.metadata
-import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from shared import lock
 
 from rlcourse import installed, published
 from rlcourse.errors import UserError
 from rlcourse.installed import install_command, needing
 
 ROOT = Path(__file__).parents[1]
-METADATA = """\
-Metadata-Version: 2.4
-Name: rlcourse
-Version: 0.1.0
-"""
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
-
-@pytest.fixture
-def copy(tmp_path, monkeypatch):
-    """``copy(direct_url)`` pretends that rlcourse was installed so, and not as a clone."""
-
-    def pretend(direct_url: dict | None) -> None:
-        folder = tmp_path / "site" / "rlcourse-0.1.0.dist-info"
-        folder.mkdir(parents=True)
-        (folder / "METADATA").write_text(METADATA)
-        if direct_url is not None:
-            (folder / "direct_url.json").write_text(json.dumps(direct_url))
-        found = importlib.metadata.PathDistribution(folder)
-        monkeypatch.setattr(importlib.metadata, "distributions", lambda **_: iter([found]))
-
+def test_in_a_clone_it_is_the_clone_and_elsewhere_the_published_address(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "CLONE", tmp_path)
     monkeypatch.setattr(published, "REPOSITORY", "")
-    return pretend
-
-
-AGAIN = "install the course again from where you got it, with its extra `lora`"
-
-
-def test_a_wheel_in_a_folder_that_others_may_not_enter_counts_as_gone(copy, tmp_path, monkeypatch):
-    """As on a hub, where an administrator installs for everybody from a folder of their own."""
-    wheel = tmp_path / "locked" / "rlcourse-0.1.0-py3-none-any.whl"
-    copy({"url": wheel.as_uri(), "archive_info": {}})
-    lock(wheel.parent, monkeypatch)
-    assert install_command("lora") == AGAIN
-
-
-WEB = "https://example.org/owner/name"
-VCS = {"vcs": "git", "commit_id": COMMIT, "requested_revision": "main"}
-INSIDE = {"vcs_info": VCS, "subdirectory": "course"}
-FROM_GIT = f"rlcourse[lora] @ git+{WEB}@{COMMIT}"
-
-
-@pytest.mark.parametrize(
-    ("place", "facts", "advice"),
-    [
-        ("my clone", {"dir_info": {"editable": True}}, 'pip install -e "{place}[lora]"'),
-        ("my clone", {"dir_info": {}}, 'pip install "{place}[lora]"'),
-        ("there.whl", {"archive_info": {}}, 'pip install "{place}[lora]"'),
-        ("gone.whl", {"archive_info": {}}, AGAIN),
-        (f"{WEB}.whl", {"archive_info": {}}, 'pip install "rlcourse[lora] @ {place}"'),
-        (WEB, {"vcs_info": VCS}, f'pip install "{FROM_GIT}"'),
-        (WEB, INSIDE, f'pip install "{FROM_GIT}#subdirectory=course"'),
-    ],
-)
-def test_advice_names_where_this_copy_came_from(copy, tmp_path, place, facts, advice):
-    (tmp_path / "my clone").mkdir()
-    (tmp_path / "there.whl").touch()
-    local = "://" not in place
-    copy({"url": (tmp_path / place).as_uri() if local else place} | facts)
-    assert install_command("lora") == advice.format(place=tmp_path / place if local else place)
-
-
-def test_where_nothing_is_known_the_published_address_is_named(copy, monkeypatch):
-    """As after an installation from a package index, where the name may be anybody's."""
-    copy(None)
-    assert install_command("lora") == AGAIN
+    again = "install the course again from where you got it, with its extra `lora`"
+    assert install_command("lora") == again
     monkeypatch.setattr(published, "REPOSITORY", "https://github.com/owner/name")
     source = "git+https://github.com/owner/name@main"
     assert install_command("lora") == f'pip install "rlcourse[lora] @ {source}"'
-
-
-def test_a_clone_that_is_only_on_the_path_is_installed_editable(copy, tmp_path):
-    copy(None)
     (tmp_path / "pyproject.toml").touch()
     assert install_command("lora") == f'pip install -e "{tmp_path}[lora]"'
 
