@@ -12,6 +12,7 @@ from rlcourse.installed import install_command, needing
 
 ROOT = Path(__file__).parents[1]
 
+
 def test_in_a_clone_it_is_the_clone_and_elsewhere_the_published_address(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "CLONE", tmp_path)
     monkeypatch.setattr(published, "REPOSITORY", "")

@@ -20,12 +20,6 @@ def lab(
     port: Annotated[
         int, typer.Option(help="Port to listen on; if it is taken, the next free one.")
     ] = 8888,
-    newer: Annotated[
-        bool,
-        typer.Option(
-            "--newer", help="Save newer versions of lessons that you changed, in a folder."
-        ),
-    ] = False,
     copy_only: Annotated[
         bool, typer.Option("--copy-only", help="Only copy the lessons; do not open JupyterLab.")
     ] = False,
@@ -36,7 +30,7 @@ def lab(
     """
     course = current()
     chosen = course.lesson(lesson).name if lesson else course.lessons[0].name
-    copied = copy_lessons(directory or default_directory(), newer)
+    copied = copy_lessons(directory or default_directory())
     print(copied)
     if copy_only:
         return

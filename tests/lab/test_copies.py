@@ -97,70 +97,19 @@ def test_a_changed_lesson_is_never_written_over(course, copy, change):
     write(course, notebook("version 2"))
     for _ in range(2):
         copied = copy_lessons(copy)
-        assert copied.outdated == (FIRST,) and "--newer" in str(copied)
+        assert copied.outdated == (FIRST,) and "rename your notebook" in str(copied)
         assert text_of(copy) == mine
 
 
-def test_the_newer_version_goes_beside_and_never_over_answers(course, copy):
-    write(copy, notebook("version 1", answer="return 1"))
-    beside = copy / "newer" / f"{FIRST}.ipynb"
-    for version in (2, 3):
-        write(course, notebook(f"version {version}"))
-        assert copy_lessons(copy, newer=True).beside == (f"newer/{FIRST}.ipynb",)
-        assert f"version {version}" in beside.read_text()
-        assert copy_lessons(copy).outdated == ()  # it has been given
-    assert "return 1" in text_of(copy)
-    assert [path.name for path in (copy / FIRST).iterdir()] == [f"{FIRST}.ipynb"], "handed in"
-    beside.write_text(notebook("version 3", answer="return 2"))
-    write(course, notebook("version 4"))
-    with pytest.raises(UserError, match="holds answers of yours"):
-        copy_lessons(copy, newer=True)
-    assert "return 2" in beside.read_text()
-
-
-def other_metadata(text: str) -> str:
-    node = json.loads(text)
-    node["metadata"]["released"] = "elsewhere"
-    return json.dumps(node, indent=2)
-
-
 def test_a_version_with_the_same_cells_is_no_newer_one(course, copy):
-    mine = notebook("version 1", answer="return 1")
-    write(copy, mine)
-    write(course, other_metadata(text_of(course)))
-    copied = copy_lessons(copy, newer=True)
-    assert not copied.outdated and not copied.beside and text_of(copy) == mine
-    write(course, notebook("version 2"))
-    assert copy_lessons(copy).outdated == (FIRST,)
+    write(copy, mine := notebook("version 1", answer="return 1"))
+    node = json.loads(text_of(course))
+    node["metadata"]["released"] = "elsewhere"
+    write(course, json.dumps(node, indent=2))
+    assert copy_lessons(copy).outdated == () and text_of(copy) == mine
 
 
-@pytest.mark.parametrize("answer", ["raise NotImplementedError", "return 1"])
-@pytest.mark.parametrize("change", ["nothing", "text", "stub", "exercise"])
-def test_a_lesson_from_the_exchange_is_of_this_version_if_its_cells_are(
-    course, tmp_path, answer, change
-):
-    """nbgrader puts it there, so the manifest does not know it; the student adds a cell."""
-    copy = tmp_path / "mine"
-    fetched = nbformat.reads(other_metadata(notebook("version 1", answer)), as_version=4)
-    fetched.cells.append(nbformat.v4.new_code_cell("1 + 1"))
-    (copy / FIRST).mkdir(parents=True)
-    write(copy, mine := nbformat.writes(fetched))
-    newer = json.loads(text_of(course))
-    if change == "text":
-        newer["cells"][0]["source"] = "version 2"
-    elif change == "stub":
-        newer["cells"][1]["metadata"]["nbgrader"]["checksum"] = "of another stub"
-    elif change == "exercise":
-        newer["cells"].append({**newer["cells"][1], "id": "g"})
-    write(course, json.dumps(newer))
-    copied = copy_lessons(copy)
-    assert copied.outdated == (() if change == "nothing" else (FIRST,))
-    assert text_of(copy) == mine
-    write(course, notebook("version 3"))
-    assert copy_lessons(copy).outdated == (FIRST,) and text_of(copy) == mine
-
-
-@pytest.mark.parametrize("manifest", [None, "{", "[]", '{"01_first/01_first.ipynb": 1}'])
+@pytest.mark.parametrize("manifest", [None, "{", "[]", '{"01_first": 1}'])
 def test_without_a_manifest_every_other_text_counts_as_the_student_s(course, copy, manifest):
     (copy / MANIFEST).unlink()
     if manifest is not None:
@@ -213,9 +162,7 @@ def test_the_copy_one_stands_in_is_used_and_not_a_copy_in_the_copy(copy, tmp_pat
     assert lessons.default_directory() == tmp_path / "rlcourse-lessons"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only there do folders have owners")
-@pytest.mark.parametrize("whose", ["another user's", "mine, but I may not write"])
-def test_in_somebody_else_s_clone_there_is_one_copy_and_it_is_at_home(tmp_path, monkeypatch, whose):
+def test_in_a_clone_that_one_cannot_write_to_the_copy_is_at_home(tmp_path, monkeypatch):
     """One editable install for all users of a machine: each must get a copy of their own."""
     home, clone = tmp_path / "home", tmp_path / "clone"
     for folder in (home, clone):
@@ -227,11 +174,7 @@ def test_in_somebody_else_s_clone_there_is_one_copy_and_it_is_at_home(tmp_path, 
     # the course itself is found beside the clone, as ever
     monkeypatch.setattr(lessons, "shipped_directory", lambda: lessons.current().directory)
     assert lessons.default_directory() == clone / "my-lessons"
-    if whose == "another user's":
-        owner = clone.stat().st_uid
-        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    else:
-        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert lessons.default_directory() == home / "rlcourse-lessons"
     copied = copy_lessons(lessons.default_directory())
     assert len(copied.new) == len(course_lessons())
