@@ -73,6 +73,7 @@ def test_a_mark_without_its_cell_is_named_and_the_other_way_around(tmp_path, reg
         read_lesson(path, registry)
 
 
+@pytest.mark.slow
 def test_an_executed_lesson_is_recorded_beside_its_text(course, registry):
     text = LESSON.replace("Write the score.", "Write the score.\n\n<!-- opening -->")
     shows = f'    display(HTML("""{picture("red")}"""))\n    print("the demo ran"'

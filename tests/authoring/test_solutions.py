@@ -27,6 +27,7 @@ def imports_of(source):
     return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(name, monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")  # nobody's progress
@@ -91,6 +92,7 @@ def execute(course, registry, tmp_path, monkeypatch):
     return execute
 
 
+@pytest.mark.slow
 def test_an_executed_solution_shows_results_and_leaves_nothing_else_behind(
     execute, course, registry, tmp_path
 ):
@@ -114,6 +116,7 @@ def score_function(logits: Tensor, action: int | Tensor) -> Tensor:
     return logits - action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [

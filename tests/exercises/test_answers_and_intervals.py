@@ -48,6 +48,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_bootstrap_is_named_though_it_draws_other_numbers(name):
     for seed in range(3):

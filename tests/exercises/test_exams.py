@@ -18,6 +18,7 @@ from rlcourse.checks.proving.proof import prove
 from rlcourse.exercises import get
 
 
+@pytest.mark.slow
 def test_undeclared_twin_of_a_mistake_fails_the_proof():
     exercise = get("reinforce_loss")
     twin = replace(exercise.mistakes[3], name="a twin")

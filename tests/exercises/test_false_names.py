@@ -22,6 +22,7 @@ def judged(name, fn, seeds):
         yield exam.judge(describe(fn), call_all(fn, exam.cases))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["whiten", "importance_weights", "kl_shaped_rewards"],

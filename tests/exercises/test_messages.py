@@ -84,6 +84,7 @@ def test_a_step_function_is_shown_the_first_update_that_differs():
     assert result.example.case.arguments["num_iterations"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grpo_step", "rollout_env", "sample_tokens", "diagnose"])
 def test_no_message_is_longer_than_a_screen(name):
     for mistake in exercises.get(name).mistakes:

@@ -38,6 +38,7 @@ def test_a_mutant_that_never_ends_is_stopped():
     assert any(o.error and o.error.type == "EndlessLoop" for o in every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["masked_mean", "pass_at_k", "dpo_loss"])
 def test_mutants_are_rejected_or_right_and_no_name_is_false(name):
     tally = try_mutants(exercises.get(name), 12)

@@ -59,6 +59,7 @@ def test_a_mistake_that_another_one_hides_is_not_claimed():
         assert result.mistake == "a loss without the penalty"
 
 
+@pytest.mark.slow
 def test_a_function_that_nothing_explains_gets_no_name_in_bounded_work():
     def grpo_loss(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
         return (logprobs * 0.3 + old_logprobs * 0.1).square().mean()

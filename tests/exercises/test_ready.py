@@ -35,6 +35,7 @@ def said():
     return said
 
 
+@pytest.mark.slow
 def test_after_a_training_that_was_stopped_the_next_cells_say_what_to_run(said):
     stopped = MAKES.format(make="1 / 0")
     lines = "\n".join(

@@ -102,6 +102,7 @@ def test_points_rise_with_the_lower_end_from_the_floor_to_the_last_level():
     assert 0 < shares[3] < 1
 
 
+@pytest.mark.slow
 def test_who_writes_nothing_changes_nothing_or_spends_too_much_is_told_so():
     trial = Trial(EXERCISE)
     assert trial.examine(Facts("train_policy"), stub_of(EXERCISE)).unwritten
@@ -111,6 +112,7 @@ def test_who_writes_nothing_changes_nothing_or_spends_too_much_is_told_so():
         assert result.mistake == name and result.points == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm on this system")
 def test_a_trainer_has_its_seconds_of_a_processor_and_measuring_costs_it_none():
     """To wait costs nothing, to compute does; the judge's own work is on no trainer's account."""

@@ -98,6 +98,7 @@ def read_frame(message: bytes) -> None:
     wire.loads(wire.dumps(value))
 
 
+@pytest.mark.slow
 @examples(140)
 @given(HEADERS, st.binary(max_size=64), st.randoms(use_true_random=False))
 def test_a_frame_is_a_value_or_refused(header, body, rng):
@@ -255,6 +256,7 @@ def exam(release):
     return LessonExam(release, b"secret")
 
 
+@pytest.mark.slow
 @examples(60)
 @given(
     st.sampled_from([f"check_{name}" for name in room.NAMES]),

@@ -14,6 +14,7 @@ from rlcourse.grading.running.steps import DIED, MANY_THREADS, OVER_MEMORY, Cell
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
 
 
+@pytest.mark.slow
 def test_death_by_a_signal_without_a_name_is_an_incident(library):
     """Without a PID namespace, in which process 1 ignores such signals."""
     with Sandbox(library, library.parent / "signal", refuse=("pid",)) as sandbox:

@@ -44,6 +44,7 @@ def test_constants_and_the_others_are_asked_for_alike_in_every_question():
         assert asked == {bool(exercise.differentiable or exercise.constants)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ppo_clip_loss", "value_loss", "gae", "kl_shaped_rewards"])
 def test_leaving_out_gradients_in_what_a_question_calls_constant_earns_nothing(name):
     halves, questions = questions_of(name)
