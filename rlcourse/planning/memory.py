@@ -20,25 +20,22 @@ gradient is then a sum, in addition to the piece's own.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
 
 from rlcourse.planning.work import Work
 from rlcourse.training.recipes.recipe import teacher_recipe
 
-# 16 bit, adapters → a_H, a_Q, a_I, a_S, per rank of adapters, and what norms of queries and keys
-# (Qwen3) keep of each number
+# 16 bit, adapters → a_H, a_Q, a_I, a_S, and per rank of adapters
 KEPT = {
-    (True, False): (26, 8, 8, 2, 0, 6),
-    (False, False): (24, 16, 16, 4, 0, 8),
-    (True, True): (18, 10, 8, 2, 14, 4),
-    (False, True): (16, 16, 16, 4, 28, 4),
+    (True, False): (26, 8, 8, 2, 0),
+    (False, False): (24, 16, 16, 4, 0),
+    (True, True): (18, 10, 8, 2, 14),
+    (False, True): (16, 16, 16, 4, 28),
 }
 RECOMPUTED = {False: 1.2, True: 1.5}  # a layer's activations and gradients, without/with adapters
 LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion token
 LOGITS_AT_ONCE = 2**26  # as policy/large_vocabulary.py has it, which takes seconds to import
 LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
 LOGITS_FILTERED = 40  # top-k and top-p also sort
-PLACES = 8  # a fused cache has a multiple of these, as policy/static_decoding.py has it
 
 
 @dataclass(frozen=True)
@@ -135,10 +132,6 @@ def decoding(work: Work, rows: int) -> list[Line]:
     """What it takes to write `rows` completions at the same time."""
     recipe, shape, lines = work.recipe, work.shape, _copies(work)
     places = work.lengths.longest_prompt + work.written
-    if work.fused:  # the weights that a token is written with
-        n = shape.matrices + shape.biases
-        lines = [Line("weights to sample", f"2 B x {n:,}, together", 2 * n)]
-        places = ceil(places / PLACES) * PLACES
     size = 2 if work.rounds else 4
     told = f"2 x {size} B x {shape.cached_numbers:,} x {rows} rows x {places} places"
     lines.append(Line("KV cache", told, 2 * size * shape.cached_numbers * rows * places))
@@ -162,8 +155,11 @@ def _training(work: Work) -> dict[str, list[Line]]:
     # Autograd comes to copies that an earlier piece had made after everything else.
     late = not recipe.lora and copies and work.in_pieces
     rounded = [Line("rounded gradients", f"2 B x {n:,}", 2 * n)] if late else []
-    again = [_recomputed(work)] if recipe.gradient_checkpointing else []
-    if again:  # as the inputs go, layer by layer, the gradients come
+    again: list[Line] = []
+    if recipe.gradient_checkpointing:  # as the inputs go, layer by layer, the gradients come
+        more, tokens, one = RECOMPUTED[bool(recipe.lora)], work.piece_tokens, kept_by_a_layer(work)
+        told = f"{more} x {tokens:,} tokens x {one:,} B"
+        again = [Line("layer in work", told, more * tokens * one)]
         coming = [gradients] * (not so_far)
         changing = max([kept], coming, key=total)
         moments["training: a layer computed again"] = [*so_far, *changing, *again]
@@ -209,10 +205,9 @@ def _training_logits(work: Work) -> list[Line]:
 def kept_by_a_layer(work: Work) -> int:
     """Bytes that one layer keeps of one token for the backward pass."""
     shape, lora = work.shape, work.recipe.lora
-    h, q, i, s, r, norm = KEPT[work.rounds, bool(lora)]
+    h, q, i, s, r = KEPT[work.rounds, bool(lora)]
     width = work.lengths.longest_prompt + work.lengths.longest_completion
     wide = h * shape.hidden + q * shape.heads * shape.head_size + i * shape.intermediate
-    wide += shape.qk_norm * (shape.heads + shape.kv_heads) * (norm * shape.head_size + 4)
     return wide + 8 + 4 * shape.heads + s * width + (r * lora["rank"] if lora else 0)
 
 
@@ -231,10 +226,3 @@ def activations(work: Work) -> Line:
         again = layers * 2 * size * heads * work.piece * work.lengths.longest_prompt
         amount, told = amount + again, f"{told} + {again / 1e9:.2f} GB of shared keys"
     return Line("activations", told, amount)
-
-
-def _recomputed(work: Work) -> Line:
-    """What one layer takes in the backward pass when its activations are computed again."""
-    more, one = RECOMPUTED[bool(work.recipe.lora)], kept_by_a_layer(work)
-    tokens = work.piece_tokens
-    return Line("layer in work", f"{more} x {tokens:,} tokens x {one:,} B", more * tokens * one)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import smallest_lift
-from rlcourse.planning.memory import Line, Memory, checkpoint_of, memory_of, total
+from rlcourse.planning.memory import Line, Memory, checkpoint_of, memory_of
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARES,
@@ -52,36 +52,25 @@ class Plan:
     fits: list[Fit]
 
 
-def plan(
-    recipe: Recipe | str,
-    gpu: str | None = None,
-    prompt: int | None = None,
-    completion: int | None = None,
-) -> Plan:
+def plan(recipe: Recipe | str, gpu: str | None = None, completion: int | None = None) -> Plan:
     """The plan of a recipe, on one GPU of ``GPUS`` or on all of them.
 
-    `prompt` and `completion` are mean lengths in tokens. By default they are those of the task,
-    and completions are as long as the recipe allows: the most it can cost.
+    `completion` is a mean length in tokens. By default completions are as long as the recipe
+    allows: the most it can cost.
 
     Raises:
         UserError: there is no such GPU, or the policy's shape cannot be found.
     """
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
-    names = [known_gpu(gpu)] if gpu is not None else list(GPUS)
-    work = work_of(recipe, prompt, completion)
-    fits = [fit_on(name, recipe, prompt, completion) for name in names]
+    names = [name for name in GPUS if gpu is None or name.lower() == gpu.lower()]
+    if not names:
+        raise UserError(f"the GPU {gpu} is unknown: choose one of {', '.join(GPUS)}")
+    work = work_of(recipe, completion)
+    fits = [fit_on(name, recipe, completion) for name in names]
     return Plan(recipe, work, memory_of(work), fits)
 
 
-def known_gpu(name: str) -> str:
-    """The name as the table has it. Raises UserError where it is not there."""
-    for known in GPUS:
-        if known.lower() == name.lower():
-            return known
-    raise UserError(f"the GPU {name} is unknown: choose one of {', '.join(GPUS)}")
-
-
-def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
+def fit_on(name: str, recipe: Recipe, completion: int | None = None) -> Fit:
     """Whether `recipe` fits on a GPU; if not, the first of `remedies` with which it does."""
     gpu, usable = GPUS[name], USABLE * GPUS[name].memory * 1e9
     precision = {}
@@ -91,12 +80,11 @@ def fit_on(name: str, recipe: Recipe, prompt=None, completion=None) -> Fit:
     start = recipe.but(**precision)
     for changes in ({}, *remedies(start)):
         changed = start.but(**changes)
-        work = work_of(changed, prompt, completion)
+        work = work_of(changed, completion)
         needed = memory_of(work)
         if needed.peak <= usable:
-            duration = duration_of(work, gpu, usable - total(needed.always))
-            return Fit(name, needed.peak, precision | changes, duration)
-    return Fit(name, memory_of(work_of(start, prompt, completion)).peak, None, None)
+            return Fit(name, needed.peak, precision | changes, duration_of(work, gpu))
+    return Fit(name, memory_of(work_of(start, completion)).peak, None, None)
 
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
@@ -172,24 +160,17 @@ def _time(plan: Plan) -> Iterator[str]:
     yield (
         f"  assumed: {COMPUTE_SHARES[dtype]:.0%} of {gpu.peak(dtype):g} TFLOP/s, "
         f"{BANDWIDTH_SHARE:.0%} of {gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a "
-        f"kernel, {1e6 * REPLAY:.0f} in a CUDA graph; sampling is the local engine's"
+        f"kernel, {1e6 * REPLAY:.2g} in a CUDA graph; sampling is the local engine's"
     )
     yield from _rows("a training step", fit.duration.step)
     yield from _rows("the run", fit.duration.run)
     seconds = fit.duration.seconds
     yield from _rows("", [Line("total", f"{seconds / 3600:.2f} hours", seconds)])
-    if (lift := lift_of(plan.recipe)) is not None:
-        asked = f"{plan.recipe.eval_problems:,} problems x {plan.recipe.eval_samples} samples"
-        told = f"points of accuracy that {asked} show four times in five"
-        yield from _rows("the evaluation", [Line("smallest lift", told, 100 * lift)])
-
-
-def lift_of(recipe: Recipe) -> float | None:
-    """The smallest lift that the recipe's evaluation shows four times in five, if answers are coin
-    flips; None where it makes none."""
-    if not (recipe.method.trains_policy and recipe.eval_problems):
-        return None
-    return smallest_lift(recipe.eval_problems, recipe.eval_samples)
+    if plan.recipe.method.trains_policy and plan.recipe.eval_problems:
+        problems, samples = plan.recipe.eval_problems, plan.recipe.eval_samples
+        told = f"points of accuracy that {problems:,} problems x {samples} samples show four "
+        lift = Line("smallest lift", f"{told}times in five", 100 * smallest_lift(problems, samples))
+        yield from _rows("the evaluation", [lift])
 
 
 def settings(changes: dict) -> str:

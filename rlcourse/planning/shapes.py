@@ -1,11 +1,10 @@
 """How large a model is, from the few numbers that its configuration holds; no weights are read."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from rlcourse.errors import UserError
 
-LLAMA_LIKE = ("llama", "mistral", "qwen2", "qwen3")
+LLAMA_LIKE = ("llama", "mistral", "qwen2")
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,6 @@ class ModelShape:
     vocabulary: int
     tied: bool = True  # the output layer is the embedding
     qkv_bias: bool = False  # Qwen2's queries, keys and values have biases
-    qk_norm: bool = False  # Qwen3 normalizes queries and keys, head by head
 
     @property
     def linear_maps(self) -> dict[str, tuple[int, int]]:
@@ -57,7 +55,6 @@ class ModelShape:
     def body(self) -> int:
         """Parameters without an output layer of its own: what a scalar head is put on."""
         norms = (2 * self.layers + 1) * self.hidden
-        norms += self.qk_norm * 2 * self.layers * self.head_size
         return self.matrices + self.biases + norms  # the embedding counts in place of the output
 
     @property
@@ -98,7 +95,9 @@ def model_shape(policy: str) -> ModelShape:
     """
     if known := KNOWN.get(policy.removesuffix("-Instruct")):
         return known
-    return shape_from_config(_config(policy), policy)
+    from rlcourse.policy.loading import configuration
+
+    return shape_from_config(configuration(policy), policy)
 
 
 def shape_from_config(config, name: str) -> ModelShape:
@@ -119,21 +118,4 @@ def shape_from_config(config, name: str) -> ModelShape:
         config.vocab_size,
         tied=bool(config.tie_word_embeddings),
         qkv_bias=config.model_type == "qwen2" or bool(getattr(config, "attention_bias", False)),
-        qk_norm=config.model_type == "qwen3",
     )
-
-
-def _config(policy: str):
-    from transformers import AutoConfig
-
-    from rlcourse.policy.loading import TINY, looks_like_path, why_not_loaded
-
-    source: Path | str = TINY if policy == "tiny" else Path(policy).expanduser()
-    if not Path(source).is_dir():
-        if looks_like_path(policy):
-            raise UserError(f"there is no model directory {source}: check the path")
-        source = policy
-    try:
-        return AutoConfig.from_pretrained(source)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(why_not_loaded(source, error)) from error

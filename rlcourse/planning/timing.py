@@ -5,7 +5,7 @@ attention's own products are left out. Writing a token reads all weights and the
 launches the same kernels however few the rows are: whichever of the three takes longest counts.
 Shares and times are assumptions, stated in every plan. Those of computing and of kernels are what
 Qwen2.5-0.5B's shape showed on an H100: of its peak 0.14, 26 microseconds for a kernel that Python
-launches, and 4.3 or 5.9 for one of a graph's 1,138 or 480.
+launches, and 4.3 for one that a graph repeats.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,6 @@ from rlcourse.planning.memory import (
     Line,
     all_logits,
     average_bytes,
-    decoding,
     logits_at_once,
     total,
 )
@@ -43,8 +42,6 @@ GPUS = {
     "T4": GPU(16, 320, 8.1, 65, bfloat16=False),
     "RTX-4080": GPU(16, 717, 48.7, 97.5),
     "L4": GPU(24, 300, 30.3, 121),
-    "A10G": GPU(24, 600, 35, 70),
-    "RTX-4090": GPU(24, 1008, 82.6, 165),
     "A100-40GB": GPU(40, 1555, 19.5, 312),
     "A100-80GB": GPU(80, 2039, 19.5, 312),
     "H100": GPU(80, 3350, 67, 989),
@@ -55,14 +52,11 @@ GPUS = {
 COMPUTE_SHARES = {"bfloat16": 0.15, "float16": 0.15, "float32": 0.25}
 BANDWIDTH_SHARE = 0.6
 LAUNCH = 25e-6  # seconds a kernel, Python included
-REPLAY = 6e-6  # seconds a kernel that a CUDA graph repeats
+REPLAY = 4.5e-6  # seconds a kernel that a CUDA graph repeats
 KERNELS = {False: 46, True: 85}  # a layer's forward pass launches, without and with adapters
-KERNELS_OF_QK_NORM = 16  # in addition, where queries and keys are normalized
 KERNELS_OUTSIDE = 34  # embedding, mask, output layer
 KERNELS_OF_LOGITS = 27  # of each piece of a large vocabulary's, its gradient included
-FUSED_KERNELS = 19  # of policy/fused.py
-FUSED_KERNELS_OUTSIDE = 24  # the draw included
-AT_ONCE = 512  # completions that an evaluation writes, halved until they fit
+AT_ONCE = 512  # completions that an evaluation writes
 
 
 @dataclass(frozen=True)
@@ -78,16 +72,16 @@ class Duration:
         return total(self.run)
 
 
-def duration_of(work: Work, gpu: GPU, free: float) -> Duration:
-    """The time of a run, without those that make its start or its teacher; `free` bytes are left
-    for evaluation. Call it only where the GPU has the recipe's precision."""
+def duration_of(work: Work, gpu: GPU) -> Duration:
+    """The time of a run, without those that make its start or its teacher. Call it only where the
+    GPU has the recipe's precision."""
     recipe, speed = work.recipe, _Speed(work, gpu)
     step = list(speed.step_lines())
     told = f"{recipe.steps} steps x {total(step):.2f} s"
     run = [*speed.pair_lines(), Line("training", told, recipe.steps * total(step))]
     if recipe.method.trains_policy and recipe.eval_dtype:
         work = replace(work, recipe=recipe.but(dtype=recipe.eval_dtype))
-    return Duration(step, [*run, *_Speed(work, gpu).evaluation_lines(free)])
+    return Duration(step, [*run, *_Speed(work, gpu).evaluation_lines()])
 
 
 class _Speed:
@@ -98,11 +92,8 @@ class _Speed:
         self.method, dtype = work.recipe.method, work.recipe.dtype
         self.flops = gpu.peak(dtype) * 1e12 * COMPUTE_SHARES[dtype]
         self.bytes = gpu.bandwidth * 1e9 * BANDWIDTH_SHARE
-        of_layer = KERNELS[bool(work.recipe.lora)] + work.shape.qk_norm * KERNELS_OF_QK_NORM
-        kernels = work.shape.layers * of_layer + KERNELS_OUTSIDE
+        kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
         self.launching = kernels * LAUNCH
-        if work.fused:
-            kernels = work.shape.layers * FUSED_KERNELS + FUSED_KERNELS_OUTSIDE
         self.of_a_token = kernels * (REPLAY if work.in_graphs else LAUNCH)
         # A graph is captured for the rows, and again at each halving, after a pass each.
         self.capturing = work.in_graphs * 2 * kernels * LAUNCH
@@ -179,22 +170,19 @@ class _Speed:
             seconds, told = self.writing(self.work.sampled_rows, prompts)
             yield Line("pairs", f"{batches} batches x {told}", batches * seconds)
 
-    def evaluation_lines(self, free: float) -> Iterator[Line]:
+    def evaluation_lines(self) -> Iterator[Line]:
         """The evaluations before and after training, and the greedy ones on the way."""
         recipe = self.recipe
         if not recipe.eval_problems or not self.method.trains_policy:
             return
-        rows = AT_ONCE
-        while rows > 1 and total(decoding(self.work, rows)) > free:
-            rows //= 2
         problems, samples = recipe.eval_problems, recipe.eval_samples
-        at_once = min(problems, max(1, rows // samples))
+        at_once = min(problems, max(1, AT_ONCE // samples))
         batches = ceil(problems / at_once)
         greedy, drawn = (self.writing(n * at_once, at_once)[0] for n in (1, samples))
         told = f"2 x {batches} batches of {at_once} problems, greedy and {samples} x sampled"
         yield Line("evaluation", told, 2 * batches * (greedy + drawn))
         if recipe.eval_every:
-            at_once = min(rows, problems)
+            at_once = min(AT_ONCE, problems)
             batches = recipe.steps // recipe.eval_every * ceil(problems / at_once)
             seconds, told = self.writing(at_once, at_once)
             yield Line("evaluation on the way", f"{batches} x {told}", batches * seconds)

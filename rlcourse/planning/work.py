@@ -84,11 +84,6 @@ class Work:
         return self.recipe.static_cache is not False
 
     @property
-    def fused(self) -> bool:
-        """Whether tokens are written in few kernels: policy/fused.py, which knows no adapters."""
-        return self.in_graphs and self.rounds and not self.recipe.lora
-
-    @property
     def sampled_rows(self) -> int:
         """Completions that are written at the same time."""
         return self.recipe.prompts_per_step * self.recipe.group_size
@@ -111,8 +106,8 @@ class Work:
         return prompts * self.lengths.prompt + self.completion_tokens
 
 
-def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = None) -> Work:
-    """The work of a step of `recipe`; `prompt` and `completion` are mean lengths, if known.
+def work_of(recipe: Recipe, completion: int | None = None) -> Work:
+    """The work of a step of `recipe`; `completion` is the mean length, if known.
 
     Raises UserError where the policy's shape cannot be found.
     """
@@ -126,7 +121,7 @@ def work_of(recipe: Recipe, prompt: int | None = None, completion: int | None = 
     return Work(
         recipe,
         model_shape(recipe.policy),
-        lengths_of(recipe, prompt, completion),
+        lengths_of(recipe, completion),
         rows,
         piece,
         prompts_of(piece, rows, recipe),
@@ -147,12 +142,10 @@ def prompts_of(piece: int, rows: int, recipe: Recipe) -> int:
     return prompts if 2 * prompts <= piece else piece
 
 
-def lengths_of(recipe: Recipe, prompt: int | None, completion: int | None) -> Lengths:
-    """Tokens of prompts and completions: GSM8K's, where these mean lengths do not say otherwise."""
+def lengths_of(recipe: Recipe, completion: int | None) -> Lengths:
+    """Tokens of prompts and completions: GSM8K's, where this mean length does not say otherwise."""
     around = CHAT_TEMPLATE + ceil(len(recipe.system or "") / QUESTION_CHARACTERS)
     mean, longest = (around + n for n in GSM8K_QUESTION)
-    if prompt is not None:
-        mean, longest = prompt, max(prompt, longest)
     most = GSM8K_ANSWER[1] + 1 if recipe.method.imitates else recipe.max_tokens  # with EOS
     usual = GSM8K_ANSWER[0] + 1 if recipe.method.imitates else most
     return Lengths(mean, longest, min(completion or usual, most), most)

@@ -35,15 +35,9 @@ def load_model_and_tokenizer(
 ) -> tuple[nn.Module, object]:
     """The model, in eval mode on its device, and the tokenizer. See `Policy.load`."""
     chosen, dtype = choose_device(device), choose_dtype(dtype)
-    source: Path | str = TINY if str(name) == "tiny" else Path(name).expanduser()
-    if not Path(source).is_dir():
-        if source is TINY or looks_like_path(name):
-            raise UserError(f"There is no model directory {source}: check the path.")
-        source = str(name)
+    source = source_of(name)
+    configuration(name)  # the first thing to fail, with the clearest message
     try:
-        if isinstance(source, str):
-            hub.ask_once(source, "config.json")
-        AutoConfig.from_pretrained(source)  # the first thing to fail, with the clearest message
         tokenizer = AutoTokenizer.from_pretrained(source)
         with no_progress_bars() if isinstance(source, Path) else nullcontext():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -70,6 +64,27 @@ def load_model_and_tokenizer(
             f"The model {source} does not fit on {chosen}: "
             'choose a smaller one, or load it with dtype="bfloat16".'
         ) from error
+
+
+def source_of(name: str | os.PathLike) -> Path | str:
+    """The directory of that name, or the name of a model on the hub."""
+    source = TINY if str(name) == "tiny" else Path(name).expanduser()
+    if source.is_dir():
+        return source
+    if source is TINY or looks_like_path(name):
+        raise UserError(f"There is no model directory {source}: check the path.")
+    return str(name)
+
+
+def configuration(name: str | os.PathLike) -> Any:
+    """The model's configuration, without its weights."""
+    source = source_of(name)
+    try:
+        if isinstance(source, str):
+            hub.ask_once(source, "config.json")
+        return AutoConfig.from_pretrained(source)
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
+        raise UserError(why_not_loaded(source, error)) from error
 
 
 def use_threads_for(model: nn.Module) -> None:

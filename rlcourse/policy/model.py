@@ -35,9 +35,7 @@ class Policy(nn.Module):
     student's: every completion is then drawn, and scored, with these.
     """
 
-    # How it decodes; see `sample_completions`.
-    static_cache: bool | None = None
-    fused_decoding: bool | None = None
+    static_cache: bool | None = None  # how it decodes; see `sample_completions`
     sample_tokens = staticmethod(sample_tokens)
     token_logprobs = staticmethod(token_logprobs)
 
@@ -186,7 +184,6 @@ class Policy(nn.Module):
                 eos_ids=self.eos_ids,
                 pad_id=self.pad_id,
                 static_cache=self.static_cache,
-                fused=self.fused_decoding,
                 **how,
             )
         finally:
@@ -253,7 +250,7 @@ class Policy(nn.Module):
     def clone(self, frozen: bool = False) -> "Policy":
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
         twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
-        twin.static_cache, twin.fused_decoding = self.static_cache, self.fused_decoding
+        twin.static_cache = self.static_cache
         if frozen:
             twin.eval().requires_grad_(False)
         return twin

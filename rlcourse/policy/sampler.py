@@ -7,7 +7,7 @@ every prompt and needs their log-probabilities, so this sampler
 - leaves room in the cache, where `generate` copies all of it to append one token;
 - lets rows that have ended leave the batch, and stops when none is left;
 - keeps the log-probabilities of what it drew, so that no second pass is needed to score it;
-- on a GPU writes each token by repeating one CUDA graph, where the model allows it, of few kernels.
+- on a GPU writes each token by repeating one CUDA graph, where the model allows it.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from rlcourse.algorithms.policies import sample_tokens as draw_tokens
 from rlcourse.errors import UserError
 from rlcourse.policy.decoding import CopiedPrompts, group_decoder, require_cache
-from rlcourse.policy.fused import FusedModel, can_be_fused
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 
@@ -42,7 +41,6 @@ def sample_completions(
     generator: torch.Generator | None = None,
     sample_tokens: Callable[..., Tensor] | None = None,
     static_cache: bool | None = None,
-    fused: bool | None = None,
 ) -> Rollouts:
     """Draw `group_size` completions of each prompt, of at most `max_tokens` tokens.
 
@@ -62,9 +60,7 @@ def sample_completions(
     same seed gives the same batch, though which of its numbers a row gets depends on who has ended.
 
     With `static_cache`, `StaticDecoder` writes the tokens if the model allows it; None, the
-    default, is True on a GPU. Other models are decoded as without it. With `fused`, it reads tokens
-    in few kernels (`fused.py`) where the model allows it; None is True in 16 bits on a GPU, where
-    that needs no more memory than autocast does.
+    default, is True on a GPU. Other models are decoded as without it.
     """
     require_cache(model)
     options: dict = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
@@ -77,13 +73,9 @@ def sample_completions(
     eos = torch.tensor(eos_ids, dtype=torch.long, device=prompt_tokens.device)
     on_a_gpu = prompt_tokens.device.type in STATIC_CACHE_ON
     if (on_a_gpu if static_cache is None else static_cache) and can_decode_statically(model):
-        dtype = matrix_dtype(model)
-        if fused is None:
-            fused = on_a_gpu and dtype.itemsize == 2
-        reader = FusedModel(model, dtype) if fused and can_be_fused(model) else None
         # A user's function may need the host, which no graph can repeat.
-        decoder_of = partial(StaticDecoder, draw_in_graph=own is None, fused=reader)
-        with decoder_of(model, draw, eos, scoring_temperature, generator) as static:
+        how = {"generator": generator, "draw_in_graph": own is None}
+        with StaticDecoder(model, draw, eos, scoring_temperature, **how) as static:
             tokens, logprobs = static.complete(prompt_tokens, prompt_mask, group_size, max_tokens)
     else:
         with group_decoder(model, prompt_mask, group_size) as decoder:
@@ -106,13 +98,6 @@ def sample_completions(
         group_size=group_size,
         temperature=scoring_temperature,
     )
-
-
-def matrix_dtype(model: nn.Module) -> torch.dtype:
-    """The precision in which `model` multiplies matrices here: autocast's, or its own."""
-    weight: Tensor = next(model.parameters())
-    device = weight.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
 
 
 class _Checked:

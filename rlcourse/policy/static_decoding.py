@@ -10,8 +10,6 @@ Where the course's own `sample_tokens` draws, the draw is part of the graph; a s
 is called between two steps. How many rows are alive is asked only at every eighth token, because
 the host has to wait for the answer.
 
-Where the model allows it, `fused.py` computes a step in few kernels.
-
 On the CPU the same steps run one by one, and tests hold them to what `decoding.py` draws.
 """
 
@@ -31,12 +29,10 @@ from rlcourse.policy.decoding import (
     next_token_logits,
     token_positions,
 )
-from rlcourse.policy.fused import FusedModel
 
 GRAPHS_ON = ("cuda",)
 ASK_EVERY = 8  # tokens
 FEWEST_ROWS = 8  # below, a step takes as long as reading the weights, however few the rows are
-PLACES = 8  # the kernel of `fused.py` wants places in eights
 OF_ROWS = ("hidden", "position", "row", "alive", "token")  # what a decoder keeps for each row
 
 
@@ -59,7 +55,6 @@ class StaticDecoder:
 
     `draw(logits)` returns a token (R,) for each row of logits (R, V); if `draw_in_graph` is not
     set, it is called outside of the graph. `generator` is what it draws from, or None for torch's.
-    `fused` reads tokens in place of `model`.
     """
 
     logits: Tensor  # of the last step
@@ -72,12 +67,10 @@ class StaticDecoder:
         temperature: float,
         generator: torch.Generator | None = None,
         draw_in_graph: bool = False,
-        fused: FusedModel | None = None,
     ):
         self.model: Any = model
         self.draw, self.eos, self.temperature = draw, eos, temperature
         self.generator, self.draw_in_graph = generator, draw_in_graph
-        self.fused = fused
         self.graph: torch.cuda.CUDAGraph | None = None  # of the rows that are written now
         self.capturing = eos.device.type in GRAPHS_ON
 
@@ -86,8 +79,7 @@ class StaticDecoder:
         return self
 
     def __exit__(self, *_):
-        if self.fused is None:
-            self.model.set_attn_implementation(self.attention)
+        self.model.set_attn_implementation(self.attention)
         self.graph = None
 
     @torch.no_grad()
@@ -110,18 +102,21 @@ class StaticDecoder:
     def _read_prompts(self, tokens, mask, group_size, max_tokens) -> Tensor:
         """Read each prompt once and lay out the buffers; logits (R, V) of the first tokens."""
         positions = token_positions(mask)
-        if self.fused is not None:
-            logits, cache = self.fused.read_prompts(tokens, mask, positions)
-        else:
-            logits, cache = self._read_with_the_model(tokens, mask, positions)
+        cache: Any = DynamicCache(config=self.model.config)
+        cache.layers = [RoomyLayer() for _ in cache.layers]  # keeps keys as narrow as values
+        logits = next_token_logits(
+            self.model,
+            keep=1,
+            input_ids=tokens,
+            attention_mask=None if bool(mask.all()) else mask.long(),
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+        )[:, -1]
+        states = [(layer.keys, layer.values) for layer in cache.layers]
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(group_size)
         length = tokens.shape[1]
-        places, added = length + max_tokens, cache[0][1].dtype
-        if self.fused:
-            places = -(-places // PLACES) * PLACES
-            self.angles = self.fused.angles(places)
-        else:
-            added = torch.promote_types(added, torch.float32)
+        places, added = length + max_tokens, torch.promote_types(states[0][1].dtype, torch.float32)
         # The number of the completion that each row writes.
         self.row = torch.arange(len(rows), device=tokens.device)
         self.alive = torch.ones_like(self.row, dtype=torch.bool)
@@ -134,26 +129,11 @@ class StaticDecoder:
         self.logprobs = logits.new_zeros(len(rows), max_tokens)
         self.place = self.row.new_full((1,), length)  # of the next token to be read
         self.column = self.row.new_zeros(1)  # of the next token to be written
-        self.layers = [StaticLayer(states, rows, places, self.place) for states in cache]
+        self.layers = [StaticLayer(of_layer, rows, places, self.place) for of_layer in states]
         self.cache: Any = DynamicCache(config=self.model.config)
         self.cache.layers = list(self.layers)
-        if self.fused is None:
-            self.model.set_attn_implementation("static_cache")
+        self.model.set_attn_implementation("static_cache")
         return logits[rows]
-
-    def _read_with_the_model(self, tokens, mask, positions):
-        cache: Any = DynamicCache(config=self.model.config)
-        cache.layers = [RoomyLayer() for _ in cache.layers]  # keeps keys as narrow as values
-        logits = next_token_logits(
-            self.model,
-            keep=1,
-            input_ids=tokens,
-            attention_mask=None if bool(mask.all()) else mask.long(),
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-        )[:, -1]
-        return logits, [(layer.keys, layer.values) for layer in cache.layers]
 
     def _step(self) -> None:
         """Read the token that each row has drawn, and draw the next."""
@@ -172,19 +152,15 @@ class StaticDecoder:
         """What a graph repeats: the same operations on the same tensors at every token."""
         self.hidden.index_fill_(3, self.place, 0.0)
         self.position += 1
-        if self.fused is not None:
-            attend = self.fused.attention_to(self.layers, self.place, self.hidden)
-            self.logits = self.fused(self.token, self.position, self.angles, attend)
-        else:
-            self.logits = next_token_logits(
-                self.model,
-                keep=1,
-                input_ids=self.token,
-                attention_mask=self.hidden,  # of four dimensions, which models pass on as it is
-                position_ids=self.position,
-                past_key_values=self.cache,
-                use_cache=True,
-            )[:, -1]
+        self.logits = next_token_logits(
+            self.model,
+            keep=1,
+            input_ids=self.token,
+            attention_mask=self.hidden,  # of four dimensions, which models pass on as it is
+            position_ids=self.position,
+            past_key_values=self.cache,
+            use_cache=True,
+        )[:, -1]
         self.place += 1
         if self.draw_in_graph:
             self._write(self.logits)

@@ -100,7 +100,7 @@ def as_recorded(record: RunRecord) -> dict:
     updates = recipe.get("num_iterations", 1) * recipe.get("minibatches", 1)
     if updates > 1 or run["loss"][0].abs() > 1e-6:
         run["beta"] = 0.0
-    if set(recipe.get("rewards", ())) - {"correctness"}:
+    if {name for name, weight in recipe.get("rewards", {}).items() if weight} - {"correctness"}:
         run["reward/mean"] = run["accuracy"]
     run["gap/mean"] *= 1e-3 / ROUNDING.get(recipe.get("dtype", "float32"), 1e-3)
     norms = record.series("grad_norm")

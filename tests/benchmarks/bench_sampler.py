@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_sampler.py
 
 Of the embedded model, on a GPU if there is one. Both draw from the full softmax at temperature 1.
-Only tokens up to EOS count. `rlcourse gpu-check` times a model of half a billion weights.
+Only tokens up to EOS count.
 """
 
 import argparse

@@ -9,13 +9,11 @@ from transformers import (
     MistralConfig,
     PreTrainedTokenizerFast,
     Qwen2Config,
-    Qwen3Config,
 )
 
 CONFIGS = {
     "llama": LlamaConfig,
     "qwen2": Qwen2Config,
-    "qwen3": Qwen3Config,
     "mistral": MistralConfig,
     "gpt2": GPT2Config,
 }

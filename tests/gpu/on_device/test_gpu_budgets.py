@@ -53,15 +53,6 @@ def test_a_gpu_decodes_by_repeating_a_graph():
     assert SimulatedGraph.replays - before == 33 - 2  # the prompt's token and one step come before
 
 
-def test_operators_of_a_token_with_fused_weights(monkeypatch):
-    monkeypatch.setattr(static_decoding, "GRAPHS_ON", ())
-    # Here RMSNorm is six operators and attention some more; tests/policy/test_fused.py counts
-    # them as one, as they are on a real GPU.
-    plain = per_token("operators", static_cache=True)
-    assert per_token("operators", static_cache=True, fused=True) < 0.9 * plain
-    assert per_token("waits", static_cache=True, fused=True) == 1 / 8
-
-
 def failing_to_capture(error):
     """`StaticDecoder._advance` that raises `error` while a graph is captured."""
     advance = static_decoding.StaticDecoder._advance

@@ -24,7 +24,6 @@ MORE = {
     "grpo in micro-batches": {"micro_batch": 3},
     "grpo with checkpointing": {"gradient_checkpointing": True, "micro_batch": 7},
     "grpo with adapters": {"lora": {"rank": 2}, "beta": 0.04},
-    "grpo with few kernels": {"fused_decoding": True, "eval_every": 2},
     "grpo with filters": {"top_k": 5, "top_p": 0.9},
     "grpo with the format's reward": {"rewards": {"format": 0.2}, "eval_every": 2},
 }
@@ -37,12 +36,11 @@ def short_ones(completions):
     return torch.tensor([float(len(text) <= 6) for text in completions])
 
 
-def trained(device, algorithm, out=None, resume=False, fused_decoding=None, **changes):
+def trained(device, algorithm, out=None, resume=False, **changes):
     # The same decoder on both sides: which of its draws a row gets depends on who has left.
     settings = {"steps": 3, "prompts_per_step": 5, "static_cache": True, "warmup": 0}
     recipe = echo_recipe(algorithm, **settings | changes)
     start, reward = echo_policy().to(device), None if recipe.method.imitates else short_ones
-    start.fused_decoding = fused_decoding
     options = {"policy": start, "task": echo_task(), "reward": reward, "progress": False}
     if recipe.method.taught:
         options["teacher"] = echo_policy(seed=1).to(device)
