@@ -1,6 +1,7 @@
 """The start of the capstone: the embedded model, undecided between doing as told and adding.
 
-``python -m rlcourse.training.undecided`` makes its weights, which come with the package.
+Its weights come with the package: ``rlcourse.training.minimal.imitate`` made them, from the
+demonstrations of ``tasks.dialects.dialect(0)``, in 60 steps on one thread.
 """
 
 from pathlib import Path

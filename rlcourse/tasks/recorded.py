@@ -1,6 +1,6 @@
 """Recorded runs, for lesson 10: what they logged, and what was wrong with them.
 
-They are real runs on the embedded model; ``rlcourse.training.runs.record_runs`` makes them.
+They are real runs of `grpo` on the embedded model, from the policy that the recipe `sft` makes.
 """
 
 import json

@@ -32,7 +32,6 @@ from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
 from rlcourse.training.measuring.inspecting import Watched
-from rlcourse.training.measuring.live import Live
 from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import (
@@ -88,7 +87,7 @@ def train(
             algorithm is made of, such as ``[gae, value_loss]`` for ppo.
         fault: train with this mistake of ``faults.FAULTS``, to see what it does (lesson 10).
         resume: continue the run in `out` from its last checkpoint.
-        progress: show a progress bar; in a notebook also curves and a completion as they change.
+        progress: show a progress bar.
 
     Raises:
         UserError: anything the user can fix; what was written before stays valid.
@@ -184,12 +183,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     run.reward_model = learner.reward_model
     alarms = Alarms(recipe)
     options = {"total": recipe.steps, "initial": done, "unit": "step"}
-    telling = progress and recipe.eval_every > 0 and not bars.in_notebook()  # in a terminal
-    watching = telling or (progress and bars.watched())
-    live = Live.of(recipe, policy, task, before, writer.history) if watching else None
-    shown = bars.bar(
-        desc=recipe.algorithm, disable=not progress, picture=None if telling else live, **options
-    )
+    shown = bars.bar(desc=recipe.algorithm, disable=not progress, **options)
     saving = Checkpoints(out and out / "checkpoints", recipe, *states)
     try:
         for metrics in learner.steps(done):
@@ -197,10 +191,6 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
             if recipe.eval_every and done % recipe.eval_every == 0:
                 metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
             writer.write(metrics)
-            if live:
-                live.follow(metrics, ask=not telling)
-                if telling and done % recipe.eval_every == 0 and live.held_out:
-                    tqdm.write(live.lines(), file=sys.stderr)
             shown.set_postfix(shown_in_bar(metrics), refresh=False)
             shown.update()
             for sentence in alarms.heard(metrics):
@@ -217,10 +207,6 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
         shown.close()
         writer.close()
     _conclude(run, learner, policy, task, progress)
-    if live:
-        live.end(run.after)
-        if not telling:
-            shown.redraw_picture()
     run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)

@@ -1,24 +1,19 @@
-"""Episodes of several turns in TRL's trainer: our own player, and our environments as TRL's.
+"""Episodes of several turns in TRL's trainer, which calls our player in place of its own sampling.
 
-There are two ways. A recipe whose task is an environment is played by `rollout_function`, which
-TRL calls in place of its own sampling: turns are texts, drawn and kept as tokens, and ``env_mask``
-tells TRL which of them the policy wrote. A program of your own that trains a chat model with
-tool calls can hand `ToolEnvironment` to TRL's ``environment_factory`` instead.
+Turns are texts, drawn and kept as tokens; ``env_mask`` tells TRL which of them the policy wrote.
 """
 
 import itertools
 from collections.abc import Callable
 from typing import Any
 
-from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.seeds import derived_generator
-from rlcourse.tasks import Environment, Problem, Reply, Task
+from rlcourse.tasks import Task
 from rlcourse.training.data.scoring import speaker_of, world_of
 from rlcourse.training.recipes.settings import Recipe
 
 PAID = "paid"  # the column in which rewards find what an episode earned
-OVER = "The episode is over."
 
 
 def rollout_function(policy: Policy, recipe: Recipe, task: Task, updates: int) -> Callable:
@@ -60,49 +55,3 @@ def rollout_function(policy: Policy, recipe: Recipe, task: Task, updates: int) -
 
 def _joined(lists) -> list:
     return list(itertools.chain.from_iterable(lists))
-
-
-class ToolEnvironment:
-    """One of our environments in the form that TRL's ``environment_factory`` takes.
-
-    ``reset`` begins an episode from a row of the data, ``step`` is the one tool, and ``get_reward``
-    the sum of what was paid. OpenEnv's environments are wrapped in the same way: theirs, too,
-    are reset and stepped, and answer with an observation, a reward and whether they are done::
-
-        GRPOTrainer(..., environment_factory=lambda: ToolEnvironment(CalculatorEnvironment))
-
-    A row's columns ``question`` and ``answer`` are the problem.
-    """
-
-    def __init__(self, make: Callable[[Problem], Environment]):
-        self._make = make
-        self._environment: Environment | None = None
-        self._reply = Reply("")
-        self._paid = 0.0
-
-    def reset(self, question: str = "", answer: str = "", **row) -> str:
-        """Begin an episode: its first words, which TRL appends to the prompt."""
-        self._environment = self._make(Problem(question, answer))
-        self._reply, self._paid = Reply(""), 0.0
-        return self._environment.reset()
-
-    def step(self, text: str) -> str:
-        """Say something to the environment, and read what it answers.
-
-        Args:
-            text: A call such as "12 * 17", or the final answer such as "#### 204".
-
-        Returns:
-            What the environment answers.
-        """
-        if self._environment is None:
-            raise UserError("No episode is running: call reset() first.")
-        if self._reply.done:
-            return OVER
-        self._reply = self._environment.step(str(text))
-        self._paid += self._reply.reward
-        return OVER if self._reply.done else self._reply.observation
-
-    def get_reward(self) -> float:
-        """What the environment has paid in this episode."""
-        return self._paid

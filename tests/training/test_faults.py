@@ -13,7 +13,7 @@ from rlcourse.policy import Policy
 from rlcourse.tasks import load_task
 from rlcourse.training import load_recipe, train
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.faults.faulty import empty_answer, inverted_reward, unreadable_gold
+from rlcourse.training.faults.faulty import empty_answer, unreadable_gold
 from rlcourse.training.online.batch_learner import Parts
 from rlcourse.training.recipes.methods import METHODS
 
@@ -76,7 +76,7 @@ def test_a_stale_sampler_opens_a_gap_that_grows(steps_of):
 
 @pytest.mark.parametrize(
     "fault, low, high",
-    [("missing_temperature", 0.01, 1), ("dropout", 0.01, 2), ("shifted_logprobs", 4, 40)],
+    [("missing_temperature", 0.01, 1), ("dropout", 0.01, 2)],
 )
 def test_faults_of_scoring_show_a_gap_before_anything_is_learned(steps_of, fault, low, high):
     metrics = steps_of(fault)[0]
@@ -96,12 +96,6 @@ def test_a_masked_eos_shows_in_the_tokens_of_the_loss_alone(steps_of):
     assert 0.8 < faulty["loss_tokens"] < 0.99  # one of 14 tokens is its completion's last
     same = ("reward/mean", "completions/mean_length", "entropy", "frac_reward_zero_std")
     assert [faulty[name] for name in same] == [healthy[name] for name in same]
-
-
-def test_narrow_sampling_is_seen_in_the_entropy_and_not_in_the_gap(steps_of):
-    faulty, healthy = steps_of("narrow_sampling")[0], steps_of()[0]
-    assert faulty["gap/mean"] < 1e-5
-    assert faulty["entropy"] < 0.7 * healthy["entropy"]
 
 
 def test_wrong_groups_give_advantages_to_completions_of_equal_reward(steps_of):
@@ -139,23 +133,6 @@ def test_everything_is_cut_off_where_max_tokens_is_too_small(tiny):
     assert metrics["frac_reward_zero_std"] > 0.8 and metrics["accuracy"] < 0.1
 
 
-def test_small_groups_agree_as_often_as_is_to_be_expected(steps_of):
-    found = {}
-    for size, fault in ((2, "small_groups"), (8, None)):
-        steps = steps_of(fault, prompts_per_step=48, steps=1, group_size=8)
-        found[size] = steps[0]["frac_reward_zero_std"]
-        expected = steps[0]["frac_reward_zero_std_expected"]
-        assert expected == pytest.approx(0.5 ** (size - 1), abs=0.2)
-    assert found[2] > 0.3 > found[8]
-
-
-def test_a_learning_rate_far_too_high_throws_the_policy_away(steps_of):
-    settings = {"lr": 3e-4, "beta": 1e-3}
-    high, healthy = steps_of("high_lr", **settings), steps_of(**settings)
-    assert of(high, "lr")[0] == 1e-2
-    assert high[-1]["kl"] > 10 * healthy[-1]["kl"]  # two seeds, three draws: 36 to 97 times
-
-
 GOLD = ["2 * 7 = 14 #### 14", "so #### 4", "so #### 4", "so #### 4"]
 SAID = ["#### 9", "#### 4", "#### 5", "I do not know"]
 
@@ -165,7 +142,6 @@ SAID = ["#### 9", "#### 4", "#### 5", "I do not know"]
     [
         (unreadable_gold, [1, 1, 0, 0]),
         (empty_answer, [0, 1, 0, 1]),
-        (inverted_reward, [1, 0, 1, 1]),
     ],
 )
 def test_faults_of_the_reward(fault, rewards):

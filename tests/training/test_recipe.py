@@ -12,7 +12,6 @@ from rlcourse.training.recipes.recipe import (
     parse_overrides,
     warm_start_of,
 )
-from rlcourse.training.recipes.refusing import CALLED_HERE
 from rlcourse.training.recipes.settings import class_of, classes, default_settings
 
 
@@ -54,13 +53,6 @@ def test_another_methods_setting_is_refused_and_says_whose_it_is(recipe, assignm
     with pytest.raises(UserError) as error:
         load_recipe(recipe, **parse_overrides([assignment]))
     assert sentence in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(("elsewhere", "here"), CALLED_HERE.items())
-def test_what_has_another_name_in_other_libraries_is_answered_with_ours(elsewhere, here):
-    with pytest.raises(UserError, match=f"no key '{elsewhere}': it is called '{here}' here"):
-        parse_overrides([f"{elsewhere}=1"])
-    assert here in default_settings() and elsewhere not in default_settings()
 
 
 def test_a_setting_has_one_default_and_one_meaning_in_all_methods():

@@ -35,12 +35,6 @@ FAULTS = {
         "TRL PR #3029, OpenRLHF PR #853",
         {"temperature": 1.3},
     ),
-    "shifted_logprobs": Fault(
-        "each token is scored with the logits that follow it",
-        "scoring",
-        "gap/mean of ten nats and more at the first step",
-        "prime-rl PR #1525, eval-protocol #457",
-    ),
     "dropout": Fault(
         "dropout is on while completions are scored",
         "scoring",
@@ -60,13 +54,6 @@ FAULTS = {
         "TRL PR #4970",
         needs="mask",
     ),
-    "narrow_sampling": Fault(
-        "top-p cuts off the tail of what is sampled, and the loss does not know",
-        "sampler",
-        "frac_reward_zero_std high and entropy low at the first step; the gap is blind to it",
-        "TRL PR #7269",
-        {"top_p": 0.7},
-    ),
     "unreadable_gold": Fault(
         "a reference answer that cannot be read counts as agreement",
         "reward",
@@ -78,12 +65,6 @@ FAULTS = {
         "reward",
         "reward/mean above accuracy by a tenth or two at first, and then further and further",
         "Visual-RFT #176",
-    ),
-    "inverted_reward": Fault(
-        "wrong answers are scored above right ones",
-        "reward",
-        "reward/mean is 1 − accuracy, and accuracy falls",
-        "open-r1 #360",
     ),
     "wrong_grouping": Fault(
         "rewards are compared across questions, as if the batch were laid out the other way",
@@ -120,19 +101,5 @@ FAULTS = {
         "completions/clipped_ratio and frac_reward_zero_std near 1, grad_norm 0",
         "TRL #5697",
         {"max_tokens": 8},
-    ),
-    "small_groups": Fault(
-        "two completions a question: most groups agree",
-        "settings",
-        "frac_reward_zero_std high, and as high as frac_reward_zero_std_expected says",
-        "",
-        {"group_size": 2},
-    ),
-    "high_lr": Fault(
-        "the learning rate is some thirty times too high",
-        "settings",
-        "the reward falls to 0 within a few steps of the warm-up, ratio/max and length run away",
-        "",
-        {"lr": 1e-2},
     ),
 }

@@ -12,7 +12,6 @@ from functools import wraps
 import torch
 from torch import Tensor, nn
 
-from rlcourse.policy import Policy
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.tasks.rewards import extract_answer
 from rlcourse.training.online.batch_learner import Parts
@@ -39,25 +38,17 @@ def stale_sampler(parts: Parts) -> Parts:
     return replace(parts, sampler=parts.policy.clone(frozen=True))
 
 
-def narrow_sampling(parts: Parts) -> Parts:
-    return parts  # its setting, top_p, is all of it
-
-
 # scoring
 
 
 def missing_temperature(parts: Parts) -> Parts:
+    """The same weights behind a function that scores tokens at temperature 1."""
+
     def at_one(logits, tokens, temperature=1.0):
         return parts.policy.token_logprobs(logits, tokens, 1.0)
 
-    return replace(parts, policy=_scoring(parts.policy, at_one))
-
-
-def shifted_logprobs(parts: Parts) -> Parts:
-    def shifted(logits, tokens, temperature=1.0):
-        return parts.policy.token_logprobs(logits.roll(-1, dims=1), tokens, temperature)
-
-    return replace(parts, policy=_scoring(parts.policy, shifted))
+    kind = type("FaultyPolicy", (type(parts.policy),), {"token_logprobs": staticmethod(at_one)})
+    return replace(parts, policy=kind(parts.policy.model, parts.policy.tokenizer))
 
 
 def dropout(parts: Parts) -> Parts:
@@ -68,12 +59,6 @@ def dropout(parts: Parts) -> Parts:
 
     parts.policy.model.get_input_embeddings().register_forward_hook(drop)
     return parts
-
-
-def _scoring(policy, token_logprobs: Callable) -> Policy:
-    """The same weights behind another function that scores tokens."""
-    kind = type("FaultyPolicy", (type(policy),), {"token_logprobs": staticmethod(token_logprobs)})
-    return kind(policy.model, policy.tokenizer)
 
 
 # mask
@@ -104,10 +89,6 @@ def unreadable_gold(parts: Parts) -> Parts:
 
 def empty_answer(parts: Parts) -> Parts:
     return _judging(parts, lambda given, gold: (given or "") in (gold or ""))
-
-
-def inverted_reward(parts: Parts) -> Parts:
-    return _judging(parts, lambda given, gold: given != gold)
 
 
 def _judging(parts: Parts, right: Callable[[str | None, str | None], bool]) -> Parts:

@@ -16,12 +16,13 @@ from torch import Tensor
 
 from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.training.functions.devices import call_on_its_device, how_to_stay, mixes_devices
 from rlcourse.training.recipes.methods import Function, name_of, resolved
 
 NONE: Mapping[str, Any] = {}
 # Parameters that had another name in earlier versions of the lessons.
 RENAMED = {"rewards": "advantages", "updates": "num_iterations"}
+# In what torch says where tensors are on different devices.
+MIXED = ("same device", "device type for generator", "tensor to numpy")
 
 
 def call_by_name(
@@ -51,9 +52,18 @@ def call_by_name(
                 f"{what} {name} asks for '{parameter.name}', which the trainer does not have{hint}"
             )
     try:
-        return call_on_its_device(function, name, arguments)
+        value = function(**arguments)
     except NotImplementedError:
         raise UserError(f"{what} {name} is not written yet: finish {name} first") from None
+    except (RuntimeError, TypeError) as error:
+        if not any(words in str(error) for words in MIXED):
+            raise
+        raise UserError(
+            f"{what} {name} makes a tensor on the CPU, and its arguments are on a GPU: give "
+            "torch.zeros, torch.arange and the like the device of an argument, device=x.device"
+        ) from error
+    place = next((given for given in arguments.values() if isinstance(given, Tensor)), None)
+    return value if place is None or not isinstance(value, Tensor) else value.to(place.device)
 
 
 def call_loss(loss: Function, of: str = "logprobs", **available) -> tuple[Tensor, Tensor | None]:
@@ -87,12 +97,7 @@ def call_step(step: Callable, policy, optimizer, rollouts: Rollouts, recipe) -> 
         "batch": rollouts,
         "rollouts": rollouts,
     }
-    try:
-        value = call_by_name(step, "the step", recipe.arguments(), **available)
-    except RuntimeError as error:
-        if not mixes_devices(error):
-            raise
-        raise UserError(how_to_stay(f"the step {name}", rollouts.mask.device)) from error
+    value = call_by_name(step, "the step", recipe.arguments(), **available)
     losses = torch.as_tensor(value, dtype=torch.float64) if value is not None else torch.empty(0)
     if losses.numel() == 0 or not losses.isfinite().all():
         raise UserError(f"the step {name} must return its loss as a finite number, not {value!r}")
