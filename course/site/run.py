@@ -16,7 +16,7 @@ KEPT = HERE / "run.zip"
 WORDS = ("train", "grpo", "seed=0", "eval_every=5")  # evaluations on the way change no step
 COMMAND = " ".join(("rlcourse", *WORDS))
 FILES = (
-    *("recipe.yaml", "metrics.jsonl", "result.json", "tokens.json"),
+    *("recipe.yaml", "metrics.jsonl", "result.json"),
     *("evaluation_before.json", "evaluation_after.json"),
 )
 

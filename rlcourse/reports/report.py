@@ -43,7 +43,6 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
         scrubber=Markup(scrubber(record)),
         transcripts=transcripts(evaluations),
         samples_shown=SAMPLES,
-        tokens=Markup(record.token_page.html()) if record.token_page else None,
         settings=settings(record.recipe, defaults),
         marks_changes=defaults is not None,
         cost=cost(record),

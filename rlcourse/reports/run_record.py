@@ -14,7 +14,6 @@ import yaml
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
-from rlcourse.reports.tokens import TokenPage
 
 
 @dataclass
@@ -28,7 +27,6 @@ class RunRecord:
     pair_accuracy: Interval | None = None  # of a reward model on held-out pairs
     result: dict = field(default_factory=dict)  # result.json; empty until the run is finished
     directory: Path | None = None
-    token_page: TokenPage | None = None
     kept_groups: list[dict] = field(default_factory=list)  # of some steps
 
     @property
@@ -132,7 +130,6 @@ def read_run(directory: str | Path) -> RunRecord:
         pairs and Interval(**pairs),
         result,
         directory,
-        _read_json(directory / "tokens.json", TokenPage.from_dict),
         read_metrics(directory / "groups.jsonl"),
     )
 

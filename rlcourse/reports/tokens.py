@@ -1,14 +1,13 @@
 """Completions token by token, colored by what the model and the trainer think of each.
 
 One fragment of HTML without a script: the switch between measures is a group of radio buttons, and
-style sheets do the rest. It is used in a run's report and in a notebook's output. A notebook that
-the reader has not yet trusted shows no style sheets; there the tokens keep the colors of the first
-measure, and their numbers.
+style sheets do the rest. A notebook that the reader has not yet trusted shows none; there the
+tokens keep the colors of the first measure, and their numbers.
 """
 
 import hashlib
 from bisect import bisect_right
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import exp
 
 from rlcourse.evaluation.transcripts import escape
@@ -101,23 +100,6 @@ class TokenPage:
     """What ``inspect_rollouts`` found; a notebook displays it."""
 
     groups: list[TokenGroup]
-
-    def to_dict(self) -> dict:
-        """Plain values for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict) -> "TokenPage":
-        """The inverse of ``to_dict``."""
-        return cls(
-            [
-                TokenGroup(
-                    group["question"],
-                    {name: [Tokens(**t) for t in of] for name, of in group["columns"].items()},
-                )
-                for group in values["groups"]
-            ]
-        )
 
     @property
     def measures(self) -> list[str]:

@@ -3,7 +3,7 @@
 ``recipe.yaml``, ``metrics.jsonl``, ``evaluation_before.json`` and ``evaluation_after.json``,
 ``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), ``pairs.jsonl`` where pairs
 were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face format),
-``tokens.json``, ``report.html`` and ``result.json``, whose presence says: finished. A run that
+``report.html`` and ``result.json``, whose presence says: finished. A run that
 samples also keeps ``groups.jsonl``, see ``measuring/keeping.py``.
 """
 
@@ -31,7 +31,6 @@ from rlcourse.training.faults.switched_on import with_settings
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
-from rlcourse.training.measuring.inspecting import Watched
 from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import (
@@ -172,7 +171,6 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
 
 def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=None) -> Run:
     before = evaluation_of(policy, recipe, task, out, "before", progress)
-    watched = Watched.begin(policy, recipe, task, before) if out else None
     learner = learner_for(policy, recipe, task, method, reward, out, progress, teacher=teacher)
     saved = checkpoints(out / "checkpoints") if out else []
     states = (learner.module, learner.optimizer, learner.carried)
@@ -207,7 +205,6 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
         shown.close()
         writer.close()
     _conclude(run, learner, policy, task, progress)
-    run.token_page = watched and watched.page(policy, recipe, task)
     if out:
         finish(run)
     return run
@@ -341,7 +338,5 @@ def finish(run: Run) -> None:
     with write_errors_explained(place / name):
         run.trained.save(place / name)
     record = run.record()
-    if run.token_page:
-        write_json(place / "tokens.json", run.token_page.to_dict(), indent=None)
     write_text(place / "report.html", render_report(record, default_settings()))
     write_json(place / "result.json", record.result)

@@ -10,8 +10,6 @@ from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.reports.tokens import MEASURES, TokenGroup, TokenPage, Tokens
 from rlcourse.training import inspect_rollouts
-from rlcourse.training.measuring.inspecting import Watched, sampled_groups
-from rlcourse.training.recipes.recipe import load_recipe
 
 LIMIT = 300_000  # bytes of 64 completions
 SCRIPT = re.compile(r"<script|\son\w+=|javascript:|<link|https?://|<img|url\(", re.IGNORECASE)
@@ -155,27 +153,3 @@ def test_columns_of_other_prompts_are_refused(policy, batch):
     other = policy.sample(["Question: 2 + 2?\nAnswer:"], 4, max_tokens=4)
     with pytest.raises(UserError, match="not of the same prompts"):
         inspect_rollouts(policy, {"before": batch, "after": other})
-
-
-def test_a_run_s_questions_come_back_after_training_and_the_generator_is_left_alone(policy):
-    from rlcourse.evaluation import evaluate_policy
-    from rlcourse.tasks import load_task
-
-    recipe = load_recipe("grpo", max_tokens=16, eval_problems=6)
-    task = load_task("word_problems", evaluation_size=6)
-    before = evaluate_policy(policy, task.evaluation, samples=2, max_tokens=16)
-    torch.manual_seed(3)
-    expected = torch.rand(1)
-    torch.manual_seed(3)
-    watched = Watched.begin(policy, recipe, task, before)
-    shown = watched.page(changed(policy), recipe, task)
-    assert torch.rand(1) == expected  # as if nobody had looked
-    assert [group.question for group in shown.groups] == [p.question for p in watched.problems]
-    assert len(shown.groups) == 4
-    for group in shown.groups:
-        assert [len(of) for of in group.columns.values()] == [8, 8]
-        assert set(group.columns["before"][0].values) == set(MEASURES)
-        assert set(group.columns["after"][0].values) == {"logprob", "advantage"}
-    again = sampled_groups(policy, recipe, task, watched.problems)
-    assert torch.equal(again.tokens, watched.before.tokens)
-    assert Watched.begin(policy, recipe, task, None) is None

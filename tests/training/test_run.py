@@ -28,7 +28,7 @@ def test_a_finished_run_holds_everything(finished):
     out = finished.directory
     names = {path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)}
     expected = "recipe.yaml metrics.jsonl result.json report.html checkpoints policy tensorboard "
-    expected += "evaluation_before.json evaluation_after.json tokens.json"
+    expected += "evaluation_before.json evaluation_after.json"
     assert names == {*expected.split()}
     assert yaml.safe_load((out / "recipe.yaml").read_text())["algorithm"] == "sft"
     metrics = read_metrics(out / "metrics.jsonl")

@@ -1,27 +1,14 @@
 """Which probability a policy gives each token that it, or another policy, wrote."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from rlcourse.algorithms.importance_sampling import importance_weights, kl_estimates
 from rlcourse.errors import UserError
-from rlcourse.evaluation import Evaluation
-from rlcourse.policy import Speaker
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.policy.turns import rows_of
 from rlcourse.reports.tokens import MEASURES, TokenGroup, TokenPage, Tokens
-from rlcourse.seeds import derived_generator
-from rlcourse.tasks.problem import Problem, Task
-from rlcourse.tasks.rewards import correctness_reward
-from rlcourse.training.data.scoring import world_of
-from rlcourse.training.functions.calling import call_estimator
-from rlcourse.training.networks.optimizer import autocast
-from rlcourse.training.recipes.settings import Recipe
-
-QUESTIONS, COMPLETIONS = 4, 8  # that a run's report shows, before training and after
 
 
 @torch.no_grad()
@@ -107,86 +94,3 @@ def by_question(
         reward = None if batch.rewards is None else batch.rewards[i].item()
         found.setdefault(question, []).append(Tokens(texts, numbers, reward))
     return found
-
-
-@dataclass(frozen=True)
-class Watched:
-    """Questions of a run, and what the policy answered before it was trained."""
-
-    problems: list[Problem]
-    before: Rollouts
-
-    @classmethod
-    def begin(cls, policy, recipe: Recipe, task: Task, before: Evaluation | None):
-        """Sample before training; None where no policy is measured."""
-        if before is None or not before.transcripts:
-            return None
-        problems = telling_problems(task, before)
-        return cls(problems, sampled_groups(policy, recipe, task, problems))
-
-    def page(self, policy, recipe: Recipe, task: Task) -> TokenPage:
-        """The same questions before and after, by the policy as it is now.
-
-        The weights that training began with are gone, so ratio and KL are unknown for completions
-        after training.
-        """
-        tokenizer = policy.tokenizer
-        with torch.no_grad(), autocast(policy.device, recipe.dtype):
-            after = sampled_groups(policy, recipe, task, self.problems)
-            start = replace(self.before, ref_logprobs=self.before.old_logprobs)
-            columns = {
-                "before": by_question(tokenizer, start, _measured(policy, start, None, None)),
-                "after": by_question(tokenizer, after, _as_sampled(after)),
-            }
-        asked = dict(zip(columns["before"], self.problems, strict=False))
-        return TokenPage(
-            [
-                TokenGroup(problem.question, {when: of[key] for when, of in columns.items()})
-                for key, problem in asked.items()
-            ]
-        )
-
-
-def _as_sampled(batch: Rollouts) -> dict[str, Tensor]:
-    found = {"logprob": batch.old_logprobs}
-    if batch.advantages is not None:
-        found["advantage"] = per_token(batch.advantages, batch.mask)
-    return found
-
-
-def telling_problems(task: Task, before: Evaluation) -> list[Problem]:
-    """Held-out problems that the policy solves in some of its attempts, if there are any."""
-    sometimes = [0 < t.samples_correct < len(t.samples) for t in before.transcripts]
-    order = sorted(range(len(sometimes)), key=lambda i: not sometimes[i])
-    distinct: dict[str, Problem] = {}
-    for i in order:
-        distinct.setdefault(task.evaluation[i].question, task.evaluation[i])
-    return list(distinct.values())[:QUESTIONS]
-
-
-@torch.no_grad()
-def sampled_groups(policy, recipe: Recipe, task: Task, problems: list[Problem]) -> Rollouts:
-    """A group of completions of each problem, with rewards and, if the method has them, with
-    advantages; drawn independently of training's random numbers."""
-    generator = derived_generator(policy.device, recipe.seed, "tokens", 0)
-    world = world_of(recipe, task)
-    with autocast(policy.device, recipe.dtype):
-        if world is not None:
-            speaker = Speaker(policy, recipe.max_tokens, 1.0, generator, recipe.system)
-            episodes, rewards = world.play(speaker, problems, COMPLETIONS)
-            batch = rows_of(policy, episodes, COMPLETIONS)
-        else:
-            prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
-            batch = policy.sample(
-                prompts, COMPLETIONS, max_tokens=recipe.max_tokens, generator=generator
-            )
-            answers = [p.answer for p in problems for _ in range(COMPLETIONS)]
-            rewards = correctness_reward(policy.decode(batch), answers, task.extract)
-    rewards = rewards.to(batch.mask.device)
-    batch = replace(batch, rewards=rewards)
-    method = recipe.method
-    estimator = method.advantages
-    if estimator is None or method.imitates or method.critic or method.taught:
-        return batch  # without what is not there: a critic, or a teacher
-    advantages = call_estimator(estimator, rewards, batch.mask, {"group_size": COMPLETIONS})
-    return replace(batch, advantages=advantages)

@@ -9,7 +9,6 @@ from rlcourse.machine import hardware, versions
 from rlcourse.policy import Policy
 from rlcourse.reports import RunRecord, read_metrics, read_run
 from rlcourse.reports.run_record import training_seconds, training_tokens
-from rlcourse.reports.tokens import TokenPage
 from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.recipes.recipe import load_recipe
 from rlcourse.training.recipes.settings import Recipe
@@ -28,7 +27,6 @@ class Run:
     directory: Path | None = None
     reward_model: RewardModel | None = None
     pair_accuracy: Interval | None = None  # of the reward model on held-out pairs
-    token_page: TokenPage | None = None  # some completions before and after, token by token
 
     @property
     def trained(self) -> Policy | RewardModel:
@@ -52,9 +50,7 @@ class Run:
         facts = result(self) if len(self.metrics) == self.recipe.steps else {}
         found = (self.metrics, self.before, self.after, self.pair_accuracy, facts, self.directory)
         kept = read_metrics(self.directory / "groups.jsonl") if self.directory else []
-        return RunRecord(
-            self.recipe.to_dict(), *found, token_page=self.token_page, kept_groups=kept
-        )
+        return RunRecord(self.recipe.to_dict(), *found, kept)
 
     def summary(self) -> str:
         """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""
@@ -94,7 +90,7 @@ def load_run(directory: str | Path, device: str | None = None) -> Run:
     recipe, record = load_recipe(directory / "recipe.yaml"), read_run(directory)
     device = device or recipe.device
     run = Run(recipe, None, record.metrics, record.before, record.after, directory)
-    run.pair_accuracy, run.token_page = record.pair_accuracy, record.token_page
+    run.pair_accuracy = record.pair_accuracy
     if recipe.method.trains_policy:
         run.policy = Policy.load(str(directory / "policy"), device=device)
     else:
