@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import rlcourse
-from rlcourse.training.recipes.refusing import RENAMED
+from rlcourse.training.recipes.settings import RENAMED
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

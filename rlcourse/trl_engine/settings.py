@@ -5,7 +5,7 @@ decay to 0 by the last step, gradient checkpointing …), and they change betwee
 one that touches what is learned is set here, from the recipe or to what our own loop does.
 
 A setting says where it is declared what TRL calls it, if it means the same there, and whether only
-the local engine knows it (``training.recipes.declaring.setting``); a method's row says which
+the local engine knows it (``training.recipes.fields.setting``); a method's row says which
 trainer does the same (``training.recipes.methods.TRL``). The rest is here, or read by our own code.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from rlcourse.errors import UserError
-from rlcourse.training.recipes.declaring import facts_of
+from rlcourse.training.recipes.fields import facts_of
 from rlcourse.training.recipes.methods import resolved
 from rlcourse.training.recipes.settings import Recipe
 

@@ -155,7 +155,7 @@ def test_a_fault_is_refused_where_it_has_no_place(policy, task, recipe):
     for algorithm, fault in [("ppo", "wrong_grouping"), ("rloo", "kl_sign")]:
         with pytest.raises(UserError, match=f"{algorithm} has no part that {fault}"):
             train(recipe(algorithm), policy=policy, task=task, fault=fault)
-    with pytest.raises(UserError, match="sft samples nothing while it learns"):
+    with pytest.raises(UserError, match="sft has no setting fault"):
         train(recipe("sft"), policy=policy, task=task, fault="dropout")
     with pytest.raises(UserError, match="fault cannot be 'stale': "):
         train(recipe(), policy=policy, task=task, fault="stale")

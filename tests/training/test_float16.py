@@ -82,7 +82,7 @@ def test_what_overflows_moves_nothing_and_halves_the_scale(policy, recipe, scale
 @pytest.mark.parametrize("algorithm", ["dpo", "grpo", "ppo", "reward_model", "sft"])
 def test_every_kind_of_algorithm_trains_in_float16(algorithm, tmp_path, policy, task, recipe):
     write_pairs(tmp_path / "pairs.jsonl", [Pair(str(n), f"#### {n}", f"### {n}") for n in range(9)])
-    own = having(algorithm, beta=0.05, pairs=str(tmp_path / "pairs.jsonl"), keep_reward=0.0)
+    own = having(algorithm, beta=0.05, pairs=str(tmp_path / "pairs.jsonl"))
     found = {}
     for dtype in ("float32", "float16"):
         settings = recipe(algorithm, dtype=dtype, steps=3, micro_batch=3, eval_problems=0, **own)

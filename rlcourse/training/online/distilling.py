@@ -28,7 +28,6 @@ def taught(rollouts: Rollouts, recipe: Recipe, method: Method) -> tuple[Rollouts
         student_logprobs=student,
         teacher_logprobs=teacher,
         mask=mask,
-        gamma=recipe.teacher_gamma,
     ).detach()
     return replace(rollouts, advantages=advantages), {
         "kl_teacher": masked_mean(student - teacher, mask)

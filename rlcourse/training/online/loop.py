@@ -49,6 +49,8 @@ from rlcourse.training.online.pipeline import Carried, renew
 from rlcourse.training.recipes.methods import Method
 from rlcourse.training.recipes.settings import Recipe
 
+KEPT = 1.0  # rejection sampling learns from completions of this reward or more
+
 
 def training_steps(
     policy,
@@ -123,7 +125,7 @@ def training_steps(
         if keep is not None:
             keep(step + 1, rollouts)
         if method.keeps_rewarded and rollouts.rewards is not None:
-            rollouts = rollouts.rows(rollouts.rewards >= recipe.keep_reward)
+            rollouts = rollouts.rows(rollouts.rewards >= KEPT)
             metrics["kept"] = len(rollouts)
         if recipe.overlong_filter:
             rollouts = rollouts.rows(~truncated(rollouts, policy.eos_ids))

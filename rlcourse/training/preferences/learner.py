@@ -116,7 +116,6 @@ def learn_dpo(
             ref_chosen_logprobs=ref_chosen,
             ref_rejected_logprobs=ref_rejected,
             beta=recipe.beta,
-            label_smoothing=recipe.label_smoothing,
         )
         return loss, chosen.detach(), rejected.detach()
 

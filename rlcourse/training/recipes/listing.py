@@ -3,7 +3,7 @@
 import re
 
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.recipes.declaring import facts_of
+from rlcourse.training.recipes.fields import facts_of
 from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.recipes.recipe import SHIPPED, shipped_recipes
 from rlcourse.training.recipes.settings import Recipe

@@ -1,8 +1,8 @@
 """The algorithms: what each is made of, and what the rest of the package must know about it.
 
 `METHODS` is the one place that tells one algorithm from another: its functions, its facts, the
-groups of settings that it has besides those that follow from the facts, and the trainer of TRL's
-that does the same. Nothing else compares names of algorithms. To add one, add a row here; from
+settings that it has besides those that follow from the facts, and the trainer of TRL's that does
+the same. Nothing else compares names of algorithms. To add one, add a row here; from
 outside the package, call `add_method`.
 
 Functions are given by their names in ``rlcourse.algorithms``, which is imported when one of them
@@ -14,18 +14,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from rlcourse.errors import UserError
-from rlcourse.training.recipes.declaring import Settings
-from rlcourse.training.recipes.groups import (
-    Anchored,
-    Bounded,
-    Clipped,
-    Normalized,
-    Penalized,
-    Smoothed,
-    Wide,
-)
 
 Function = str | Callable  # a string names one of ``rlcourse.algorithms``
+# Settings that come together.
+RATIO: tuple[str, ...] = ("old_logprobs",)
+CLIPPED: tuple[str, ...] = (*RATIO, "clip")
+WIDE: tuple[str, ...] = (*CLIPPED, "clip_high")
+KL: tuple[str, ...] = ("beta", "entropy_bonus", "reference_every")
 
 
 @dataclass(frozen=True)
@@ -47,8 +42,8 @@ class Method:
     loss: Function
     advantages: Function | None = None  # None: the advantages are the plain rewards
     functions: tuple[Function, ...] = ()  # others it is made of
-    # Groups of settings that these functions ask for; None: their signatures say which.
-    settings: tuple[type[Settings], ...] | None = None
+    # Settings that these functions ask for; None: their signatures say which.
+    settings: tuple[str, ...] | None = None
     imitates: bool = False  # learns from demonstrations, samples nothing
     compares_pairs: bool = False  # learns from pairs of completions, see preferences/
     compares_groups: bool = False  # compares a prompt's completions, so it needs several
@@ -66,6 +61,11 @@ class Method:
     def samples(self) -> bool:
         """Whether each training step samples completions."""
         return not (self.imitates or self.compares_pairs)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the policy is all that is trained, which can then have adapters."""
+        return self.trains_policy and not self.critic
 
     @property
     def trains_head(self) -> bool:
@@ -149,7 +149,7 @@ METHODS = {
         "ppo_clip_loss",
         "gae",
         ("kl_shaped_rewards", "whiten", "value_loss"),
-        settings=(Anchored, Clipped),
+        settings=(*KL, *CLIPPED),
         critic=True,
         weighs_tokens=True,
         trl=TRL(instead="grpo"),
@@ -157,7 +157,7 @@ METHODS = {
     "grpo": Method(
         "grpo_loss",
         "group_normalized_advantages",
-        settings=(Anchored, Normalized, Clipped),
+        settings=(*KL, "advantage_eps", *CLIPPED),
         compares_groups=True,
         weighs_tokens=True,
         # TRL's loss type: the mean over each completion's tokens, then over completions.
@@ -166,7 +166,7 @@ METHODS = {
     "dr_grpo": Method(
         "dr_grpo_loss",
         "group_mean_advantages",
-        settings=(Clipped,),
+        settings=CLIPPED,
         compares_groups=True,
         weighs_tokens=True,
         trl=TRL("GRPO", {"loss_type": "dr_grpo", "scale_rewards": "none"}),
@@ -175,7 +175,7 @@ METHODS = {
         "dapo_loss",
         "group_normalized_advantages",
         ("informative_groups", "overlong_penalty"),
-        settings=(Normalized, Wide),
+        settings=("advantage_eps", *WIDE),
         compares_groups=True,
         resamples=True,
         weighs_tokens=True,
@@ -184,7 +184,7 @@ METHODS = {
     "gspo": Method(
         "gspo_loss",
         "group_normalized_advantages",
-        settings=(Normalized, Clipped),
+        settings=("advantage_eps", *CLIPPED),
         compares_groups=True,
         sequence_ratio=True,
         # Completions have one ratio each, so the mean over tokens is the completion's own; TRL's
@@ -198,7 +198,7 @@ METHODS = {
     "cispo": Method(
         "cispo_loss",
         "group_normalized_advantages",
-        settings=(Normalized, Bounded),
+        settings=("advantage_eps", *RATIO, "cap"),
         compares_groups=True,
         weighs_tokens=True,
         trl=TRL(instead="dapo"),
@@ -206,14 +206,14 @@ METHODS = {
     "distill": Method(
         "dapo_loss",
         "reverse_kl_advantages",
-        settings=(Wide,),
+        settings=WIDE,
         taught=True,
         weighs_tokens=True,
     ),
     "dpo": Method(
         "dpo_loss",
         functions=("preference_pairs", "sequence_logprobs", "implicit_rewards"),
-        settings=(Smoothed, Penalized),
+        settings=("beta",),
         compares_pairs=True,
         trl=TRL("DPO", otherwise=("entropy",)),
     ),

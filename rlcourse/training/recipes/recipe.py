@@ -12,8 +12,13 @@ import yaml
 
 from rlcourse.errors import UserError
 from rlcourse.training.recipes.methods import METHODS
-from rlcourse.training.recipes.refusing import refuse_misspelled, refuse_unknown
-from rlcourse.training.recipes.settings import Recipe, class_of, classes, default_settings
+from rlcourse.training.recipes.settings import (
+    Recipe,
+    class_of,
+    default_settings,
+    refuse_misspelled,
+    refuse_unknown,
+)
 from rlcourse.training.recipes.values import nearest
 
 # What a warm start takes over from the recipe that names it; all else is its own.
@@ -24,8 +29,9 @@ WITH_WARM_START = (
 SHIPPED = Path(__file__).parent
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 RUN_RECIPE = "recipe.yaml"  # what a run directory holds
-# Settings of earlier versions that changed no result.
-REMOVED = {"keep_graphs", "packing", "fused_decoding"}
+# Settings of earlier versions, which their runs recorded.
+REMOVED = {"keep_graphs", "packing", "fused_decoding", "keep_reward", "label_smoothing"}
+REMOVED |= {"teacher_gamma"}
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
@@ -48,8 +54,10 @@ def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
         values = {"policy": chosen} | values
     kind = class_of(values["algorithm"])
     if Path(place).name == RUN_RECIPE:
-        values = _without_unused(values, kind)
-    refuse_unknown(values, kind, classes(), place)
+        # Up to version 0.1 every run recorded the settings of all methods.
+        unused = REMOVED | default_settings().keys() - kind.settings().keys()
+        values = {name: value for name, value in values.items() if name not in unused}
+    refuse_unknown(values, place)
     recipe = Recipe.of(values)
     return recipe.but(**overrides) if overrides else recipe
 
@@ -66,18 +74,6 @@ def _read(path: Path) -> dict:
     if not isinstance(values, dict):
         raise UserError(f"the recipe {path} must hold lines such as 'algorithm: grpo'")
     return {"algorithm": "grpo"} | values
-
-
-def _without_unused(values: dict, kind: type[Recipe]) -> dict:
-    """A run's recipe without other methods' settings that stand at their defaults: up to version
-    0.1 every run recorded the settings of all methods."""
-    usual = default_settings()
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in REMOVED
-        and (name in kind.settings() or name not in usual or value != usual[name])
-    }
 
 
 def warm_start_of(recipe: Recipe) -> Recipe | None:
@@ -119,7 +115,7 @@ def parse_overrides(assignments: Iterable[str]) -> dict:
         except yaml.YAMLError:
             raise UserError(f"the value in '{text}' is not valid YAML") from None
         key, _, inner = key.partition(".")
-        refuse_misspelled(key, classes())
+        refuse_misspelled(key)
         if inner and not isinstance(usual.get(key), dict):
             raise UserError(f"'{key}' holds one value: write {key}={value}")
         if inner:

@@ -1,52 +1,46 @@
 """The settings of each algorithm: what it has a use for, and nothing else.
 
-`class_of` makes an algorithm's class from groups of settings: those that the facts of its row in
+`class_of` makes an algorithm's class: it has the settings that the facts of its row in
 ``methods.METHODS`` imply, and those that its functions ask for.
 """
 
 import inspect
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import yaml
-from pydantic import create_model, model_validator
+from pydantic import Field, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from rlcourse.errors import UserError
-from rlcourse.training.recipes.declaring import OFF, Settings, setting
-from rlcourse.training.recipes.groups import (
-    ALGORITHM,
-    Adapted,
-    Anchored,
-    Bounded,
-    Clipped,
-    Critic,
-    Descent,
-    Evaluation,
-    Imitation,
-    Machine,
-    Normalized,
-    Online,
-    Pairs,
-    Problems,
-    Ratio,
-    Resampling,
-    Selective,
-    Smoothed,
-    Taught,
-    TokenWeighted,
-    TrainsPolicy,
-    Wide,
-    WithHead,
+from rlcourse.training.recipes.fields import Fields, Surroundings, facts_of, setting
+from rlcourse.training.recipes.methods import (
+    CLIPPED,
+    KL,
+    METHODS,
+    RATIO,
+    WIDE,
+    Method,
+    resolved,
 )
-from rlcourse.training.recipes.methods import METHODS, OURS, Method, resolved
-from rlcourse.training.recipes.refusing import refuse_unknown
 from rlcourse.training.recipes.values import Number, Text, Truth, Whole, nearest, validated
 
+# Keys of earlier versions, and what they are called now.
+RENAMED = {"prompts": "prompts_per_step", "updates": "num_iterations"}
+# What a function asks for by name, and the settings that come with it.
+ASKED: dict[str, tuple[str, ...]] = {
+    **{"old_logprobs": RATIO, "clip": CLIPPED, "clip_low": CLIPPED, "clip_high": WIDE},
+    **{"cap": (*RATIO, "cap"), "eps": ("advantage_eps",), "beta": KL},
+}
+KINDS = {int: Whole, float: Number, str: Text, bool: Truth}
 
-class Recipe(Evaluation, Machine, Descent, Problems):
-    """Everything that decides a run. ``Recipe.help()`` lists the settings that all methods have,
-    and a subclass's those of its algorithm; all values are checked."""
+
+class Recipe(Fields):
+    """Everything that decides a run. ``Recipe.help()`` lists all settings, and a subclass's those
+    of its algorithm; all values are checked."""
+
+    has: ClassVar[frozenset[str]] = frozenset(Fields.model_fields)  # the algorithm's settings
 
     @property
     def method(self) -> Method:
@@ -62,9 +56,8 @@ class Recipe(Evaluation, Machine, Descent, Problems):
             UserError: a wrong key or value, or a setting of another algorithm.
         """
         values = {"algorithm": "grpo"} | values
-        kind = class_of(values["algorithm"])
-        refuse_unknown(values, kind, classes())
-        return validated(kind, values)
+        refuse_unknown(values)
+        return validated(class_of(values["algorithm"]), values)
 
     def but(self, **changes: Any) -> "Recipe":
         """The same recipe with these settings changed (of ``rewards`` and the like, these keys).
@@ -81,23 +74,20 @@ class Recipe(Evaluation, Machine, Descent, Problems):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as ``recipe.yaml`` holds them."""
-        return self.model_dump(mode="json")
+        return self.model_dump(mode="json", include=set(self.has))
 
     @classmethod
     def settings(cls) -> dict[str, FieldInfo]:
         """What is known of each setting that the algorithm has."""
-        return cls.model_fields
+        return {name: field for name, field in cls.model_fields.items() if name in cls.has}
 
     def arguments(self) -> dict[str, Any]:
-        """Settings by name, as a function may ask for them. What a function that was passed in
-        asks for, and the method does not have, is at its default."""
-        values = {k: v for k, v in (default_settings() | OFF | dict(self)).items() if k in handed()}
+        """Settings by name, as a function may ask for them: not whose words are learned, nor on
+        which machine. What the method does not have is at its default."""
+        values = {k: v for k, v in self if k not in Surroundings.model_fields}
         high = values["clip_high"] or values["clip"]
-        return (
-            values
-            | {"clip_low": values["clip"], "clip_high": high}
-            | {"eps": values["advantage_eps"]}
-        )
+        values |= {"max_tokens": self.max_tokens, "eps": values["advantage_eps"]}
+        return values | {"clip_low": values["clip"], "clip_high": high}
 
     def to_yaml(self) -> str:
         """The recipe as a YAML file's text."""
@@ -112,25 +102,23 @@ class Recipe(Evaluation, Machine, Descent, Problems):
         )
 
     @model_validator(mode="after")
-    def _can_be_compared(self):
-        samples_pairs = self.method.compares_pairs and self.pairs is None
-        if self.group_size < 2 and (self.method.compares_groups or samples_pairs):
-            verb = "compares" if self.method.compares_groups else "pairs"
+    def _fits_the_method(self):
+        method, name = self.method, self.algorithm
+        rows = method.rows(self.prompts_per_step, self.group_size)
+        if self.minibatches > rows:
             raise UserError(
-                f"{self.algorithm} {verb} the completions of a question: "
+                f"minibatches must be at most {rows}, the rows of a batch, not {self.minibatches}"
+            )
+        samples_pairs = method.compares_pairs and self.pairs is None
+        if self.group_size < 2 and (method.compares_groups or samples_pairs):
+            verb = "compares" if method.compares_groups else "pairs"
+            raise UserError(
+                f"{name} {verb} the completions of a question: "
                 f"group_size must be at least 2, not {self.group_size}"
             )
-        if self.method.compares_pairs and self.method.trains_policy and self.beta == 0:
-            raise UserError(f"{self.algorithm} needs a beta greater than 0, such as beta=0.1")
+        if method.compares_pairs and method.trains_policy and self.beta == 0:
+            raise UserError(f"{name} needs a beta greater than 0, such as beta=0.1")
         return self
-
-
-# What a function asks for by name, and the settings that come with it.
-ASKED: dict[str, type[Settings]] = {
-    **{"old_logprobs": Ratio, "clip": Clipped, "clip_low": Clipped, "clip_high": Wide},
-    **{"cap": Bounded, "eps": Normalized, "beta": Anchored, "label_smoothing": Smoothed},
-}
-KINDS = {int: Whole, float: Number, str: Text, bool: Truth}
 
 
 def class_of(algorithm: str) -> type[Recipe]:
@@ -138,64 +126,66 @@ def class_of(algorithm: str) -> type[Recipe]:
     if algorithm not in METHODS:
         hint = nearest(str(algorithm), METHODS) or ": choose from " + ", ".join(METHODS)
         raise UserError(f"algorithm cannot be '{algorithm}'{hint}")
-    return _made_of_groups(algorithm, METHODS[algorithm])
+    return _class_of(algorithm, METHODS[algorithm])
 
 
-def classes() -> dict[str, type[Recipe]]:
-    """The class of each algorithm."""
-    return {algorithm: class_of(algorithm) for algorithm in METHODS}
-
-
-@cache
 def default_settings() -> dict[str, Any]:
     """{setting: its default}, of all algorithms of the package."""
-    fields = {
-        k: f for name in METHODS if name in OURS for k, f in class_of(name).settings().items()
-    }
-    return {k: "grpo" if f.is_required() else f.default for k, f in fields.items()}
+    return {k: "grpo" if f.is_required() else f.default for k, f in Fields.model_fields.items()}
 
 
 @cache
-def handed() -> set[str]:
-    """What a function may ask for: not whose words are learned, nor on which machine."""
-    kept = {name for group in (Problems, Machine, Evaluation) for name in group.model_fields}
-    return default_settings().keys() - kept | {"max_tokens", "clip_high"}
+def _class_of(algorithm: str, method: Method) -> type[Recipe]:
+    named, own = method.settings, dict[str, Any]()
+    if named is None:
+        named, own = _asked_for(method)
+    has = {"algorithm", *named, *own}
+    for name, field in Fields.model_fields.items():
+        facts = facts_of(field)["of"]
+        if facts is None or any(getattr(method, fact) for fact in facts):
+            has.add(name)
+    own["algorithm"] = (Literal[algorithm], Field(description="how the policy learns"))
+    if "group_size" not in has:
+        own["group_size"] = (Whole, 1)
+    kind = create_model(algorithm, __base__=Recipe, **own)
+    kind.has = frozenset(has)
+    return kind
 
 
-@cache
-def _made_of_groups(algorithm: str, method: Method) -> type[Recipe]:
-    """The groups that the method's facts imply, and its own."""
-    facts: dict[type[Settings], bool] = {
-        Resampling: method.resamples,
-        Taught: method.taught,
-        Critic: method.critic,
-        Selective: method.keeps_rewarded,
-        TokenWeighted: method.weighs_tokens,
-        (Pairs if method.compares_pairs else Imitation if method.imitates else Online): True,
-        (WithHead if method.trains_head else Adapted): True,
-        TrainsPolicy: method.trains_policy,
-    }
-    own: dict[str, Any] = {"algorithm": (Literal[algorithm], ALGORITHM)}
-    asked = method.settings
-    if asked is None:
-        asked, more = _asked_for(method)
-        own |= more
-    groups = [*asked, *(group for group, holds in facts.items() if holds)]
-    groups = [g for g in groups if not any(g is not h and issubclass(h, g) for h in groups)]
-    bases: Any = (*dict.fromkeys(groups), Recipe)
-    return create_model(algorithm, __base__=bases, **own)
-
-
-def _asked_for(method: Method) -> tuple[tuple[type[Settings], ...], dict[str, Any]]:
-    """The groups that a method's functions ask for. A parameter that has a default, and that is
+def _asked_for(method: Method) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The settings that a method's functions ask for. A parameter that has a default, and that is
     not a setting yet, becomes one."""
     asked: dict[str, Any] = {}
     for function in (method.loss, method.advantages):
         asked |= {} if function is None else inspect.signature(resolved(function)).parameters
-    known = default_settings().keys() | ASKED.keys()
     own = {
         name: (KINDS[type(parameter.default)], setting(parameter.default, "of its own"))
         for name, parameter in asked.items()
-        if name not in known and type(parameter.default) in KINDS
+        if name not in {*Fields.model_fields, *ASKED} and type(parameter.default) in KINDS
     }
-    return tuple(group for name, group in ASKED.items() if name in asked), own
+    return tuple(name for key, names in ASKED.items() if key in asked for name in names), own
+
+
+def refuse_unknown(values: Mapping[str, Any], where: str = "") -> None:
+    """Raise ``UserError`` for the first key that the algorithm of `values` has not.
+
+    `where` is the file that the keys are in.
+    """
+    algorithm = values["algorithm"]
+    for key in values:
+        if key not in class_of(algorithm).settings():
+            refuse_misspelled(key, where)
+            owners = [name for name in METHODS if key in class_of(name).settings()]
+            raise UserError(
+                f"{where and f'{where}: '}{algorithm} has no setting {key}: it is one of "
+                f"{', '.join(owners)}"
+            )
+
+
+def refuse_misspelled(key: str, where: str = "") -> None:
+    """Raise ``UserError`` if no method has a setting of this name."""
+    known = {name for algorithm in METHODS for name in class_of(algorithm).settings()}
+    if key not in known:
+        hint = nearest(str(key), sorted(known))
+        hint = f": it is called '{RENAMED[key]}' now" if key in RENAMED else hint
+        raise UserError(f"{where or 'the recipe'} has no key '{key}'{hint}")

@@ -59,17 +59,6 @@ def _sentence(error: ErrorDetails, name: str) -> str:
     return f"{name} must be {WANTED.get(kind.split('_')[0], error['msg'])}, not {value!r}"
 
 
-def one_of(choices: Iterable[str]) -> AfterValidator:
-    """As ``Literal``, for names that are known only when the program runs."""
-
-    def check(value: str) -> str:
-        if value not in choices:
-            raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, choices))})
-        return value
-
-    return AfterValidator(check)
-
-
 def _number(kind: Literal["int_type", "float_type"]) -> BeforeValidator:
     """YAML reads 1e-4 as text; and true is not a number here."""
 
