@@ -12,19 +12,8 @@ SETTINGS = "Settings to change; `rlcourse train RECIPE --settings` lists them."
 def report(
     run: Annotated[Path, typer.Argument(help="A run's directory.")],
     out: Annotated[Path | None, typer.Option(help="The page [default: RUN/report.html].")] = None,
-    row: Annotated[
-        bool,
-        typer.Option(
-            "--row", help="Only print a finished run as a table's row: see course/reproduce.md."
-        ),
-    ] = False,
 ) -> None:
     """Write a run's report, finished or not, and say what its signals point to (lesson 10)."""
-    if row:
-        from rlcourse.training.runs.row import result_row
-
-        print(result_row(run))
-        return
     from rlcourse.reports import read_run, write_report
     from rlcourse.reports.diagnosis import diagnosis
     from rlcourse.training import default_settings
