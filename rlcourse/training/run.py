@@ -43,11 +43,7 @@ from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_s
 from rlcourse.training.recipes.settings import Recipe, default_settings
 from rlcourse.training.runs.checkpoint import Checkpoints, checkpoints, load_checkpoint
 from rlcourse.training.runs.outcome import Run, load_run
-from rlcourse.training.runs.run_directory import (
-    false_start_undone,
-    next_run_directory,
-    open_directory,
-)
+from rlcourse.training.runs.run_directory import INNER, begin, next_run_directory, open_directory
 
 PASSED_IN = "(passed in)"  # where a recipe would name a model
 LARGE = 100_000_000  # weights that nobody trains on a processor without meaning to
@@ -116,31 +112,31 @@ def train(
     if recipe.fault is not None:
         recipe = with_settings(recipe, method)
     out = Path(out) if out is not None else _place_for(recipe, policy)
-    stood_there = out is not None and out.expanduser().exists()
     out = open_directory(out, recipe, resume) if out is not None else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
-        with false_start_undone(out, stood_there):
-            task = task or task_of(recipe)
-            require_playable(recipe, method, reward, task)
-            teacher = teacher_model(recipe, teacher)
-            if recipe.extract is not None:
-                task = replace(task, extract=EXTRACTORS[recipe.extract])
-            if policy is None:
-                policy = starting_policy(recipe, out, task, resume, progress)
-            else:
-                policy = policy.clone()
-            require_gpu(policy, recipe)
-            teacher = teacher_of(recipe, out, policy, task, teacher, progress)
-            check_prompts_fit(policy, task, recipe)
-            policy.static_cache = recipe.static_cache
-            policy.eval()  # no dropout: the log-probs sampled with are then those trained with
-            if recipe.lora:
-                add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
-            if recipe.gradient_checkpointing:
-                enable_gradient_checkpointing(policy.model)
-            warn_of_slow_precision(policy.device, recipe.dtype)
+        task = task or task_of(recipe)
+        require_playable(recipe, method, reward, task)
+        teacher = teacher_model(recipe, teacher)
+        if recipe.extract is not None:
+            task = replace(task, extract=EXTRACTORS[recipe.extract])
+        if policy is None:
+            policy = starting_policy(recipe, out, task, resume, progress)
+        else:
+            policy = policy.clone()
+        require_gpu(policy, recipe)
+        teacher = teacher_of(recipe, out, policy, task, teacher, progress)
+        check_prompts_fit(policy, task, recipe)
+        policy.static_cache = recipe.static_cache
+        policy.eval()  # no dropout: the log-probs sampled with are then those trained with
+        if recipe.lora:
+            add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
+        if recipe.gradient_checkpointing:
+            enable_gradient_checkpointing(policy.model)
+        warn_of_slow_precision(policy.device, recipe.dtype)
+        if out is not None:
+            begin(out, recipe)
         return _train(recipe, out, policy, task, method, reward, stop, progress, teacher)
 
 
@@ -305,9 +301,6 @@ def shown_in_bar(metrics: dict) -> dict[str, str]:
     shown |= {"eval/accuracy": "held-out", "eval/pair_accuracy": "held-out"}
     named = {label: f"{metrics[key]:.2f}" for key, label in shown.items() if key in metrics}
     return named or {"loss": f"{metrics['loss']:.3f}"}
-
-
-INNER = ("warm_start", "teacher")  # runs within a run, in its directory
 
 
 def how_it_stopped(run: Run, signal_name: str) -> str:

@@ -1,10 +1,8 @@
 """Several processes that work as one: rank zero speaks and writes, all of them stop together.
 
-``accelerate launch`` starts a process for each GPU. What each of them reads and checks can fail in
-one and not in another, and a process that continued alone would wait for the others until a
-timeout. So before training every job is done `together`: all learn of a failure in one, rank zero
-reports it, and all end with the same exit code. In training, where the others sit in a collective
-operation, the process that fails speaks for itself, and the launcher ends the rest.
+``accelerate launch`` starts a process for each GPU, and ends all of them as soon as one has ended.
+So a process that fails just ends: if it is not rank zero it first waits for rank zero, which may
+have met the same error, to say it for all.
 """
 
 import os
@@ -19,8 +17,7 @@ from rlcourse.errors import UserError
 
 # Rank zero evaluates, and runs the warm start, while the others wait for it.
 PATIENCE = timedelta(hours=12)
-# A launcher ends all processes as soon as one has ended: rank zero needs time to speak first.
-TIME_TO_SPEAK = 2.0
+TIME_TO_SPEAK = 5.0  # seconds
 
 
 class Processes:
@@ -40,49 +37,31 @@ class Processes:
         self.first = self.rank == 0
         self.use_cpu = on_cpu or state.device.type == "cpu"
 
-    def together(self, job: Callable):
-        """What `job()` returns here, once no process has failed at it.
-
-        Raises:
-            UserError: in rank zero, where any process met one; the other processes end quietly.
-        """
-        failure, result = None, None
+    def each(self, job: Callable):
+        """What `job()` returns here; if it raises ``UserError``, this process ends with it."""
         try:
-            result = job()
+            return job()
         except UserError as error:
-            failure = error
-        self._agree(failure)
-        return result
+            self.fail(error)
 
     def on_main(self, job: Callable):
-        """`together`, for a job that rank zero does alone; None in the others, which wait."""
-        return self.together(job if self.first else lambda: None)
+        """What `job()` returns in rank zero, for which the others wait; None in them."""
+        result = self.each(job) if self.first else None
+        self.gathered(None)
+        return result
 
     def from_first(self, value):
         """Rank zero's value, in all processes."""
         return self.gathered(value)[0]
 
-    def _agree(self, failure: UserError | None) -> None:
-        failures = self.gathered(failure and (str(failure), failure.exit_code))
-        failed = [what for what in failures if what]
-        if failed:
-            told = UserError(failed[0][0])
-            told.exit_code = failed[0][1]
-            self.end_together(failure if self.first and failure else told)
-
-    def end_together(self, error: UserError) -> None:
-        """End with an error that all processes know of: only rank zero reports it."""
+    def fail(self, error: UserError, known: bool = False) -> None:
+        """End with an error; where it is `known` to all processes, only rank zero says it."""
         if self.first:
             raise error
         time.sleep(TIME_TO_SPEAK)
+        if not known:
+            print(f"\nrlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
         raise SystemExit(error.exit_code)
-
-    def fail(self, error: UserError) -> None:
-        """End with an error of this process alone, which the others do not know of."""
-        if self.count == 1:
-            raise error
-        print(f"\nrlcourse (process {self.rank}): {error}", file=sys.stderr, flush=True)
-        raise SystemExit(1)
 
     def gathered(self, value) -> list:
         """The values of all processes, in all of them. To be called by all."""

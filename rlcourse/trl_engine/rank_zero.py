@@ -22,6 +22,8 @@ from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.preferences.learner import pair_accuracy
 from rlcourse.training.preferences.pairs import Pair, held_out_pairs, training_pairs
 from rlcourse.training.runs.outcome import Run
+from rlcourse.training.runs.run_directory import begin
+from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 
 
@@ -38,6 +40,9 @@ def before_training(job: Job, resume: bool) -> Start:
     recipe, task = job.recipe, job.task
     policy = local.starting_policy(recipe, job.out, task, resume, job.progress).eval()
     local.check_prompts_fit(policy, task, recipe)
+    begin(job.out, recipe)
+    facts = {"engine": "trl", "processes": job.processes.count, "settings": job.settings}
+    write_json(job.out / ENGINE_FILE, facts)
     before = evaluation_of(policy, recipe, task, job.out, "before", job.progress)
     held_out = []
     if job.method.compares_pairs:

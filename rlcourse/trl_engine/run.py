@@ -8,8 +8,7 @@ they are, by how many processes and with which settings they were made.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 import torch
 
 from rlcourse.errors import UserError
-from rlcourse.files import TEMPORARY, in_use, write_errors_explained, write_json
+from rlcourse.files import TEMPORARY, in_use, write_errors_explained
 from rlcourse.installed import install_command, needing
 from rlcourse.machine import is_out_of_memory
 from rlcourse.signals import Interrupted, StopRequest
@@ -28,7 +27,7 @@ from rlcourse.training.data.scoring import require_playable
 from rlcourse.training.networks.optimizer import NonFinite, require_extras
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.runs.outcome import Run, load_run
-from rlcourse.training.runs.run_directory import contents, false_start_undone, open_directory
+from rlcourse.training.runs.run_directory import open_directory
 from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
@@ -39,7 +38,6 @@ from rlcourse.trl_engine.settings import (
     require_free,
     require_possible,
     trl_arguments,
-    with_vllm,
 )
 
 
@@ -53,7 +51,7 @@ def train(
 ) -> Run | None:
     """Train by `recipe` with TRL, in this process and the others of an ``accelerate launch``.
 
-    `recipe` may be a function that loads it: a wrong one is then refused by rank zero alone.
+    `recipe` may be a function that loads it: rank zero then refuses a wrong one for all.
     `settings` are further arguments of TRL's trainer, ``KEY=VALUE``, such as ``use_vllm=true``.
     The run is returned in rank zero, None in the others. Everything in `out` is as
     ``rlcourse.training.train`` leaves it.
@@ -65,17 +63,16 @@ def train(
     _require_trl()
     processes = Processes()
     try:
-        recipe = recipe if isinstance(recipe, Recipe) else processes.together(recipe)
+        recipe = recipe if isinstance(recipe, Recipe) else processes.each(recipe)
         out = Path(processes.from_first(out)).expanduser()
-        values = processes.together(lambda: _checked(recipe, settings, processes))
-        processes.on_main(lambda: _open_directory(out, recipe, values, resume, processes))
+        values = processes.each(lambda: _checked(recipe, settings, processes))
+        processes.on_main(lambda: _open_directory(out, recipe, values, resume))
         if processes.from_first((out / "result.json").exists()):
             return load_run(out, device=recipe.device) if processes.first else None
         with in_use(out if processes.first else None), StopRequest() as stop:
-            with false_start_undone(out), _mark_undone(out):
-                task = processes.together(lambda: _task(recipe))
-                job = Job(recipe, values, out, task, processes, progress)
-                start = processes.on_main(lambda: before_training(job, resume))
+            task = processes.each(lambda: _task(recipe))
+            job = Job(recipe, values, out, task, processes, progress)
+            start = processes.on_main(lambda: before_training(job, resume))
             return _train(job, start, stop)
     finally:
         processes.close()
@@ -109,7 +106,7 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
         )
     values = parse_settings(settings)
     require_free(values, trl_arguments(recipe, processes.count), config_class(recipe))
-    return with_vllm(values, config_class(recipe))
+    return values
 
 
 def _task(recipe: Recipe) -> Task:
@@ -118,7 +115,7 @@ def _task(recipe: Recipe) -> Task:
     return replace(task, extract=EXTRACTORS[recipe.extract]) if recipe.extract else task
 
 
-def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool, processes) -> None:
+def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool) -> None:
     """The run directory, new or to be resumed; only what this engine started is resumed by it."""
     engine = out / ENGINE_FILE
     if resume and (out / "recipe.yaml").exists():
@@ -131,18 +128,6 @@ def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool, pro
             shown = " ".join(f"--trl {key}={value}" for key, value in earlier.items()) or "no --trl"
             raise UserError(f"{out} was started with {shown}: resume it with the same settings")
     open_directory(out, recipe, resume)
-    write_json(engine, {"engine": "trl", "processes": processes.count, "settings": settings})
-
-
-@contextmanager
-def _mark_undone(out: Path) -> Iterator[None]:
-    """If what is inside fails before anything was done, `out` is not marked as this engine's."""
-    try:
-        yield
-    except UserError:
-        if set(contents(out)) == {ENGINE_FILE, "recipe.yaml"}:
-            (out / ENGINE_FILE).unlink()
-        raise
 
 
 def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
@@ -150,18 +135,17 @@ def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
 
     processes = job.processes
     with quiet():
-        trainer, progress = processes.together(lambda: _ready(job, stop, start))
+        trainer, progress = processes.each(lambda: _ready(job, stop, start))
         run = _run_steps(job, trainer, progress, start)
         if progress.stopped:
             said = local.how_it_stopped(run, progress.stopped) if run else ""
-            processes.end_together(Interrupted(said, run, progress.stopped))
+            processes.fail(Interrupted(said, run, progress.stopped), known=True)
         trained = job.out / f"{TEMPORARY}trained"
-        processes.together(partial(_save, trainer, trained))
+        processes.each(partial(_save, trainer, trained))
+        processes.gathered(None)
         del trainer, progress  # and with them the optimizer's memory
         torch.cuda.empty_cache()
-        if run is None or start is None:  # in all but rank zero, which do as `on_main` does
-            return processes.together(lambda: None)
-        return processes.together(lambda: after_training(job, run, start, trained))
+        return processes.on_main(lambda: after_training(job, run, start, trained))
 
 
 def _ready(job: Job, stop: StopRequest, start: Start | None):
@@ -185,7 +169,7 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
     except NonFinite as error:  # met by all processes at once: the gradient is their sum
         last = job.last_checkpoint()
         said = f"the last checkpoint is {last}" if last else "there is no checkpoint yet"
-        processes.end_together(NonFinite(f"{error}; {said}"))
+        processes.fail(NonFinite(f"{error}; {said}"), known=True)
     except UserError as error:
         processes.fail(error)
     except RuntimeError as error:

@@ -1,8 +1,8 @@
-"""A recipe as arguments of TRL's trainers. Nothing is left to a default of TRL's that matters.
+"""A recipe as arguments of TRL's trainers.
 
 TRL's defaults are other people's choices (``dapo`` as the loss, shuffled data, dropout left on,
-decay to 0 by the last step, gradient checkpointing …), and they change between versions. So every
-one that touches what is learned is set here, from the recipe or to what our own loop does.
+decay to 0 by the last step, gradient checkpointing …). Those of the one version that is supported
+which differ from what our own loop does are set here; the others come from the recipe.
 
 A setting says where it is declared what TRL calls it, if it means the same there, and whether only
 the local engine knows it (``training.recipes.fields.setting``); a method's row says which
@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rlcourse.errors import UserError
 from rlcourse.training.recipes.fields import facts_of
 from rlcourse.training.recipes.methods import resolved
+from rlcourse.training.recipes.recipe import assigned
 from rlcourse.training.recipes.settings import Recipe
 
 OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw_8bit": "adamw_bnb_8bit"}
@@ -121,64 +120,22 @@ def config_class(recipe: Recipe) -> type:
     return getattr(trl, f"{recipe.method.trl.trainer}Config")
 
 
-# What our own loop does, in the words of TRL's trainers.
+# What our own loop does, where TRL 1.16 or Transformers does otherwise by default.
 ALWAYS = {
     "lr_scheduler_type": "constant",  # `trainers` puts ours in its place
-    "warmup_steps": 0,
-    "adam_epsilon": 1e-8,
-    "fp16": False,
-    "average_tokens_across_devices": True,
-    "label_smoothing_factor": 0.0,
     "train_sampling_strategy": "sequential",  # `data` has put the rows in order
 }
-SAMPLING = {
-    "disable_dropout": True,
-    "router_aux_loss_coef": 0.0,
-    "min_p": None,
-    "repetition_penalty": 1.0,
-    "mask_truncated_completions": False,
-    "shuffle_dataset": False,
-    "sync_ref_model": False,
-    "remove_unused_columns": False,  # the rewards read the others
-}
+SAMPLING = {"disable_dropout": True, "router_aux_loss_coef": 0.0, "shuffle_dataset": False}
 FIXED: dict[str, dict[str, Any]] = {
-    "GRPO": SAMPLING
-    | {
-        "scale_rewards": "group",
-        "importance_sampling_level": "token",
-        "multi_objective_aggregation": "sum_then_normalize",
-        "delta": None,
-        "top_entropy_quantile": 1.0,
-        "entropy_coef": 0.0,
-        "use_adaptive_entropy": False,
-        "off_policy_mask_threshold": None,
-        "use_bias_correction_kl": False,
-        "cast_lm_head_to_fp32": False,
-    },
-    "RLOO": SAMPLING | {"normalize_advantages": False, "reward_clip_range": None},
+    "GRPO": SAMPLING | {"use_bias_correction_kl": False},
+    "RLOO": SAMPLING,
     "SFT": {
         "router_aux_loss_coef": 0.0,
-        "loss_type": "nll",
         "max_length": None,
-        "packing": False,
-        "padding_free": False,
-        "shuffle_dataset": False,
         "dataset_kwargs": {"skip_prepare_dataset": True},  # `data` has tokenized it
     },
-    "DPO": {
-        "disable_dropout": True,
-        "router_aux_loss_coef": 0.0,
-        "loss_type": ["sigmoid"],
-        "label_smoothing": 0.0,
-        "f_divergence_type": "reverse_kl",
-        "ld_alpha": None,
-        "use_weighting": False,
-        "max_length": None,
-        "padding_free": False,
-        "precompute_ref_log_probs": False,
-        "sync_ref_model": False,
-    },
-    "Reward": {"disable_dropout": True, "center_rewards_coefficient": None, "max_length": None},
+    "DPO": {"router_aux_loss_coef": 0.0, "max_length": None},
+    "Reward": {"max_length": None},
 }
 
 
@@ -236,37 +193,11 @@ OWN = ("output_dir", "use_cpu", "logging_steps", "logging_strategy", "save_strat
 
 def parse_settings(assignments: Iterable[str]) -> dict:
     """``["use_vllm=true"]`` → ``{"use_vllm": True}``: what only TRL knows, and no recipe."""
-    values = {}
-    for text in assignments:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise UserError(f"'--trl {text}' sets nothing: write --trl KEY=VALUE")
-        try:
-            values[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UserError(f"the value in '--trl {text}' is not valid YAML") from None
-        if isinstance(values[key.strip()], float) and not math.isfinite(values[key.strip()]):
-            raise UserError(f"the value in '--trl {text}' must be finite")
+    values = dict(map(assigned, assignments))
+    for key, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f"the value of --trl {key} must be finite")
     return values
-
-
-# vLLM rounds otherwise than the model in training: its samples are slightly another policy's. TRL
-# weighs each completion by the ratio of the two and leaves out those above the bound: Yao et al.
-# 2025, "Your Efficient RL Framework Secretly Brings You Off-Policy RL Training".
-VLLM = {
-    "vllm_mode": "colocate",
-    "vllm_importance_sampling_correction": True,
-    "vllm_importance_sampling_mode": "sequence_mask",
-    "vllm_importance_sampling_clip_max": 3.0,
-}
-
-
-def with_vllm(settings: dict, config: type) -> dict:
-    """The settings, and where they ask for vLLM what it takes, unless they say otherwise."""
-    if not settings.get("use_vllm"):
-        return settings
-    known = {field.name for field in dataclasses.fields(config)}
-    return {key: value for key, value in VLLM.items() if key in known} | settings
 
 
 def require_free(settings: dict, decided: Iterable[str], config: type) -> None:

@@ -7,6 +7,7 @@ overridden on the command line (``lr=1e-4``, ``rewards.format=0.2``).
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -105,15 +106,7 @@ def parse_overrides(assignments: Iterable[str]) -> dict:
     """``["lr=1e-4", "rewards.format=0.2"]`` → ``{"lr": 1e-4, "rewards": {"format": 0.2}}``."""
     values: dict = {}
     usual = default_settings()
-    for text in assignments:
-        key, equals, value = text.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise UserError(f"'{text}' is not an override: write key=value, for example lr=1e-4")
-        try:
-            value = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UserError(f"the value in '{text}' is not valid YAML") from None
+    for key, value in map(assigned, assignments):
         key, _, inner = key.partition(".")
         refuse_misspelled(key)
         if inner and not isinstance(usual.get(key), dict):
@@ -123,6 +116,17 @@ def parse_overrides(assignments: Iterable[str]) -> dict:
         else:
             values[key] = value
     return values
+
+
+def assigned(text: str) -> tuple[str, Any]:
+    """``"lr=1e-4"`` → ``("lr", 1e-4)``, the value read as YAML."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"'{text}' sets nothing: write key=value, for example lr=1e-4")
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UserError(f"the value in '{text}' is not valid YAML") from None
 
 
 def shipped_recipes() -> list[str]:

@@ -1,8 +1,5 @@
 """The directory of a run before there is anything in it: may it be used, and was it begun?"""
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rlcourse.errors import UserError
@@ -14,6 +11,9 @@ from rlcourse.training.recipes.settings import Recipe
 MAY_DIFFER_ON_RESUME = (
     *("device", "micro_batch", "gradient_checkpointing", "checkpoint_every", "checkpoint_minutes"),
 )
+
+
+INNER = ("warm_start", "teacher")  # runs within a run, in its directory
 
 
 def next_run_directory(name: str) -> Path:
@@ -41,28 +41,15 @@ def open_directory(out: Path, recipe: Recipe, resume: bool) -> Path:
         return out
     with write_errors_explained(out):
         out.mkdir(parents=True, exist_ok=True)
-        if contents(out):
+        # Locks, and what a kill left of runs that come before this one.
+        others = [p for p in out.iterdir() if not p.name.startswith((TEMPORARY, *INNER))]
+        if others:
             raise UserError(f"{out} is not empty and holds no run: choose another --out")
-    write_text(out / "recipe.yaml", recipe.to_yaml())
     return out
 
 
-@contextmanager
-def false_start_undone(out: Path | None, stood_there: bool = True) -> Iterator[None]:
-    """If what is inside fails before anything was done, `out` is left as if nothing had been tried.
-
-    After a wrong model name or a hub that did not answer, the same command works again.
-    """
-    try:
-        yield
-    except UserError:
-        if out is not None and contents(out) == ["recipe.yaml"]:
-            (out / "recipe.yaml").unlink()
-            if not stood_there:
-                shutil.rmtree(out, ignore_errors=True)  # but for a lock, nothing is in it
-        raise
-
-
-def contents(out: Path) -> list[str]:
-    """The names of what is in a run directory, locks and what a kill left aside."""
-    return [path.name for path in out.iterdir() if not path.name.startswith(TEMPORARY)]
+def begin(out: Path, recipe: Recipe) -> None:
+    """Write the recipe, once there is a model and a task. After a wrong model name, or a hub that
+    did not answer, the same command works again."""
+    if not (out / "recipe.yaml").exists():
+        write_text(out / "recipe.yaml", recipe.to_yaml())
