@@ -102,9 +102,7 @@ def write_ours(target: Path, extra: Path, lessons: list[Lesson], pages: list[str
     import family  # in a clone only, as what they read: no wheel holds it
     import run
     from live import build as live
-    from recorded import build as recorded
 
-    write(target / "recorded-run.md", recorded.page())
     write(target / "index.md", home_page(lessons, pages, extra))
     map_page = target / "course/map.md"
     write(map_page, family.with_poster(map_page.read_text("utf-8")))
@@ -191,8 +189,6 @@ def links_of(lesson: Lesson) -> str:
     if OURS and (algorithm := TRAINED.get(lesson.name[:2])):
         here = f"../train-one.html?algorithm={algorithm}"
         links.append(f'<a href="{here}">Train one in your browser</a>')
-        if algorithm == "grpo":
-            links.append("[Scrub through a recorded run](../recorded-run.md)")
     return " · ".join(links)
 
 
@@ -266,7 +262,7 @@ def home_page(lessons: list[Lesson], pages: list[str], extra: Path) -> str:
     guides = [RENAMED.get(p, p) for p in pages if p.startswith("course/")]
     about = [p for p in pages if p.endswith(".md") and "/" not in p and p not in RENAMED]
     trees = {
-        "Try it": ["train-one", "recorded-run"],
+        "Try it": ["train-one"],
         "Lessons": [f"lessons/{lesson.name}" for lesson in lessons],
         "Guides": sorted(guides),
         "Reference": [f"reference/{part}" for part in REFERENCE],

@@ -9,7 +9,6 @@ from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import HEIGHT, WIDE, Line, plot
 from rlcourse.reports.html_pages import flat, render, written
 from rlcourse.reports.run_record import RunRecord
-from rlcourse.reports.scrubbing import scrubber
 
 TRANSCRIPTS = 10
 SAMPLES = 8  # of each transcript that can be unfolded
@@ -40,7 +39,6 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
             (section, [(chart, drawn(chart, record)) for chart in section.charts])
             for section in sections(record.metrics)
         ],
-        scrubber=Markup(scrubber(record)),
         transcripts=transcripts(evaluations),
         samples_shown=SAMPLES,
         settings=settings(record.recipe, defaults),

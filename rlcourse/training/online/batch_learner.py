@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +10,6 @@ from torch import nn
 
 from rlcourse.tasks.problem import Task
 from rlcourse.training.learner import Learner, reference_for
-from rlcourse.training.measuring.keeping import KeptGroups
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import adamw
 from rlcourse.training.networks.value_head import value_head
@@ -42,8 +40,6 @@ def learner(
     task: Task,
     method: Method,
     reward: Callable | None = None,
-    out: Path | None = None,
-    progress: bool = False,
     change: Callable[[Parts], Parts] = as_they_are,
     teacher=None,
 ) -> Learner:
@@ -58,9 +54,6 @@ def learner(
     settings = (parts.policy, reference, optimizer, recipe, task, parts.method, parts.reward)
     carried = Carried.of(recipe, reference, policy.device)
     others = {"critic": critic, "carried": carried, "sampler": parts.sampler, "teacher": teacher}
-    keep = (
-        None if out is None or method.imitates else KeptGroups(out, recipe.steps, policy.tokenizer)
-    )
-    steps = partial(training_steps, *settings, **others, keep=keep)
+    steps = partial(training_steps, *settings, **others)
     both = nn.ModuleDict({"policy": policy, "critic": critic}) if critic else policy
     return Learner(both, optimizer, steps, carried=carried)
