@@ -22,10 +22,7 @@ _HOME = {
     "write_pairs": "rlcourse.training.preferences.pairs",
     "pair_rewards": "rlcourse.training.preferences.learner",
     "Interrupted": "rlcourse.signals",
-    "Evaluation": "rlcourse.evaluation",
     "ExperimentReport": "rlcourse.evaluation",
-    "Interval": "rlcourse.evaluation",
-    "Transcript": "rlcourse.evaluation",
     "inspect_rollouts": "rlcourse.training.measuring.inspecting",
     "evaluate_episodes": "rlcourse.training.episodes",
     "imitate_episodes": "rlcourse.training.episodes",
@@ -33,8 +30,6 @@ _HOME = {
     "train_episodes": "rlcourse.training.episodes",
     "evaluate_policy": "rlcourse.evaluation",
     "transcripts_table": "rlcourse.evaluation",
-    "render_report": "rlcourse.reports",
-    "write_json": "rlcourse.files",
 }
 __all__ = sorted(_HOME)
 

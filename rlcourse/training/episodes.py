@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 
 from rlcourse.algorithms import (
     action_mask,
@@ -28,6 +27,7 @@ from rlcourse.seeds import derived_generator
 from rlcourse.tasks.calculator import CalculatorEnvironment, Demonstration
 from rlcourse.tasks.environment import Environment
 from rlcourse.training.data.batches import problems_of_step
+from rlcourse.training.minimal import adamw, descend, ramp
 
 MakeEnvironment = Callable[[Any], Environment]  # of one problem
 Advantages = Callable[[Rollouts, Tensor, Tensor], Tensor]  # (rollouts, rewards, mask) → (N[, T])
@@ -79,12 +79,13 @@ def imitate_episodes(
     mask_of: Callable[[list], Tensor] = action_mask,
 ) -> None:
     """Supervised fine-tuning in place on the turns that a program wrote, and on these alone."""
-    speaker, optimizer = Speaker(policy), _adamw(policy)
+    speaker, optimizer = Speaker(policy), adamw(policy)
     episodes = [speaker.demonstrated(make(each.problem), each.turns) for each in demonstrations]
     for step in range(steps):
         batch = problems_of_step(episodes, rows, step, seed)
         rollouts, mask = packed_episodes(policy, batch, mask_of)
-        _descend(sft_loss(policy.logprobs(rollouts), mask), policy, optimizer, lr, step)
+        loss = sft_loss(policy.logprobs(rollouts), mask)
+        descend(loss, policy, optimizer, lr * ramp(step, WARMUP))
 
 
 def train_episodes(
@@ -113,7 +114,7 @@ def train_episodes(
     Raises:
         UserError: an environment or one of the functions returned something it should not.
     """
-    optimizer = _adamw(policy)
+    optimizer = adamw(policy)
     for step in range(steps):
         chosen = problems_of_step(problems, prompts_per_step, step, seed)
         environments = [make(problem) for problem in chosen for _ in range(group_size)]
@@ -132,7 +133,7 @@ def train_episodes(
             rollouts, old_logprobs=torch.where(drawn, rollouts.old_logprobs, logprobs.detach())
         )
         loss = loss_of(logprobs, rollouts.old_logprobs, advantages.to(policy.device), mask)
-        _descend(loss, policy, optimizer, lr, step)
+        descend(loss, policy, optimizer, lr * ramp(step, WARMUP))
         yield {
             "step": step + 1,
             "reward": rewards.mean().item(),
@@ -167,16 +168,3 @@ def evaluate_episodes(
 
 def _columns(advantages: Tensor) -> Tensor:
     return advantages[:, None] if advantages.dim() == 1 else advantages
-
-
-def _adamw(policy: Policy) -> torch.optim.AdamW:
-    return torch.optim.AdamW(policy.parameters(), betas=(0.9, 0.95), weight_decay=0.0, fused=True)
-
-
-def _descend(loss: Tensor, policy: Policy, optimizer, lr: float, step: int) -> None:
-    """One optimizer step, the gradient no longer than 1; the learning rate rises at first."""
-    optimizer.zero_grad()
-    loss.backward()
-    clip_grad_norm_(policy.parameters(), 1.0)
-    optimizer.param_groups[0]["lr"] = lr * min(1.0, (step + 1) / (WARMUP + 1))
-    optimizer.step()

@@ -35,7 +35,6 @@ from rlcourse.training.networks.gradient_checkpointing import enable_gradient_ch
 from rlcourse.training.networks.optimizer import (
     NonFinite,
     require_extras,
-    warn_of_slow_precision,
 )
 from rlcourse.training.online.distilling import require_same_words
 from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
@@ -117,7 +116,6 @@ def train(
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
         task = task or task_of(recipe)
         require_playable(recipe, method, reward, task)
-        teacher = teacher_model(recipe, teacher)
         if recipe.extract is not None:
             task = replace(task, extract=EXTRACTORS[recipe.extract])
         if policy is None:
@@ -133,7 +131,6 @@ def train(
             add_adapters(policy, **recipe.lora, seed=derived_seed(recipe.seed, "lora"))
         if recipe.gradient_checkpointing:
             enable_gradient_checkpointing(policy.model)
-        warn_of_slow_precision(policy.device, recipe.dtype)
         if out is not None:
             begin(out, recipe)
         return _train(recipe, out, policy, task, method, reward, stop, progress, teacher)
@@ -159,8 +156,8 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         raise UserError(
             f"there is too little memory: lower prompts_per_step (now {recipe.prompts_per_step}), "
             f"group_size ({recipe.group_size}) or max_tokens ({recipe.max_tokens}), or set "
-            "gradient_checkpointing=true, optimizer=adamw_8bit, lora.rank=16 or dtype=bfloat16 "
-            "(float16 on a T4)"
+            "gradient_checkpointing=true, optimizer=adamw_8bit, lora.rank=16, static_cache=false "
+            "or dtype=bfloat16 (float16 on a T4)"
         ) from None
 
 
@@ -259,38 +256,26 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
     return train(first, place, task=task, resume=resume, progress=progress).policy
 
 
-def teacher_model(recipe: Recipe, given):
-    """The teacher that is there already: the one that was passed in, or a model; else None.
+def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given, progress: bool):
+    """The frozen teacher: the one that is `given`, a model, or what a recipe makes of `policy`.
 
-    Raises ``UserError`` where there is no such model, before anything has been trained.
+    A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
+    its tokens are others than the policy's, and for a method that has no teacher.
     """
+    from rlcourse.policy import Policy
+
     if not recipe.method.taught:
         if given is not None:
             raise UserError(f"{recipe.algorithm} has no teacher: remove teacher=, or use distill")
         return None
-    if given is not None or teacher_recipe(recipe) is not None:
-        return given
-    from rlcourse.policy import Policy
-
-    return Policy.load(
-        recipe.teacher, recipe.device, recipe.dtype if recipe.dtype != "float32" else None
-    )
-
-
-def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, there, progress: bool):
-    """The frozen teacher: the one that is `there`, or what the recipe's teacher makes of `policy`.
-
-    A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
-    its tokens are others than the policy's.
-    """
-    if not recipe.method.taught:
-        return None
-    if there is None and (first := teacher_recipe(recipe)) is not None:
+    if given is None and (first := teacher_recipe(recipe)) is not None:
         place = out / "teacher" if out else None
         start = policy if recipe.policy == PASSED_IN else None
-        there = train(first, place, policy=start, task=task, resume=True, progress=progress).policy
-    assert there is not None, "recipes that make teachers train policies"
-    teacher = there.clone(frozen=True)
+        given = train(first, place, policy=start, task=task, resume=True, progress=progress).policy
+    elif given is None:
+        dtype = recipe.dtype if recipe.dtype != "float32" else None
+        given = Policy.load(recipe.teacher, recipe.device, dtype)
+    teacher = given.clone(frozen=True)
     require_same_words(policy, teacher)
     return teacher
 

@@ -58,7 +58,7 @@ def train(
         print(listing.list_faults() if faults else listing.list_recipes())
         return
     if list_settings:
-        print(listing.list_settings(chosen()))
+        print(chosen().help())
         return
     place = out or next_run_directory(re.sub(r"\.ya?ml$", "", Path(recipe).name))
     if engine is Engine.trl:

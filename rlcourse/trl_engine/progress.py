@@ -23,26 +23,16 @@ from rlcourse.trl_engine.rank_zero import Start, held_out_accuracy
 # TRL's name → ours. What TRL computes otherwise is left out, here (its reward_std is the spread of
 # the batch, ours that within groups) or by the method's row.
 NAMES = {
-    "loss": "loss",
-    "grad_norm": "grad_norm",
     "reward": "reward/mean",
-    "frac_reward_zero_std": "frac_reward_zero_std",
-    "rewards/correctness/mean": "rewards/correctness/mean",
-    "rewards/format/mean": "rewards/format/mean",
-    "rewards/length/mean": "rewards/length/mean",
-    "rewards/overlong/mean": "rewards/overlong/mean",
-    "completions/mean_length": "completions/mean_length",
-    "completions/clipped_ratio": "completions/clipped_ratio",
-    "entropy": "entropy",
-    "kl": "kl",
     "clip_ratio/region_mean": "clip_ratio",
-    "rewards/chosen": "rewards/chosen",
-    "rewards/rejected": "rewards/rejected",
-    "rewards/margins": "rewards/margins",
-    "rewards/accuracies": "rewards/accuracies",
     "accuracy": "rewards/accuracies",  # the two names of RewardTrainer
     "margin": "rewards/margins",
 }
+SAME = ("loss", "grad_norm", "frac_reward_zero_std", "entropy", "kl")
+SAME += tuple(f"rewards/{name}/mean" for name in ("correctness", "format", "length", "overlong"))
+SAME += tuple(f"rewards/{name}" for name in ("chosen", "rejected", "margins", "accuracies"))
+SAME += ("completions/mean_length", "completions/clipped_ratio")
+NAMES |= dict(zip(SAME, SAME, strict=True))
 
 
 def our_metrics(logs: list[dict], recipe: Recipe) -> dict[str, float]:

@@ -176,20 +176,12 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
         if is_out_of_memory(error):
             rows = job.batches.per_device
             processes.fail(UserError(f"out of memory: set micro_batch below {rows}"))
-        if processes.count == 1 or not _left_alone(error):
-            raise
-        processes.fail(UserError("another process ended, so this one ends too"))
+        raise
     finally:
         progress.close()
     if start is None:  # not rank zero
         return None
     return Run(job.recipe, None, progress.history, start.before, directory=job.out)
-
-
-def _left_alone(error: RuntimeError) -> bool:
-    """Whether a collective operation failed because a process at its other end is gone."""
-    signs = ("Connection closed", "Connection reset", "Broken pipe", "remote process")
-    return any(sign in str(error) for sign in signs)
 
 
 def _save(trainer, place: Path) -> None:

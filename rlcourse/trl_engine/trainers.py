@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -117,21 +116,13 @@ def reward_model(policy: Policy) -> nn.Module:
     return value_head(policy)
 
 
-@torch.no_grad()
 def require_no_sense_of_place(policy: Policy) -> None:
     """Raise ``UserError`` for a model with learned positions, such as GPT-2.
 
-    TRL scores left-padded prompts without saying where they begin. To rotary and other relative
-    positions that is all one; a model with learned ones would be trained on other log-probs than it
-    sampled with.
+    TRL scores left-padded prompts without saying where they begin.
     """
-    prompt, pads = policy.encode_prompts(["1 2 3"])[0], 8
-    padded = nn.functional.pad(prompt, (pads, 0), value=policy.pad_id)
-    mask = nn.functional.pad(torch.ones_like(prompt), (pads, 0))
-    bare = policy.model(input_ids=prompt).logits[:, -1].float()
-    moved = policy.model(input_ids=padded, attention_mask=mask).logits[:, -1].float()
-    rounding = 0.02 if policy.model.dtype == torch.float32 else 0.2
-    if (bare - moved).abs().max() > rounding * bare.std():
+    tables = ("wpe", "embed_positions", "position_embeddings")
+    if any(name.endswith(tables) for name, _ in policy.model.named_modules()):
         raise UserError(
             f"{type(policy.model).__name__} has learned positions, which TRL does not pass when it "
             "scores padded prompts: leave out --engine trl, or choose a model with rotary ones"

@@ -95,7 +95,7 @@ def test_bad_functions_and_settings_are_named(warm, task, recipe):
     def informative_groups(rewards, group_size):
         return rewards.reshape(-1, group_size).std(1)
 
-    with pytest.raises(UserError, match="informative_groups must return one boolean per group"):
+    with pytest.raises(UserError, match="informative_groups must return a tensor of shape"):
         quiet(recipe("dapo"), policy=warm, task=task, functions=[informative_groups])
 
     def overlong_penalty(lengths, max_tokens, buffer):

@@ -87,7 +87,7 @@ def test_estimators_of_the_lessons_and_token_level_ones_can_be_called(available)
 def test_an_estimator_that_cannot_be_used_is_told_why(available):
     rewards, mask = available["rewards"], available["mask"]
     for estimator, sentence in (
-        (lambda rewards: rewards.mean(), "must return one advantage per completion, shape (4,)"),
+        (lambda rewards: rewards.mean(), "must return a tensor of shape (4,), not"),
         (lambda rewards: rewards * 0 / rewards, "returned nan at index [3]"),
         (unfinished, "asks for 'logprobs'"),
     ):

@@ -4,18 +4,15 @@ Completions are paid the recipe's weighted sum, or by a function that was passed
 environments that they are played in.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
-from tqdm.std import tqdm
 
 from rlcourse.errors import UserError
 from rlcourse.policy import Speaker
 from rlcourse.policy.rollouts import Rollouts
-from rlcourse.policy.static_decoding import NoMemoryForGraph
 from rlcourse.policy.turns import SOLVED, World, rows_of
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import FORMATS, correctness_reward, length_reward
@@ -48,31 +45,12 @@ def sampled(
     """`recipe.group_size` completions of each problem, with the log-probs they were sampled at.
 
     In a `world` they are episodes, which have their rewards.
-
-    If there is too little memory for a CUDA graph, they are drawn without one, now and later.
     """
     if world is not None:
         speaker = speaker_of(policy, recipe, generator)
         episodes, rewards = world.play(speaker, problems, recipe.group_size)
         rollouts = rows_of(policy, episodes, recipe.group_size, recipe.temperature)
         return replace(rollouts, rewards=rewards.to(rollouts.mask.device))
-    state = generator.get_state()
-    try:
-        return _drawn(policy, problems, recipe, generator)
-    except NoMemoryForGraph:
-        pass  # tried again outside this block, where the error holds no tensors alive
-    policy.static_cache = False
-    generator.set_state(state)
-    torch.cuda.empty_cache()
-    tqdm.write(
-        "rlcourse: too little memory for a CUDA graph; sampling continues without one "
-        "(static_cache=false starts there)",
-        file=sys.stderr,
-    )
-    return _drawn(policy, problems, recipe, generator)
-
-
-def _drawn(policy, problems: Sequence[Problem], recipe: Recipe, generator) -> Rollouts:
     prompts = [policy.format_prompt(p.question, system=recipe.system) for p in problems]
     return policy.sample(
         prompts,

@@ -75,8 +75,7 @@ def call_loss(loss: Function, of: str = "logprobs", **available) -> tuple[Tensor
     value = call_by_name(loss, "the loss", **available)
     value, clip_fraction = value[:2] if isinstance(value, tuple) else (value, None)
     if not isinstance(value, Tensor) or value.numel() != 1:
-        given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise UserError(f"the loss {name} must return one number as a tensor, not {given}")
+        raise UserError(f"the loss {name} must return one number as a tensor, not {_told(value)}")
     if not value.requires_grad:
         raise UserError(f"the loss {name} carries no gradient: it must be computed from `{of}`")
     return value.reshape(()), clip_fraction
@@ -117,29 +116,24 @@ def call_estimator(
     """
     if estimator is None:
         return rewards
-    name = name_of(estimator)
-    what = "the advantage estimator"
-    value = call_by_name(estimator, what, settings, rewards=rewards, mask=mask, **more)
-    if not isinstance(value, Tensor) or value.shape not in (rewards.shape, mask.shape):
-        given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+    given = {"rewards": rewards, "mask": mask, "settings": settings, **more}
+    shapes = tuple(rewards.shape), tuple(mask.shape)
+    return call_for_tensor(estimator, *shapes, what="the advantage estimator", **given).detach()
+
+
+def call_for_tensor(
+    function: Function, *shapes: tuple[int, ...], what: str = "the function", **available
+) -> Tensor:
+    """What a function of the lessons returns, if that is a finite tensor of one of the shapes."""
+    value = call_by_name(function, what, **available)
+    name = name_of(function)
+    if not isinstance(value, Tensor) or value.shape not in shapes:
         raise UserError(
-            f"the advantage estimator {name} must return one advantage per completion, "
-            f"shape {tuple(rewards.shape)}, not {given}"
+            f"{what} {name} must return a tensor of shape {shapes[0]}, not {_told(value)}"
         )
     if not value.isfinite().all():
-        raise UserError(f"the advantage estimator {name} returned {_first_bad(value)}")
-    return value.detach()
-
-
-def call_for_tensor(function: Function, shape: tuple[int, ...], **available) -> Tensor:
-    """What a function of the lessons returns, if that is a finite tensor of this shape."""
-    value = call_by_name(function, "the function", **available)
-    name = name_of(function)
-    if not isinstance(value, Tensor) or value.shape != shape:
-        given = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise UserError(f"the function {name} must return a tensor of shape {shape}, not {given}")
-    if not value.isfinite().all():
-        raise UserError(f"the function {name} returned {_first_bad(value)}")
+        bad = (~value.isfinite()).nonzero()[0].tolist()
+        raise UserError(f"{what} {name} returned {value[tuple(bad)].item()} at index {bad}")
     return value
 
 
@@ -157,6 +151,5 @@ def call_reward(reward: Callable, **available) -> Tensor:
     return value.detach().float().cpu()
 
 
-def _first_bad(value: Tensor) -> str:
-    bad = (~value.isfinite()).nonzero()[0].tolist()
-    return f"{value[tuple(bad)].item()} at index {bad}"
+def _told(value) -> str:
+    return f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__

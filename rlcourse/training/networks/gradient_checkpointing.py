@@ -19,19 +19,18 @@ from rlcourse.errors import UserError
 
 def enable_gradient_checkpointing(model: nn.Module) -> None:
     """Let `model` recompute its blocks. Raises UserError where this kind of model cannot."""
-    # Transformers 6 will know the first name only.
-    names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-    enable = next((getattr(model, name) for name in names if hasattr(model, name)), None)
-    if enable is None or not _blocks(model):
+    if not hasattr(model, "gradient_checkpointing_enable") or not _blocks(model):
         raise UserError(
             f"{type(model).__name__} cannot recompute: set gradient_checkpointing=false"
         )
-    enable({"use_reentrant": False})
+    model.gradient_checkpointing_enable({"use_reentrant": False})
 
 
 def uses_gradient_checkpointing(model: nn.Module) -> bool:
     """Whether a forward pass now is to keep no activations."""
-    return torch.is_grad_enabled() and any(map(_is_checkpointed, _blocks(model)))
+    return torch.is_grad_enabled() and any(
+        getattr(block, "gradient_checkpointing", False) for block in _blocks(model)
+    )
 
 
 @contextmanager
@@ -49,7 +48,3 @@ def block_inputs_only(model: nn.Module) -> Iterator[None]:
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
     return [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
-
-
-def _is_checkpointed(block: nn.Module) -> bool:
-    return getattr(block, "gradient_checkpointing", False)

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +28,7 @@ def adamw(recipe: Recipe, network: nn.Module, critic: nn.Module | None = None):
         "weight_decay": recipe.weight_decay,
     }
     if recipe.optimizer == "adamw_8bit":
-        return adamw_8bit()(groups, **options)
+        return _adamw_8bit()(groups, **options)
     return torch.optim.AdamW(groups, **options, fused=True)
 
 
@@ -42,7 +41,7 @@ def require_extras(recipe: Recipe) -> None:
         require("adam8bit", "bitsandbytes", "optimizer=adamw_8bit")
 
 
-def adamw_8bit() -> type[torch.optim.Optimizer]:
+def _adamw_8bit() -> type[torch.optim.Optimizer]:
     """AdamW whose averages have 8 bits and, for each 256 of them, a scale.
 
     Tensors of fewer than 4,096 numbers, such as norms, keep theirs in float32.
@@ -140,16 +139,6 @@ def require_finite(
 def computes_bfloat16(device: torch.device) -> bool:
     """Whether this is a GPU that has bfloat16 in hardware, and does not only emulate it."""
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-def warn_of_slow_precision(device: torch.device, dtype: str) -> None:
-    """Warn if a GPU only emulates this precision, as a T4 does bfloat16."""
-    if device.type == "cuda" and dtype == "bfloat16" and not computes_bfloat16(device):
-        print(
-            f"rlcourse: {torch.cuda.get_device_name(device)} emulates bfloat16, which is slower "
-            "than float32: set dtype=float16",
-            file=sys.stderr,
-        )
 
 
 def autocast(device: torch.device, dtype: str, keep_rounded: bool = True) -> torch.autocast:

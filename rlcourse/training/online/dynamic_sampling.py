@@ -9,10 +9,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from rlcourse.errors import UserError
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.data.batches import joined
-from rlcourse.training.functions.calling import call_by_name, call_for_tensor
+from rlcourse.training.functions.calling import call_for_tensor
 from rlcourse.training.recipes.methods import Method
 from rlcourse.training.recipes.settings import Recipe
 
@@ -71,12 +70,6 @@ def with_overlong_penalty(
 def informative(rollouts: Rollouts, recipe: Recipe, method: Method) -> Tensor:
     """Which groups have a signal, (groups,) bool, as ``informative_groups`` says."""
     size = recipe.group_size
-    groups_of = method.function("informative_groups")
-    value = call_by_name(groups_of, "the function", rewards=rollouts.rewards, group_size=size)
-    n_groups = len(rollouts) // size
-    fits = isinstance(value, Tensor) and value.shape == (n_groups,) and value.dtype == torch.bool
-    if not fits:
-        raise UserError(
-            f"the function informative_groups must return one boolean per group, ({n_groups},) bool"
-        )
-    return value
+    given = {"rewards": rollouts.rewards, "group_size": size}
+    shape = (len(rollouts) // size,)
+    return call_for_tensor(method.function("informative_groups"), shape, **given).bool()

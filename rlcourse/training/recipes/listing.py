@@ -1,12 +1,10 @@
-"""What ``rlcourse train`` lists: recipes, a recipe's settings (``--settings``), ``--faults``."""
+"""What ``rlcourse train`` lists: recipes, and with ``--faults`` the faults."""
 
 import re
 
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.recipes.fields import facts_of
 from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.recipes.recipe import SHIPPED, shipped_recipes
-from rlcourse.training.recipes.settings import Recipe
 
 
 def list_recipes() -> str:
@@ -27,21 +25,6 @@ def about(name: str) -> str:
             break
         comment.append(line.removeprefix("#").strip())
     return re.split(r"(?<!\bDr)\. (?=[A-Z])", " ".join(comment))[0].rstrip(".") + "."
-
-
-def list_settings(recipe: Recipe) -> str:
-    """A line a setting that the recipe's method has: name, the recipe's value, and what it is."""
-    values = recipe.to_dict()
-    shown = {name: "null" if value is None else str(value) for name, value in values.items()}
-    width = max(map(len, shown))
-    return "\n".join(
-        f"{name:{width}}  {shown[name]:16}  {field.description}{_engine(field)}"
-        for name, field in recipe.settings().items()
-    )
-
-
-def _engine(field) -> str:
-    return " (not with --engine trl)" if facts_of(field)["local"] else ""
 
 
 def list_faults() -> str:

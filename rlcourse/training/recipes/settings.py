@@ -37,8 +37,7 @@ KINDS = {int: Whole, float: Number, str: Text, bool: Truth}
 
 
 class Recipe(Fields):
-    """Everything that decides a run. ``Recipe.help()`` lists all settings, and a subclass's those
-    of its algorithm; all values are checked."""
+    """Everything that decides a run; all values are checked. ``recipe.help()`` lists them."""
 
     has: ClassVar[frozenset[str]] = frozenset(Fields.model_fields)  # the algorithm's settings
 
@@ -93,13 +92,14 @@ class Recipe(Fields):
         """The recipe as a YAML file's text."""
         return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
 
-    @classmethod
-    def help(cls) -> str:
-        """One line a setting: name, default, and what it is."""
-        return "\n".join(
-            f"{name:22} {'' if field.is_required() else field.default!s:12} {field.description}"
-            for name, field in cls.settings().items()
-        )
+    def help(self) -> str:
+        """A line a setting that the algorithm has: name, the recipe's value, and what it is."""
+        shown = {k: "null" if v is None else str(v) for k, v in self.to_dict().items()}
+        lines = []
+        for name, field in self.settings().items():
+            engine = " (not with --engine trl)" if facts_of(field)["local"] else ""
+            lines.append(f"{name:22} {shown[name]:16} {field.description}{engine}")
+        return "\n".join(lines)
 
     @model_validator(mode="after")
     def _fits_the_method(self):

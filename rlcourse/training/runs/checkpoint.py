@@ -4,12 +4,11 @@ Random states, data position and learning rate are functions of the recipe and t
 ``batches.py``), so the step is all there is to remember of them.
 """
 
-import hashlib
-import json
 import shutil
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+from zipfile import ZipFile
 
 import torch
 
@@ -74,11 +73,7 @@ def save_checkpoint(
     path = directory / f"step-{step:06}"
 
     def fill(temporary: Path) -> None:
-        with (temporary / STATE).open("wb") as file:
-            hashed: Any = _Hashed(file)
-            torch.save(state, hashed)
-        facts = {"step": step, "sha256": {STATE: hashed.sha256.hexdigest()}}
-        (temporary / "step.json").write_text(json.dumps(facts), encoding="utf-8")
+        torch.save(state, temporary / STATE)
 
     write_directory(path, fill)
     for old in checkpoints(directory)[:-KEPT]:
@@ -90,7 +85,12 @@ def save_checkpoint(
 
 def checkpoints(directory: Path) -> list[Path]:
     """All checkpoints in `directory`, oldest first."""
-    return sorted(directory.glob("step-*"), key=lambda path: int(path.name.removeprefix("step-")))
+    return sorted(directory.glob("step-*"), key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step that a checkpoint was made after."""
+    return int(checkpoint.name.removeprefix("step-"))
 
 
 def load_checkpoint(
@@ -105,10 +105,9 @@ def load_checkpoint(
         UserError: it cannot be read or belongs to another model; the sentence says how to continue.
     """
     try:
-        facts = json.loads((path / "step.json").read_text(encoding="utf-8"))
-        for name, expected in facts["sha256"].items():
-            if _checksum(path / name) != expected:
-                raise ValueError(f"{name} is not what was written")
+        with ZipFile(path / STATE) as file:  # torch's format, with checksums that torch ignores
+            if file.testzip():
+                raise ValueError(f"{STATE} is not what was written")
         state = torch.load(path / STATE, map_location="cpu", weights_only=True)
         own, weights = _weights(policy), state["weights"]
         if weights.keys() != own.keys():
@@ -120,9 +119,9 @@ def load_checkpoint(
             optimizer.load_state_dict(state["optimizer"])
         if carried is not None and carried.state_dict():
             carried.load_state_dict(state["carried"], next(policy.parameters()).device)
-        return facts["step"]
+        return step_of(path)
     except Exception as error:  # a damaged file can raise nearly anything
-        earlier = [p for p in checkpoints(path.parent) if p.name < path.name]
+        earlier = [p for p in checkpoints(path.parent) if step_of(p) < step_of(path)]
         otherwise = f"from {earlier[-1].name}" if earlier else "from the beginning"
         raise UserError(
             f"the checkpoint {path} cannot be read ({first_line(error)}): "
@@ -137,22 +136,3 @@ def _weights(policy) -> dict[str, torch.Tensor]:
     """
     tensors = {name: p.data for name, p in policy.named_parameters() if p.requires_grad}
     return tensors | {name: b.data for name, b in policy.named_buffers()}
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-class _Hashed:
-    """A file that knows the checksum of what was written to it."""
-
-    def __init__(self, file: BinaryIO):
-        self.file, self.sha256 = file, hashlib.sha256()
-
-    def write(self, data) -> int:
-        self.sha256.update(data)
-        return self.file.write(data)
-
-    def flush(self) -> None:
-        self.file.flush()
