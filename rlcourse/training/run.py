@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tqdm.std import tqdm
 
@@ -172,8 +173,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     run = Run(recipe, trained, writer.history, before, directory=out)
     run.reward_model = learner.reward_model
     alarms = Alarms(recipe)
-    options = {"total": recipe.steps, "initial": done, "unit": "step"}
-    shown = bars.bar(desc=recipe.algorithm, disable=not progress, **options)
+    options = {"desc": recipe.algorithm, "unit": "step", "disable": not progress}
+    shown = bars.bar(total=recipe.steps, initial=done, **options)
     saving = Checkpoints(out and out / "checkpoints", recipe, *states)
     try:
         for metrics in learner.steps(done):
@@ -196,20 +197,15 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     finally:
         shown.close()
         writer.close()
-    _conclude(run, learner, policy, task, progress)
+    if warning := nothing_to_learn_from(run.metrics):
+        print(f"rlcourse: {warning}", file=sys.stderr)
+    if recipe.lora:
+        merge_adapters(policy)
+    run.after = evaluation_of(policy, recipe, task, out, "after", progress)
+    run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
     if out:
         finish(run)
     return run
-
-
-def _conclude(run: Run, learner, policy, task: Task, progress: bool) -> None:
-    """After the last step: say where nothing was learned, merge adapters, measure."""
-    if warning := nothing_to_learn_from(run.metrics):
-        print(f"rlcourse: {warning}", file=sys.stderr)
-    if run.recipe.lora:
-        merge_adapters(policy)
-    run.after = evaluation_of(policy, run.recipe, task, run.directory, "after", progress)
-    run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
 
 
 def task_of(recipe: Recipe) -> Task:
@@ -256,7 +252,7 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
     return train(first, place, task=task, resume=resume, progress=progress).policy
 
 
-def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given, progress: bool):
+def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given: Any, progress: bool):
     """The frozen teacher: the one that is `given`, a model, or what a recipe makes of `policy`.
 
     A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
@@ -275,6 +271,7 @@ def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given, prog
     elif given is None:
         dtype = recipe.dtype if recipe.dtype != "float32" else None
         given = Policy.load(recipe.teacher, recipe.device, dtype)
+    assert given is not None, "recipes that make teachers train policies"
     teacher = given.clone(frozen=True)
     require_same_words(policy, teacher)
     return teacher

@@ -145,7 +145,7 @@ def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
         processes.gathered(None)
         del trainer, progress  # and with them the optimizer's memory
         torch.cuda.empty_cache()
-        return processes.on_main(lambda: after_training(job, run, start, trained))
+        return processes.on_main(lambda: run and start and after_training(job, run, start, trained))
 
 
 def _ready(job: Job, stop: StopRequest, start: Start | None):

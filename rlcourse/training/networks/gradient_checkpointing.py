@@ -9,6 +9,7 @@ Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost".
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -19,11 +20,12 @@ from rlcourse.errors import UserError
 
 def enable_gradient_checkpointing(model: nn.Module) -> None:
     """Let `model` recompute its blocks. Raises UserError where this kind of model cannot."""
-    if not hasattr(model, "gradient_checkpointing_enable") or not _blocks(model):
+    enable: Any = getattr(model, "gradient_checkpointing_enable", None)
+    if enable is None or not _blocks(model):
         raise UserError(
             f"{type(model).__name__} cannot recompute: set gradient_checkpointing=false"
         )
-    model.gradient_checkpointing_enable({"use_reentrant": False})
+    enable({"use_reentrant": False})
 
 
 def uses_gradient_checkpointing(model: nn.Module) -> bool:

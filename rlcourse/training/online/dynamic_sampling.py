@@ -24,7 +24,7 @@ def draw_enough(
     After ``recipe.resample`` more draws, it accepts what there is.
     """
     batches, parts, found = [], [], 0
-    for attempt in range(1 + recipe.resample):
+    for attempt in range(1 + (recipe.resample or 0)):
         rollouts, rewards = draw(attempt)
         batches.append(rollouts)
         parts.append(rewards)
@@ -70,6 +70,5 @@ def with_overlong_penalty(
 def informative(rollouts: Rollouts, recipe: Recipe, method: Method) -> Tensor:
     """Which groups have a signal, (groups,) bool, as ``informative_groups`` says."""
     size = recipe.group_size
-    given = {"rewards": rollouts.rewards, "group_size": size}
-    shape = (len(rollouts) // size,)
-    return call_for_tensor(method.function("informative_groups"), shape, **given).bool()
+    groups_of, shape = method.function("informative_groups"), (len(rollouts) // size,)
+    return call_for_tensor(groups_of, shape, rewards=rollouts.rewards, group_size=size).bool()

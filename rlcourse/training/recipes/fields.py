@@ -21,7 +21,6 @@ from rlcourse.training.recipes.values import (
 )
 
 Precision = Literal["float32", "bfloat16", "float16"]
-Fault = Literal[tuple(FAULTS)]  # type: ignore[valid-type]
 Average = Annotated[Number, Field(ge=0, le=0.9999999)]
 SAMPLING, PASSES = ("samples", "compares_pairs"), ("samples", "imitates")
 
@@ -177,7 +176,7 @@ class Fields(Surroundings):
         of=("samples",),
         local="TRL leaves them out otherwise",
     )
-    fault: Fault | None = setting(
+    fault: Literal[tuple(FAULTS)] | None = setting(  # type: ignore[valid-type]
         None,
         "a mistake to train with, for lesson 10: see rlcourse train --faults",
         of=("samples",),
