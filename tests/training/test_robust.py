@@ -109,7 +109,7 @@ def test_a_false_start_leaves_nothing_in_the_way_of_the_next_one(tmp_path):
     for _ in range(2):  # the second try must hear the same, not that there is a run already
         with pytest.raises(UserError, match="There is no model directory"):
             train(recipe, tmp_path / "run", **OPTIONS)
-    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "run" / "recipe.yaml").exists()
 
 
 def test_a_large_model_does_not_train_on_a_cpu_beside_an_idle_gpu(tmp_path, monkeypatch):
@@ -122,5 +122,5 @@ def test_a_large_model_does_not_train_on_a_cpu_beside_an_idle_gpu(tmp_path, monk
     monkeypatch.setattr(run, "LARGE", weights)
     with pytest.raises(UserError, match=r"its driver is too old; to train .* set device=cpu"):
         train(recipe, tmp_path / "run", **options)
-    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "run" / "recipe.yaml").exists()
     train(recipe.but(device="cpu"), **options)

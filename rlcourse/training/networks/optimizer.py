@@ -28,7 +28,12 @@ def adamw(recipe: Recipe, network: nn.Module, critic: nn.Module | None = None):
         "weight_decay": recipe.weight_decay,
     }
     if recipe.optimizer == "adamw_8bit":
-        return _adamw_8bit()(groups, **options)
+        with needing("adam8bit", "optimizer=adamw_8bit"):
+            logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # of kernels we do not use
+            # Averages have 8 bits and, for each 256 of them, a scale; small tensors keep theirs in
+            # float32. Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization".
+            from bitsandbytes.optim import AdamW8bit
+        return AdamW8bit(groups, **options)
     return torch.optim.AdamW(groups, **options, fused=True)
 
 
@@ -39,19 +44,6 @@ def require_extras(recipe: Recipe) -> None:
         require("lora", "peft", "training adapters")
     if recipe.optimizer == "adamw_8bit":
         require("adam8bit", "bitsandbytes", "optimizer=adamw_8bit")
-
-
-def _adamw_8bit() -> type[torch.optim.Optimizer]:
-    """AdamW whose averages have 8 bits and, for each 256 of them, a scale.
-
-    Tensors of fewer than 4,096 numbers, such as norms, keep theirs in float32.
-    Source: Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization". bitsandbytes
-    makes it. Raises ``UserError`` where that is not installed.
-    """
-    with needing("adam8bit", "optimizer=adamw_8bit"):
-        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # of kernels we do not use
-        from bitsandbytes.optim import AdamW8bit
-    return AdamW8bit
 
 
 def _trained(network: nn.Module) -> list[nn.Parameter]:
