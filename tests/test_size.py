@@ -30,8 +30,8 @@ BUDGETS = {
     "rlcourse/student": 740,
     "rlcourse/tasks": 1840,
     "rlcourse/teaching": 620,
-    "rlcourse/training": 6300,
-    "rlcourse/trl_engine": 1500,
+    "rlcourse/training": 5120,
+    "rlcourse/trl_engine": 1320,
     "tests": 2470,
     "tests/algorithms": 2290,
     "tests/authoring": 1310,
@@ -52,8 +52,8 @@ BUDGETS = {
     "tests/site": 1070,
     "tests/tasks": 760,
     "tests/teaching": 280,
-    "tests/training": 3940,
-    "tests/trl_engine": 1140,
+    "tests/training": 3550,
+    "tests/trl_engine": 1010,
 }
 COMMANDS = 23  # that `rlcourse --help` lists
 # What all of it may have: whoever gives one room more has to take it from another. On the way to

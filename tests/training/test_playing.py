@@ -160,7 +160,7 @@ def test_what_has_no_meaning_in_an_environment_is_refused(recipe, changes, sente
     settings = load_recipe(recipe, task="calculator", warm_start=None, device="cpu", **changes)
     with pytest.raises(UserError, match=sentence):
         quiet(settings, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "run" / "recipe.yaml").exists()
 
 
 def test_wrong_teachers_are_refused(policy, task, tmp_path):
