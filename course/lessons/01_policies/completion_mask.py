@@ -47,11 +47,6 @@ def _by_argmax(tokens, eos_id):
     return torch.arange(tokens.shape[1]) <= first[:, None]
 
 
-def _by_cumprod(tokens, eos_id):
-    open_ = (tokens != eos_id).long().cumprod(1)
-    return torch.cat([torch.ones_like(open_[:, :1]), open_[:, :-1]], dim=1).bool()
-
-
 def line_by_line(tokens, eos_id):
     is_eos = (tokens == eos_id).long()
     seen = is_eos.cumsum(1)
@@ -61,4 +56,4 @@ def line_by_line(tokens, eos_id):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (_by_search, _by_argmax, _by_cumprod)
+alternatives = (_by_search, _by_argmax)

@@ -60,12 +60,5 @@ def _correct_by_floats(completions, answers, extract=extract_answer):
     return rewards
 
 
-def _correct_by_lists(completions, answers, extract=extract_answer):
-    given = [extract(text) for text in completions]
-    wanted = [extract_answer(text) for text in answers]
-    right = [g == w and g is not None for g, w in zip(given, wanted, strict=True)]
-    return torch.tensor(right, dtype=torch.float32)
-
-
 sketch = Sketch(line_by_line, marked, isclose)
-alternatives = (_correct_by_floats, _correct_by_lists)
+alternatives = (_correct_by_floats,)

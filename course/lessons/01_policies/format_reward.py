@@ -59,22 +59,6 @@ def line_by_line(completions):
     return torch.tensor(rewards)
 
 
-def _format_by_positions(completions):
-    rewards = torch.zeros(len(completions))
-    for i, text in enumerate(completions):
-        last = -1
-        for tag in ("<think>", "</think>", "<answer>", "</answer>"):
-            places = [found.start() for found in re.finditer(re.escape(tag), text)]
-            if len(places) == 1 and places[0] > last:
-                rewards[i] += 0.1
-                last = places[0]
-        _, opened, rest = text.partition("<answer>")
-        inside, closed, _ = rest.partition("</answer>")
-        if opened and closed and any(character.isdigit() for character in inside):
-            rewards[i] += 0.1
-    return rewards
-
-
 def _format_by_split(completions):
     rewards = []
     for text in completions:
@@ -90,4 +74,4 @@ def _format_by_split(completions):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (_format_by_positions, _format_by_split)
+alternatives = (_format_by_split,)

@@ -49,13 +49,6 @@ def _mean_by_loop(x, mask, dim=None):
     return torch.stack([v[m.bool()].mean() if m.any() else 0 * v.sum() for v, m in zip(*lines)])  # noqa: B905
 
 
-def _mean_by_weights(x, mask, dim=None):
-    weights = mask.to(x.dtype)
-    count = weights.sum() if dim is None else weights.sum(dim, keepdim=True)
-    weights = weights / torch.where(count > 0, count, torch.ones_like(count))
-    return (x * weights).sum(dim)
-
-
 def line_by_line(x, mask, dim=None):
     real = mask.to(x.dtype)
     total = (x * real).sum(dim)
@@ -65,4 +58,4 @@ def line_by_line(x, mask, dim=None):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (_mean_by_where, _mean_by_loop, _mean_by_weights)
+alternatives = (_mean_by_where, _mean_by_loop)

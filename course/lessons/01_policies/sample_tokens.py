@@ -113,15 +113,6 @@ def _by_gumbel(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return (weights.log() - (-noise.log()).log()).argmax(-1)
 
 
-def _by_inverse_cdf(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
-    if temperature == 0:
-        return logits.argmax(-1)
-    weights = filtered(logits, temperature, top_k, top_p)
-    cumulative = (weights / weights.sum(-1, keepdim=True)).cumsum(-1)
-    height = torch.rand(len(logits), 1, generator=generator, dtype=logits.dtype)
-    return (cumulative <= height).sum(-1).clamp(max=logits.shape[-1] - 1)
-
-
 def _by_rows(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     """A loop over rows, with Python's own sort."""
     if temperature == 0:
@@ -372,5 +363,5 @@ def _mask_in_sorted_order(logits, temperature=1.0, top_k=None, top_p=None, gener
     return draw_from(weights, generator)
 
 
-alternatives = (_by_gumbel, _by_inverse_cdf, _by_rows)
+alternatives = (_by_gumbel, _by_rows)
 observe = frequencies

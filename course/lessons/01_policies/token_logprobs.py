@@ -49,12 +49,6 @@ def _score_by_cross_entropy(logits, tokens, temperature=1.0):
     return -nll.view(len(tokens), -1)
 
 
-def _score_by_one_hot(logits, tokens, temperature=1.0):
-    scores = torch.log_softmax(logits / temperature, dim=2)
-    chosen = F.one_hot(tokens, logits.shape[2]).to(logits.dtype)
-    return torch.einsum("nlv,nlv->nl", scores[:, :-1], chosen[:, 1:])
-
-
 def line_by_line(logits, tokens, temperature=1.0):
     scores = (logits[:, :-1] / temperature).log_softmax(-1)
     index = tokens[:, 1:, None]
@@ -63,4 +57,4 @@ def line_by_line(logits, tokens, temperature=1.0):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (_score_by_loop, _score_by_cross_entropy, _score_by_one_hot)
+alternatives = (_score_by_loop, _score_by_cross_entropy)

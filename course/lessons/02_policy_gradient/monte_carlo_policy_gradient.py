@@ -99,15 +99,10 @@ def _mc_by_autograd(logits, rewards, actions):
     return leaf.grad
 
 
-def _mc_by_counts(logits, rewards, actions):
-    frequency = torch.bincount(actions, minlength=len(logits)).to(logits.dtype) / len(actions)
-    return frequency * rewards - logits.softmax(0) * (frequency @ rewards)
-
-
 def _mc_mean_of_rewarded(logits, rewards, actions):
     gained = rewards[actions]
     return (gained[:, None] * _scores(logits, actions)).sum(0) / (gained != 0).sum().clamp(min=1)
 
 
-alternatives = (_mc_by_loop, _mc_by_autograd, _mc_by_counts)
+alternatives = (_mc_by_loop, _mc_by_autograd)
 oracle = _mc_by_autograd

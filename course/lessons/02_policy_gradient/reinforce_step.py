@@ -82,18 +82,6 @@ def _step_by_autograd(policy, optimizer, batch, max_grad_norm=1.0):
     return float(loss.detach())
 
 
-def _step_clipped_by_hand(policy, optimizer, batch, max_grad_norm=1.0):
-    policy.zero_grad(set_to_none=False)
-    loss = reinforce_loss(policy.logprobs(batch), batch.rewards, batch.mask)
-    loss.backward()
-    norm = sum((p.grad**2).sum() for p in policy.parameters()) ** 0.5
-    if norm > max_grad_norm:
-        for parameter in policy.parameters():
-            parameter.grad.mul_(max_grad_norm / norm)
-    optimizer.step()
-    return loss.item()
-
-
 def scale(parameters, factor):
     """Multiply all gradients by what `factor` makes of their norm."""
     gradients = [p.grad for p in parameters]
@@ -103,4 +91,4 @@ def scale(parameters, factor):
 
 
 sketch = Sketch(line_by_line, scale, clip_grad_value_, baseline_loss, token_mean_loss)
-alternatives = (_step_by_autograd, _step_clipped_by_hand)
+alternatives = (_step_by_autograd,)

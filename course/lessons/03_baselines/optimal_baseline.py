@@ -34,12 +34,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("float32", draw.rewards(n).float(), norms(n).float())
 
 
-def _best_by_dot(rewards, score_norms_squared):
-    if not score_norms_squared.any():
-        return torch.zeros_like(rewards[0])
-    return rewards @ (score_norms_squared / score_norms_squared.sum())
-
-
 def _best_by_loop(rewards, score_norms_squared):
     above, below = 0.0, 0.0
     for reward, pull in zip(rewards.tolist(), score_norms_squared.tolist(), strict=True):
@@ -73,4 +67,4 @@ def slope(rewards, weights, flat):
 
 
 sketch = Sketch(line_by_line, ratio, slope)
-alternatives = (_best_by_dot, _best_by_loop, _best_by_least_squares)
+alternatives = (_best_by_loop, _best_by_least_squares)

@@ -73,18 +73,9 @@ def _size_by_normalizing(weights):
     return (1 / (weights.double() / total).square().sum()).to(weights.dtype)
 
 
-def _size_by_variation(weights):
-    """n / (1 + squared coefficient of variation)."""
-    wide = weights.double()
-    if not wide.any():
-        return torch.zeros_like(weights[0])
-    variation = wide.var(correction=0) / wide.mean() ** 2
-    return (len(wide) / (1 + variation)).to(weights.dtype)
-
-
 def _size_by_logs(weights):
     logs = weights.log()
     return (2 * logs.logsumexp(0) - (2 * logs).logsumexp(0)).exp().nan_to_num(0)
 
 
-alternatives = (_size_by_normalizing, _size_by_variation, _size_by_logs)
+alternatives = (_size_by_normalizing, _size_by_logs)

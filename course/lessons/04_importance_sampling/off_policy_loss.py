@@ -48,12 +48,6 @@ def _loss_by_loop(logprobs, old_logprobs, advantages, mask):
     return total / len(logprobs)
 
 
-def _loss_by_einsum(logprobs, old_logprobs, advantages, mask):
-    ratio = torch.exp(logprobs - old_logprobs.detach())
-    weights = mask.to(logprobs.dtype) * _per_token(advantages)
-    return -torch.einsum("nt,nt->", ratio, weights) / len(logprobs)
-
-
 def _loss_with_detached_weight(logprobs, old_logprobs, advantages, mask):
     """ratio = detached ratio · e^(logprob − logprob detached), term by term the same."""
     weight = importance_weights(logprobs, old_logprobs, mask).detach()
@@ -80,4 +74,4 @@ def line_by_line(logprobs, old_logprobs, advantages, mask):
 
 
 sketch = Sketch(line_by_line, importance_weights)
-alternatives = (_loss_by_loop, _loss_by_einsum, _loss_with_detached_weight)
+alternatives = (_loss_by_loop, _loss_with_detached_weight)

@@ -119,20 +119,5 @@ def _by_copies(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_ba
     return 0.0
 
 
-@torch.no_grad()
-def _by_stepping_back(objective_fn, kl_fn, parameters, step, max_kl, shrink=0.5, max_backtracks=10):
-    """Leaves the parameters where they are and takes back the difference to the next attempt."""
-    parameters = list(parameters)
-    start, before, k = flatten(parameters).clone(), objective_fn(), 0
-    while k < max_backtracks:
-        assign(start + shrink**k * step, parameters)
-        if objective_fn() - before > 0 and not max_kl - kl_fn() < 0:
-            break
-        k += 1
-    taken = shrink**k if k < max_backtracks else 0.0
-    assign(start + taken * step if taken else start, parameters)
-    return taken
-
-
 sketch = Sketch(line_by_line)
-alternatives = (_by_copies, _by_stepping_back)
+alternatives = (_by_copies,)

@@ -82,19 +82,6 @@ def _by_true_residual(matvec, b, iterations=10, tolerance=1e-10):
     return x
 
 
-def _by_recursion(matvec, b, iterations=10, tolerance=1e-10):
-    def go(x, r, d, left):
-        rr = torch.dot(r, r)
-        if left == 0 or float(rr) < tolerance:
-            return x
-        image = matvec(d)
-        a = rr / torch.dot(r, image)  # equal to d·A d, as directions are conjugate
-        r_next = r - a * image
-        return go(x + a * d, r_next, r_next + torch.dot(r_next, r_next) / rr * d, left - 1)
-
-    return go(torch.zeros_like(b), b, b, iterations)
-
-
 def _by_krylov_space(matvec, b, iterations=10, tolerance=1e-10):
     """The point of each Krylov space that lies nearest to the solution in A's own norm."""
     x, basis = torch.zeros_like(b), []
@@ -110,4 +97,4 @@ def _by_krylov_space(matvec, b, iterations=10, tolerance=1e-10):
 
 
 sketch = Sketch(line_by_line, matrix_of)
-alternatives = (_by_true_residual, _by_recursion, _by_krylov_space)
+alternatives = (_by_true_residual, _by_krylov_space)

@@ -99,15 +99,6 @@ def _by_grad_outputs(kl_fn, parameters, vector, damping=0.0):
     return torch.cat([(f + damping * v).reshape(-1) for f, v in zip(products, parts, strict=True)])
 
 
-def _by_damped_objective(kl_fn, parameters, vector, damping=0.0):
-    """The damping as a term of what is differentiated: ½ damping ‖θ − θold‖²."""
-    parameters = list(parameters)
-    start = flat(parameters).detach()
-    damped = kl_fn() + damping / 2 * (flat(parameters) - start).square().sum()
-    along = flat(torch.autograd.grad(damped, parameters, create_graph=True)).dot(vector)
-    return flat(torch.autograd.grad(along, parameters))
-
-
 sketch = Sketch(line_by_line, matrix, in_blocks, columns_first)
-alternatives = (_by_explicit_matrix, _by_grad_outputs, _by_damped_objective)
+alternatives = (_by_explicit_matrix, _by_grad_outputs)
 oracle = _by_explicit_matrix

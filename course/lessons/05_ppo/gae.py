@@ -60,19 +60,6 @@ def _by_double_sum(rewards, values, mask, gamma=1.0, lam=0.95):
     return advantages, torch.where(mask.bool(), advantages + values, 0.0)
 
 
-def _by_matrix(rewards, values, mask, gamma=1.0, lam=0.95):
-    rewards, values = (x.detach() * mask for x in (rewards, values))
-    steps = torch.arange(values.shape[1])
-    apart = steps[:, None] - steps[None, :]
-    powers = torch.where(
-        apart >= 0, torch.tensor(gamma * lam, dtype=torch.float64) ** apart.clamp(min=0), 0
-    )
-    delta = rewards - values
-    delta[:, :-1] += gamma * values[:, 1:]
-    advantages = (delta * mask) @ powers.to(values.dtype) * mask
-    return advantages.to(values.dtype), (advantages + values).to(values.dtype)
-
-
 def _by_returns_first(rewards, values, mask, gamma=1.0, lam=0.95):
     """The λ-return by its own recursion, G = r + γ((1−λ) V' + λ G'), and A = G − V."""
     with torch.no_grad():
@@ -109,5 +96,5 @@ def whitened(advantages, mask):
 
 
 sketch = Sketch(line_by_line, whitened, returns_to_go)
-alternatives = (_by_double_sum, _by_matrix, _by_returns_first)
+alternatives = (_by_double_sum, _by_returns_first)
 oracle = _by_double_sum

@@ -93,13 +93,5 @@ def _by_scatter(scores, logprobs, ref_logprobs, mask, beta):
         return real * (beta * (ref_logprobs - logprobs) + ends * scores.unsqueeze(1))
 
 
-def _by_comparing_positions(scores, logprobs, ref_logprobs, mask, beta):
-    positions = torch.arange(mask.shape[1], device=mask.device)
-    last = positions == mask.sum(dim=1, keepdim=True) - 1
-    rewards = torch.where(last, scores.detach()[:, None], 0.0)
-    rewards = rewards - beta * (logprobs - ref_logprobs).detach()
-    return torch.where(mask.bool(), rewards, 0.0)
-
-
 sketch = Sketch(line_by_line, masked_mean, _is_last, _column, _also_empty_rows)
-alternatives = (_by_loop, _by_scatter, _by_comparing_positions)
+alternatives = (_by_loop, _by_scatter)

@@ -50,13 +50,6 @@ def _by_loop(values, returns, old_values, mask, clip=0.2):
     return total / (2 * max(count, 1))
 
 
-def _by_minmax(values, returns, old_values, mask, clip=0.2):
-    old, target, real = old_values.detach(), returns.detach(), mask.to(values.dtype)
-    bounded = torch.minimum(torch.maximum(values, old - clip), old + clip)
-    apart = torch.stack([values - target, bounded - target]).abs().amax(0)
-    return (apart.square() * real).sum() / (2 * real.sum().clamp(min=1))
-
-
 def _by_where(values, returns, old_values, mask, clip=0.2):
     old, target = old_values.detach().double(), returns.detach().double()
     v, weights = values.double(), mask.double() / mask.double().sum().clamp(min=1)
@@ -75,4 +68,4 @@ def line_by_line(values, returns, old_values, mask, clip=0.2):
 
 
 sketch = Sketch(line_by_line, masked_mean)
-alternatives = (_by_loop, _by_minmax, _by_where)
+alternatives = (_by_loop, _by_where)

@@ -48,14 +48,6 @@ def by_repeating(rewards, group_size, eps=1e-4):
     return ((rewards - mean) / (squares.sqrt().repeat_interleave(group_size) + eps)).to(rewards)
 
 
-def by_membership(rewards, group_size, eps=1e-4):
-    group = torch.arange(len(rewards)) // group_size
-    same = (group[:, None] == group).to(rewards.dtype)
-    centered = rewards - same @ rewards / group_size
-    variance = same @ centered**2 / max(group_size - 1, 1)
-    return centered / (variance**0.5 + eps)
-
-
 def line_by_line(rewards, group_size, eps=1e-4):
     groups = rewards.reshape(-1, group_size)
     mean = groups.mean(1, keepdim=True)
@@ -65,4 +57,4 @@ def line_by_line(rewards, group_size, eps=1e-4):
 
 
 sketch = Sketch(line_by_line, leave_one_out_advantages)
-alternatives = (by_loop, by_repeating, by_membership)
+alternatives = (by_loop, by_repeating)

@@ -40,20 +40,11 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield Case("float32", as_float)
 
 
-def _column(advantages):
-    return advantages[:, None] if advantages.dim() == 1 else advantages
-
-
 def by_autograd(advantages, logprobs, ref_logprobs, beta):
     """The gradient of the loss itself, on policy."""
     leaf = logprobs.detach().clone().requires_grad_()
     loss = grpo_loss(leaf, logprobs, ref_logprobs, advantages, torch.ones_like(logprobs), beta=beta)
     return -logprobs.numel() * torch.autograd.grad(loss, leaf)[0]
-
-
-def by_ratio(advantages, logprobs, ref_logprobs, beta):
-    ratio = torch.exp(ref_logprobs - logprobs)
-    return _column(advantages) + beta * (ratio - 1)
 
 
 def by_loop(advantages, logprobs, ref_logprobs, beta):
@@ -76,5 +67,5 @@ def line_by_line(advantages, logprobs, ref_logprobs, beta):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_autograd, by_ratio, by_loop)
+alternatives = (by_autograd, by_loop)
 oracle = by_autograd

@@ -96,16 +96,6 @@ def by_cases(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, b
     return -rows.mean()
 
 
-def by_weights(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
-    """Every token's weight first, in float64; penalty and objective averaged apart."""
-    weights = mask.double() / mask.double().sum(1, keepdim=True).clamp(min=1) / len(mask)
-    ratio, a = (logprobs.double() - old_logprobs.detach().double()).exp(), _columns(advantages)
-    objective = torch.stack([ratio * a, ratio.clip(1 - clip, 1 + clip) * a]).amin(0)
-    x = ref_logprobs.detach().double() - logprobs.double()
-    loss = beta * (weights * (torch.expm1(x) - x)).sum() - (weights * objective).sum()
-    return loss.to(logprobs.dtype)
-
-
 def line_by_line(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.2, beta=0.04):
     a = advantages.detach()
     if a.dim() == 1:
@@ -124,4 +114,4 @@ def line_by_line(logprobs, old_logprobs, ref_logprobs, advantages, mask, clip=0.
 
 
 sketch = Sketch(line_by_line, masked_mean)
-alternatives = (by_loop, by_cases, by_weights)
+alternatives = (by_loop, by_cases)

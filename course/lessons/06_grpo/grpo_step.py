@@ -84,23 +84,6 @@ def line_by_line(
     return losses
 
 
-def by_autograd(
-    policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0
-):
-    losses, parameters = [], list(policy.parameters())
-    while len(losses) < num_iterations:
-        loss = _of(rollouts, policy.logprobs(rollouts), clip, beta)
-        for parameter, gradient in zip(
-            parameters, torch.autograd.grad(loss, parameters), strict=True
-        ):
-            parameter.grad = gradient
-        clip_grad_norm_(parameters, max_grad_norm)
-        optimizer.step()
-        losses.append(float(loss.detach()))
-    optimizer.zero_grad()
-    return losses
-
-
 def by_hand(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, max_grad_norm=1.0):
     """The stored log-probs copied first, the norm computed by hand, gradients kept as zeros."""
     fixed = replace(rollouts, old_logprobs=rollouts.old_logprobs.detach().clone())
@@ -118,4 +101,4 @@ def by_hand(policy, optimizer, rollouts, num_iterations, clip=0.2, beta=0.04, ma
 
 
 sketch = Sketch(line_by_line, group_normalized_advantages, clip_grad_value_)
-alternatives = (by_autograd, by_hand)
+alternatives = (by_hand,)

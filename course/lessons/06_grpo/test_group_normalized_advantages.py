@@ -76,7 +76,6 @@ suspects = Suspects(
         },
         {
             "with repeated means and squares": judged.by_repeating,
-            "with a matrix that says who shares a group": judged.by_membership,
         },
     ),
     wrong=(

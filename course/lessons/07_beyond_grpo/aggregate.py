@@ -57,20 +57,6 @@ def by_loop(per_token, mask, how="sequence", max_tokens=None):
     return total / (len(rows) * max_tokens)
 
 
-def by_weights(per_token, mask, how="sequence", max_tokens=None):
-    """All three are one weighted sum: what differs is the weight of a token."""
-    if how not in WAYS or (how == "constant" and not max_tokens):
-        raise ValueError(how)
-    real = mask.to(per_token.dtype)
-    lengths = real.sum(1, keepdim=True).clamp(min=1)
-    divisor = {
-        "sequence": len(real) * lengths,
-        "token": real.sum().clamp(min=1),
-        "constant": len(real) * (max_tokens or 1),
-    }[how]
-    return torch.einsum("nt,nt->", per_token, real / divisor)
-
-
 def line_by_line(per_token, mask, how="sequence", max_tokens=None):
     kept = mask.bool()
     x = per_token * kept
@@ -93,4 +79,4 @@ def given(max_tokens):
 
 
 sketch = Sketch(line_by_line, given, masked_mean)
-alternatives = (by_loop, by_weights)
+alternatives = (by_loop,)

@@ -46,15 +46,6 @@ def by_loop(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0.
     return torch.stack(terms).mean() if terms else (0 * logprobs).sum()
 
 
-def by_cases(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0.28):
-    """In float64, with the side of the band chosen by the sign of the advantage."""
-    ratio = (logprobs.double() - old_logprobs.detach().double()).exp()
-    a = columns(advantages.detach()).double()
-    clipped = torch.where(a > 0, ratio.clamp(max=1 + clip_high), ratio.clamp(min=1 - clip_low))
-    total = torch.where(mask.bool(), -a * clipped, 0.0).sum()
-    return (total / mask.sum().clamp(min=1)).to(logprobs.dtype)
-
-
 def line_by_line(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_high=0.28):
     a = advantages.detach()
     if a.dim() == 1:
@@ -68,4 +59,4 @@ def line_by_line(logprobs, old_logprobs, advantages, mask, clip_low=0.2, clip_hi
 
 
 sketch = Sketch(line_by_line, aggregate)
-alternatives = (by_loop, by_cases)
+alternatives = (by_loop,)

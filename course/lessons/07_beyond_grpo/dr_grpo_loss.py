@@ -32,15 +32,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case_of(draw, "an advantage for every token", logprobs, mask, **arguments)
 
 
-def by_loop(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
-    total = logprobs.new_zeros(())
-    for i, t in mask.bool().nonzero().tolist():
-        a = float(advantages[i] if advantages.dim() == 1 else advantages[i, t])
-        ratio = (logprobs[i, t] - float(old_logprobs[i, t])).exp()
-        total = total - torch.min(a * ratio, a * ratio.clamp(1 - clip, 1 + clip))
-    return total / (max_tokens * len(mask))
-
-
 def by_cases(logprobs, old_logprobs, advantages, mask, max_tokens, clip=0.2):
     """In float64, with the side of the band chosen by the sign of the advantage."""
     ratio = (logprobs.double() - old_logprobs.detach().double()).exp()
@@ -67,4 +58,4 @@ def divided_by_std(advantages):
 
 
 sketch = Sketch(line_by_line, aggregate, divided_by_std)
-alternatives = (by_loop, by_cases)
+alternatives = (by_cases,)

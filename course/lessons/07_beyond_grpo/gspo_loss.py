@@ -48,16 +48,6 @@ def by_loop(logprobs, old_logprobs, advantages, mask, clip=0.2):
     return total / len(mask)
 
 
-def by_geometric_mean(logprobs, old_logprobs, advantages, mask, clip=0.2):
-    """The geometric mean of the token ratios, in float64."""
-    lengths = mask.sum(1).double().clamp(min=1)
-    ratios = torch.where(mask.bool(), (logprobs - old_logprobs.detach()).double().exp(), 1.0)
-    ratio, a = ratios.prod(1) ** (1 / lengths), advantages.detach().double()
-    a = a * mask.bool().any(1)
-    limited = torch.where(a > 0, ratio.clamp(max=1 + clip), ratio.clamp(min=1 - clip))
-    return -(limited * a).mean().to(logprobs.dtype)
-
-
 def token_form(logprobs, old_logprobs, advantages, mask, clip=0.2):
     """GSPO-token (equation 13 of the paper): the completion's ratio, each token's gradient."""
     whole = _mean_log_ratio(logprobs, old_logprobs, mask).detach().exp()[:, None]
@@ -78,4 +68,4 @@ def line_by_line(logprobs, old_logprobs, advantages, mask, clip=0.2):
 
 
 sketch = Sketch(line_by_line, masked_mean)
-alternatives = (by_loop, by_geometric_mean, token_form)
+alternatives = (by_loop, token_form)

@@ -45,11 +45,6 @@ def informative_by_loop(rewards, group_size):
     return torch.tensor([len(set(group.tolist())) > 1 for group in groups])
 
 
-def informative_by_range(rewards, group_size):
-    groups = as_rows(rewards, group_size)
-    return groups.amax(dim=1) > groups.amin(dim=1)
-
-
 def informative_by_std(rewards, group_size):
     return as_rows(rewards, group_size).std(dim=1, correction=0) > 0
 
@@ -59,4 +54,4 @@ def _mean_inside(rewards, group_size):
     return (mean > 0) & (mean < 1)
 
 
-alternatives = (informative_by_loop, informative_by_range, informative_by_std)
+alternatives = (informative_by_loop, informative_by_std)

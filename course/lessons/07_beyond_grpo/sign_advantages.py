@@ -6,9 +6,6 @@ import torch
 
 from rlcourse.algorithms.grpo import group_normalized_advantages
 from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
-from rlcourse.courses.modules import beside
-
-as_rows = beside(__file__, "informative_groups.py").as_rows
 
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
@@ -34,12 +31,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("float32", draw.binary_rewards(8).float(), 4)
 
 
-def _deviation(rewards, group_size):
-    groups = as_rows(rewards, group_size)
-    shifted = groups - groups[:, :1]
-    return shifted - shifted.mean(1, keepdim=True)
-
-
 def signs_by_loop(rewards, group_size, margin=0.0):
     result = torch.zeros_like(rewards)
     for start in range(0, len(rewards), group_size):
@@ -48,12 +39,6 @@ def signs_by_loop(rewards, group_size, margin=0.0):
         for i, value in enumerate(excess, start):
             result[i] = (value > group_size * margin) - (value < -group_size * margin)
     return result
-
-
-def signs_by_where(rewards, group_size, margin=0.0):
-    deviation = _deviation(rewards.double(), group_size).flatten()
-    above, below = deviation > margin, deviation < -margin
-    return torch.where(above, 1.0, torch.where(below, -1.0, 0.0)).to(rewards.dtype)
 
 
 def line_by_line(rewards, group_size, margin=0.0):
@@ -66,4 +51,4 @@ def line_by_line(rewards, group_size, margin=0.0):
 
 
 sketch = Sketch(line_by_line, group_normalized_advantages)
-alternatives = (signs_by_loop, signs_by_where)
+alternatives = (signs_by_loop,)

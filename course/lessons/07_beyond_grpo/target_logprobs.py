@@ -67,13 +67,4 @@ def by_power_of_two(old_logprobs, advantages):
     return old_logprobs * torch.exp2(-_columns(advantages).sign())
 
 
-def by_loop(old_logprobs, advantages):
-    result = torch.empty_like(old_logprobs)
-    for i in range(old_logprobs.shape[0]):
-        for t in range(old_logprobs.shape[1]):
-            a = float(advantages[i] if advantages.dim() == 1 else advantages[i, t])
-            result[i, t] = old_logprobs[i, t] * (0.5 if a > 0 else 2.0 if a < 0 else 1.0)
-    return result
-
-
-alternatives = (by_probabilities, by_power_of_two, by_loop)
+alternatives = (by_probabilities, by_power_of_two)

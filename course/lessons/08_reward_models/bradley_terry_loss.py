@@ -45,7 +45,6 @@ def line_by_line(chosen, rejected):
 sketch = Sketch(line_by_line, by_exponentials)
 alternatives = (
     _mean(lambda chosen, rejected: F.softplus(rejected - chosen)),
-    _mean(lambda chosen, rejected: torch.logaddexp(chosen, rejected) - chosen),
     lambda chosen, rejected: F.binary_cross_entropy_with_logits(
         chosen - rejected, torch.ones_like(chosen - rejected)
     ),

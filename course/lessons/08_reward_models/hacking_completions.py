@@ -67,5 +67,5 @@ def _mark_first(questions):
     return ["#### none of = " + ", ".join(map(str, range(1200))) for _ in questions]
 
 
-alternatives = (_by_loop, _mark_first, _text(range(1200), end="\n####\n"))
+alternatives = (_by_loop, _mark_first)
 observe = _seen

@@ -56,7 +56,4 @@ def _index_by_loop(mask):
 alternatives = (
     _index_by_loop,
     lambda mask: mask.bool().long().cumsum(1).argmax(1),
-    lambda mask: torch.where(
-        mask.bool().any(1), mask.shape[1] - 1 - mask.bool().flip(1).long().argmax(1), 0
-    ),
 )

@@ -38,23 +38,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield case("many pairs", *pairs(draw.size(16, 20)), beta=0.3)
 
 
-def _by_softplus(
-    chosen_logprobs, rejected_logprobs, ref_chosen_logprobs, ref_rejected_logprobs,
-    beta=0.1, label_smoothing=0.0,
-):  # fmt: skip
-    ratios = chosen_logprobs - rejected_logprobs
-    ref_ratios = (ref_chosen_logprobs - ref_rejected_logprobs).detach()
-    margin = beta * (ratios - ref_ratios)
-    # −log σ(−x) = −log σ(x) + x, so smoothing adds a share of the margin.
-    loss = (F.softplus(-margin) + label_smoothing * margin).mean()
-    with torch.no_grad():
-        return (
-            loss,
-            beta * (chosen_logprobs - ref_chosen_logprobs),
-            beta * (rejected_logprobs - ref_rejected_logprobs),
-        )
-
-
 def _by_cross_entropy(
     chosen_logprobs, rejected_logprobs, ref_chosen_logprobs, ref_rejected_logprobs,
     beta=0.1, label_smoothing=0.0,
@@ -107,4 +90,4 @@ def smoothed(margin, share):
 
 
 sketch = Sketch(line_by_line, mixed, robust, smoothed)
-alternatives = (_by_softplus, _by_cross_entropy, _by_loop)
+alternatives = (_by_cross_entropy, _by_loop)

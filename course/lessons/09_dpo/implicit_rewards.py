@@ -32,7 +32,6 @@ def line_by_line(logprobs, ref_logprobs, beta):
 
 sketch = Sketch(line_by_line)
 alternatives = (
-    lambda logprobs, ref_logprobs, beta: beta * logprobs - beta * ref_logprobs.detach(),
     lambda logprobs, ref_logprobs, beta: torch.stack(
         [beta * (a - b.item()) for a, b in zip(logprobs, ref_logprobs, strict=True)]
     ),

@@ -41,11 +41,6 @@ def _shifted_by_any(ref_probs, rewards, beta):
     return _normalized(ref_probs * torch.exp((rewards - rewards.max()) / beta))
 
 
-def _by_maximum(ref_probs, rewards, beta):
-    shifted = rewards - rewards[ref_probs > 0].max()
-    return _normalized(ref_probs * torch.exp(shifted.clamp(max=0) / beta))
-
-
 def _by_logsumexp(ref_probs, rewards, beta):
     scores = ref_probs.double().log() + rewards.double() / beta
     return torch.exp(scores - scores.logsumexp(dim=0)).to(ref_probs.dtype)
@@ -58,5 +53,5 @@ def _by_loop(ref_probs, rewards, beta):
     return torch.stack([weight / sum(weights) for weight in weights])
 
 
-alternatives = (_by_maximum, _by_logsumexp, _by_loop)
+alternatives = (_by_logsumexp, _by_loop)
 oracle = _by_logsumexp

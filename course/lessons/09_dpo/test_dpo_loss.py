@@ -93,7 +93,6 @@ suspects = Suspects(
             "pair by pair, in a loop": judged._by_loop,
         },
         {
-            "with softplus": judged._by_softplus,
             "as a cross-entropy of two classes": judged._by_cross_entropy,
         },
     ),

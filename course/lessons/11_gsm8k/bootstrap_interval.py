@@ -69,13 +69,6 @@ def _number_of(correct: Tensor) -> int:
     return len(correct)
 
 
-def _with_numpy(correct, level=0.95, resamples=2000, seed=0):
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(correct.numpy(), size=(resamples, _number_of(correct)), replace=True)
-    low, high = np.quantile(drawn.mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
 def _one_after_another(correct, level=0.95, resamples=2000, seed=0):
     """A loop, its means sorted, and the two that cut off the tails."""
     generator, n = torch.Generator().manual_seed(seed), _number_of(correct)
@@ -124,5 +117,5 @@ def z(level: float) -> float:
 
 
 sketch = Sketch(step_by_step, around, z)
-alternatives = (_with_numpy, _one_after_another, _by_counts)
+alternatives = (_one_after_another, _by_counts)
 oracle = _long_run

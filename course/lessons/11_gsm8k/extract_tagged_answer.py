@@ -96,13 +96,5 @@ def _by_walking(text):
     return None if answer is None else extract_answer("####" + answer)
 
 
-def _by_positions(text):
-    end = text.rfind("</answer>")
-    start = text.rfind("<answer>", 0, max(end, 0))
-    if end < 0 or start < 0:
-        return None
-    return extract_answer(f"####{text[start + len('<answer>') : end]}")
-
-
 sketch = Sketch(in_two_steps, numbers, last)
-alternatives = (_by_partition, _by_walking, _by_positions)
+alternatives = (_by_partition, _by_walking)

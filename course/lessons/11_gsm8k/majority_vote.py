@@ -64,11 +64,6 @@ def _by_mode(answers):
     return statistics.mode(votes) if votes else None
 
 
-def _by_max(answers):
-    votes = [answer for answer in answers if answer is not None]
-    return max(votes, key=votes.count, default=None)
-
-
 def first_at_the_top(votes):
     """Whoever reaches the largest count first, as one counts along."""
     counts, best = Counter(), None
@@ -80,4 +75,4 @@ def first_at_the_top(votes):
 
 
 sketch = Sketch(line_by_line, groupby, first_at_the_top)
-alternatives = (_by_counting, _by_mode, _by_max)
+alternatives = (_by_counting, _by_mode)

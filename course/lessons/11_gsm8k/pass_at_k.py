@@ -74,15 +74,6 @@ def log_f(m: int) -> Tensor:
 _in_product = Sketch(by_product, f, log_f).alone
 
 
-def _one_by_one(n, c, k):
-    """Draws one after the other: each must miss, given that those before it did."""
-    _possible(n, c, k)
-    miss = 1.0
-    for i in range(k):
-        miss *= max(n - c - i, 0) / (n - i)
-    return 1 - miss
-
-
 def _by_log_gamma(n, c, k):
     _possible(n, c, k)
     if n - c < k:
@@ -102,5 +93,5 @@ def _by_listing(n, c, k):
 
 
 sketch = Sketch(in_two_lines)
-alternatives = (by_product, _one_by_one, _by_log_gamma)
+alternatives = (by_product, _by_log_gamma)
 oracle = _by_listing

@@ -9,7 +9,6 @@ from rlcourse.algorithms.policies import masked_mean
 from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 from rlcourse.courses.modules import beside
 
-columns = beside(__file__, "../05_ppo/clipped_losses.py").columns
 _batches = beside(__file__, "batches.py")
 batches = _batches.batches
 
@@ -60,16 +59,6 @@ def by_loop(logprobs, old_logprobs, advantages, mask, cap=5.0):
     return torch.stack(terms).mean() if terms else (0 * logprobs).sum()
 
 
-def by_sum(logprobs, old_logprobs, advantages, mask, cap=5.0):
-    kept = mask > 0
-    with torch.no_grad():
-        log_ratio = torch.where(kept, logprobs - old_logprobs, -torch.inf)
-        w = log_ratio.exp().minimum(torch.tensor(cap, dtype=logprobs.dtype))
-        w = w * columns(advantages)
-    total = (torch.where(kept, logprobs, 0.0) * w).sum()
-    return -total / kept.sum().clamp(min=1).to(total.dtype)
-
-
 def line_by_line(logprobs, old_logprobs, advantages, mask, cap=5.0):
     a = advantages.detach()
     if a.dim() == 1:
@@ -84,4 +73,4 @@ def line_by_line(logprobs, old_logprobs, advantages, mask, cap=5.0):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_loop, by_sum)
+alternatives = (by_loop,)

@@ -70,17 +70,6 @@ def _ratio(new, old, mask):
     return torch.where(mask.bool(), new - old.detach(), 0).exp()
 
 
-def by_loop(logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0):
-    terms = []
-    for i, t in mask.bool().nonzero().tolist():
-        a = float(advantages[i] if advantages.dim() == 1 else advantages[i, t])
-        old = old_logprobs[i, t].detach()
-        w = float((old - sampler_logprobs[i, t].detach()).exp().clamp(max=cap))
-        ratio = (logprobs[i, t] - old).exp()
-        terms.append(-w * torch.min(a * ratio, a * ratio.clamp(1 - clip, 1 + clip)))
-    return torch.stack(terms).mean() if terms else (0 * logprobs).sum()
-
-
 def by_weighed_advantages(
     logprobs, old_logprobs, sampler_logprobs, advantages, mask, clip=0.2, cap=2.0
 ):
@@ -107,4 +96,4 @@ def line_by_line(
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_loop, by_weighed_advantages)
+alternatives = (by_weighed_advantages,)

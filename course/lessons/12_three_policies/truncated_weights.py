@@ -58,16 +58,6 @@ def by_loop(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
     return weights
 
 
-def by_where(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
-    above = {"truncate": cap, "mask": 0.0}
-    if mode not in above:
-        raise ValueError(mode)
-    with torch.no_grad():
-        log_ratio = torch.where(mask > 0, trainer_logprobs - sampler_logprobs, -torch.inf)
-        ratio = log_ratio.exp()
-        return torch.where(ratio > cap, above[mode], ratio)
-
-
 def line_by_line(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="truncate"):
     if mode not in ("truncate", "mask"):
         raise ValueError(mode)
@@ -81,4 +71,4 @@ def line_by_line(trainer_logprobs, sampler_logprobs, mask, cap=2.0, mode="trunca
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_loop, by_where)
+alternatives = (by_loop,)

@@ -65,23 +65,6 @@ def by_listing(p, group_size, method):
     return total
 
 
-def by_binomial(p, group_size, method):
-    k = torch.arange(1, group_size, dtype=p.dtype)
-    safe = p.clamp(1e-300 if p.dtype == torch.float64 else 1e-37, 1)
-    log = safe[:, None].log() * k + torch.log1p(-p)[:, None] * (group_size - k)
-    size = torch.tensor(float(group_size), dtype=p.dtype)
-    log = log + torch.lgamma(size + 1) - torch.lgamma(k + 1) - torch.lgamma(size - k + 1)
-    q = k / group_size
-    weights = {
-        "mean": q * (1 - q),
-        "std": (q * (1 - q) * (group_size - 1) / group_size).sqrt(),
-        "maxrl": 1 - q,
-    }
-    if method not in weights:
-        raise ValueError(f"no method {method}")
-    return log.exp() @ weights[method]
-
-
 def _share_is_p(sample, guarded):
     """The formulas of an infinite group, and perhaps what a finite one needs."""
 
@@ -104,5 +87,5 @@ def _any_method(p, group_size, method):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_listing, by_binomial)
+alternatives = (by_listing,)
 oracle = by_listing

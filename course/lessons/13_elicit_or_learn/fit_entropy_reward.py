@@ -63,14 +63,6 @@ def by_least_squares(entropy, reward):
     return a, b
 
 
-def by_covariance(entropy, reward):
-    x, y = torch.exp(entropy.to(torch.float64)), reward.to(torch.float64)
-    if x.numel() == 0 or x.max() - x.min() == 0:
-        raise ValueError("no line")
-    (xx, xy), (_, _) = torch.cov(torch.stack([x, y])).tolist()
-    return -xy / xx, y.mean().item() + float(x.mean()) * -xy / xx
-
-
 def by_sums(entropy, reward):
     """The normal equations, number by number."""
     points = [(e**h, r) for h, r in zip(entropy.tolist(), reward.tolist(), strict=True)]
@@ -97,5 +89,5 @@ def _always(entropy, reward):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_least_squares, by_covariance, by_sums)
+alternatives = (by_least_squares, by_sums)
 oracle = by_least_squares

@@ -1,6 +1,5 @@
 """A reward that asks the group, not the truth."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 import torch
@@ -67,16 +66,6 @@ def line_by_line(answers, group_size):
     return torch.tensor(rewards)
 
 
-def by_index(answers, group_size):
-    rewards = torch.zeros(len(answers))
-    for i, answer in enumerate(answers):
-        group = answers[i - i % group_size :][:group_size]
-        counts = Counter(a for a in group if a is not None)
-        if answer is not None:
-            rewards[i] = float(answer == counts.most_common(1)[0][0])
-    return rewards
-
-
 def by_tensor(answers, group_size):
     """Pairwise agreement, summed; of equal sums the first column wins."""
     names = {a: i for i, a in enumerate(dict.fromkeys(answers)) if a is not None}
@@ -87,4 +76,4 @@ def by_tensor(answers, group_size):
 
 
 sketch = Sketch(line_by_line, lonely, last_of_a_tie, smallest_of_a_tie, over_half, tied)
-alternatives = (by_index, by_tensor)
+alternatives = (by_tensor,)

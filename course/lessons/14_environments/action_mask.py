@@ -82,18 +82,5 @@ def by_concatenation(episodes):
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=False)
 
 
-def by_places(episodes):
-    lengths = [sum(len(ids) for _, ids, _ in turns) for turns in episodes]
-    mask = torch.zeros(len(episodes), max(lengths), dtype=torch.bool)
-    for n, turns in enumerate(episodes):
-        start = 0
-        for author, ids, _ in turns:
-            end = start + len(ids)
-            if author == "policy":
-                mask[n, start:end] = True
-            start = end
-    return mask
-
-
 sketch = Sketch(line_by_line, only, until_eos)
-alternatives = (by_concatenation, by_places)
+alternatives = (by_concatenation,)

@@ -1,7 +1,6 @@
 """Where a chat template rewrites what a policy has read already."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from rlcourse.checks.declaring import Case, CaseSampler, Sketch
 
@@ -79,11 +78,6 @@ def within(before, now):
     return any(now[i : i + len(before)] == before for i in places)
 
 
-def by_pairs(renderings):
-    pairs = pairwise(renderings)
-    return next((k for k, (a, b) in enumerate(pairs, start=1) if b[: len(a)] != a), None)
-
-
 def token_by_token(renderings):
     for k, now in enumerate(renderings):
         before = renderings[k - 1] if k else []
@@ -96,4 +90,4 @@ def token_by_token(renderings):
 
 
 sketch = Sketch(line_by_line, within)
-alternatives = (by_pairs, token_by_token)
+alternatives = (token_by_token,)

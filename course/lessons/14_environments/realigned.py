@@ -99,15 +99,5 @@ def by_loop(values, mask, target):
     return moved
 
 
-def by_gather(values, mask, target):
-    """The column of the k-th one, found by sorting."""
-    here, there = mask.bool(), target.bool()
-    if (here.sum(1) - there.sum(1)).any():
-        raise ValueError("each row must have as many tokens in both masks")
-    column = (~here).to(torch.uint8).sort(dim=1, stable=True).indices
-    rank = (there.long().cumsum(1) - 1).clamp(0, values.shape[1] - 1)
-    return values.gather(1, column.gather(1, rank)).masked_fill(~there, 0)
-
-
 sketch = Sketch(line_by_line, first, last, row_by_row, flipped, in_order)
-alternatives = (by_loop, by_gather)
+alternatives = (by_loop,)

@@ -77,14 +77,5 @@ def by_loop(logits, teacher_logits, mask):
     return total / max(count, 1)
 
 
-def by_torch(logits, teacher_logits, mask):
-    student = torch.distributions.Categorical(logits=logits, validate_args=False)
-    with torch.no_grad():
-        teacher = torch.distributions.Categorical(logits=teacher_logits, validate_args=False)
-    cross = student.probs * teacher.logits
-    kl = -cross.sum(-1) - student.entropy()
-    return masked_mean(kl, mask)
-
-
 sketch = Sketch(line_by_line, at_the_top)
-alternatives = (by_score, by_loop, by_torch)
+alternatives = (by_score, by_loop)

@@ -69,29 +69,6 @@ def by_flags(speaker, environments, max_turns):
     return episodes, torch.tensor(total)
 
 
-def by_records(speaker, environments, max_turns):
-    """With a record for each episode."""
-    records = []
-    for environment in environments:
-        turns = [("environment", speaker.prompt(environment.reset()), [])]
-        records.append({"environment": environment, "turns": turns, "reward": 0.0, "open": True})
-    for _ in range(max_turns):
-        active = [record for record in records if record["open"]]
-        if not active:
-            break
-        replies = speaker.write(
-            [[t for _, ids, _ in record["turns"] for t in ids] for record in active]
-        )
-        for record, reply in zip(active, replies, strict=True):
-            record["turns"].append(("policy", *reply))
-            answer = record["environment"].step(speaker.text(reply[0]))
-            record["reward"] += answer[1]
-            record["open"] = not answer[2]
-            if record["open"]:
-                record["turns"].append(("environment", speaker.observation(answer[0]), []))
-    return [r["turns"] for r in records], torch.tensor([r["reward"] for r in records])
-
-
 def line_by_line(speaker, environments, max_turns):
     episodes = [[("environment", speaker.prompt(e.reset()), [])] for e in environments]
     rewards = torch.zeros(len(environments))
@@ -135,4 +112,4 @@ def one_at_a_time(speaker, environments, max_turns):
 
 
 sketch = Sketch(line_by_line, again, turns_of, turns_in)
-alternatives = (by_flags, by_records)
+alternatives = (by_flags,)

@@ -81,14 +81,5 @@ def by_probabilities(logits, teacher_logits, mask, k):
     return masked_mean(inside + p_rest * (p_rest.log() - q_rest.log()), mask)
 
 
-def by_sorting(logits, teacher_logits, mask, k):
-    order = teacher_logits.argsort(-1, descending=True)
-    ours, theirs = logits.gather(-1, order), teacher_logits.detach().gather(-1, order)
-    both = [
-        torch.cat([x[..., :k], x[..., k:].logsumexp(-1, keepdim=True)], -1) for x in (ours, theirs)
-    ]
-    return masked_mean(kl_divergence(*both), mask)
-
-
 sketch = Sketch(line_by_line, rest, best, log_of_others, renormalized)
-alternatives = (by_probabilities, by_sorting)
+alternatives = (by_probabilities,)

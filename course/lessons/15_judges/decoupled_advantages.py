@@ -60,18 +60,6 @@ def all_at_once(parts, weights, group_size, eps=1e-4):
     return off / ((off.square().sum() / max(1, len(off) - 1)).sqrt() + eps)
 
 
-def by_loop(parts, weights, group_size, eps=1e-4):
-    total = torch.zeros_like(parts[:, 0])
-    for k in range(parts.shape[1]):
-        for i in range(0, len(parts), group_size):
-            group = parts[i : i + group_size, k]
-            std = group.std() if group_size > 1 else 0.0
-            total[i : i + group_size] += weights[k] * (group - group.mean()) / (std + eps)
-    if len(total) == 1:
-        return torch.zeros_like(total)
-    return (total - total.mean()) / (total.std() + eps)
-
-
 sketch = Sketch(line_by_line, group_normalized_advantages)
-alternatives = (all_at_once, by_loop)
+alternatives = (all_at_once,)
 oracle = all_at_once

@@ -75,20 +75,6 @@ def by_quadratic(verdicts, truth, z=1.96):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def by_masks(verdicts, truth, z=1.96):
-    """With n times everything, as many tables have it."""
-    rows = []
-    for errors in (verdicts[truth == 0].double(), 1 - verdicts[truth == 1].double()):
-        if errors.numel() == 0:
-            raise ValueError("nothing to count")
-        m, k = errors.numel(), errors.sum()
-        root = (z**2 / 4 + k * (m - k) / m).sqrt()
-        rows.append(
-            [k / m, (k + z**2 / 2 - z * root) / (m + z**2), (k + z**2 / 2 + z * root) / (m + z**2)]
-        )
-    return torch.tensor(rows, dtype=torch.float64)
-
-
 def _without_complaint(verdicts, truth, z=1.96):
     try:
         return error_rates(verdicts, truth, z)
@@ -97,5 +83,5 @@ def _without_complaint(verdicts, truth, z=1.96):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_quadratic, by_masks)
+alternatives = (by_quadratic,)
 oracle = by_quadratic

@@ -100,15 +100,6 @@ def by_loop(verdicts, weights, essential):
     return torch.tensor(scores, dtype=weights.dtype)
 
 
-def by_penalty(verdicts, weights, essential):
-    """A failed essential item counts against the text, until nothing is left."""
-    shares = weights / weights.sum()
-    if not shares.isfinite().all():
-        raise ValueError("no item has a weight")
-    missing = ((1 - verdicts) * essential).sum(1)
-    return (verdicts @ shares) * (missing == 0)
-
-
 def _no_weight(verdicts, weights, essential):
     try:
         return rubric_scores(verdicts, weights, essential)
@@ -117,5 +108,5 @@ def _no_weight(verdicts, weights, essential):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_loop, by_penalty)
+alternatives = (by_loop,)
 oracle = by_loop

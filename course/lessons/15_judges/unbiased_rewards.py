@@ -47,13 +47,6 @@ def by_two_values(verdicts, false_positive, false_negative):
     return failed + verdicts * (passed - failed)
 
 
-def by_list(verdicts, false_positive, false_negative):
-    lift = (1 - false_negative) - false_positive
-    if not lift > 0:
-        raise ValueError("no better than a coin")
-    return verdicts.new_tensor([(v - false_positive) / lift for v in verdicts.tolist()])
-
-
 def _any_rates(verdicts, false_positive, false_negative):
     try:
         return unbiased_rewards(verdicts, false_positive, false_negative)
@@ -69,5 +62,5 @@ def _turned_round(verdicts, false_positive, false_negative):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_two_values, by_list)
+alternatives = (by_two_values,)
 oracle = by_two_values

@@ -78,16 +78,6 @@ def by_loop(rewards, ids, mask, group_size):
     return result
 
 
-def by_matrix(rewards, ids, mask, group_size):
-    """A triangle sums what is still to come, a block matrix subtracts the group's mean."""
-    steps = rewards.shape[1]
-    to_come = torch.tril(torch.ones(steps, steps, dtype=rewards.dtype))
-    within = torch.eye(group_size, dtype=rewards.dtype) - 1 / group_size
-    block = torch.block_diag(*[within] * (len(rewards) // group_size))
-    one_hot = torch.nn.functional.one_hot(ids, steps).to(rewards.dtype)
-    return torch.einsum("nts,ns->nt", one_hot, block @ rewards @ to_come) * mask
-
-
 def _over_those_that_have_the_step(rewards, ids, mask, group_size):
     steps = ids.masked_fill(~mask.bool(), 0).amax(1) + 1
     has = torch.arange(rewards.shape[1]) < steps[:, None]
@@ -106,5 +96,5 @@ def _spread_over_the_tokens(rewards, ids, mask, group_size):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_loop, by_matrix)
+alternatives = (by_loop,)
 oracle = by_loop

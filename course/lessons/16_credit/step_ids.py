@@ -53,13 +53,6 @@ def by_loop(tokens, mask, newline):
     return ids
 
 
-def by_shift(tokens, mask, newline):
-    """A token's step is the number of newlines before it: the count, shifted by one."""
-    counts = (tokens == newline).long().cumsum(1)
-    before = torch.cat([torch.zeros_like(counts[:, :1]), counts[:, :-1]], dim=1)
-    return before.masked_fill(~mask.bool(), 0)
-
-
 sketch = Sketch(line_by_line)
-alternatives = (by_loop, by_shift)
+alternatives = (by_loop,)
 oracle = by_loop

@@ -1,6 +1,5 @@
 """One answer from many, each with a score."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 import torch
@@ -63,14 +62,6 @@ def line_by_line(answers, scores):
     return best
 
 
-def by_counter(answers, scores):
-    totals = Counter()
-    for answer, score in zip(answers, scores, strict=True):
-        if answer is not None:
-            totals[answer] += float(score)
-    return totals.most_common(1)[0][0] if totals else None
-
-
 def by_index(answers, scores):
     names = list(dict.fromkeys(a for a in answers if a is not None))
     if not names:
@@ -81,4 +72,4 @@ def by_index(answers, scores):
 
 
 sketch = Sketch(line_by_line)
-alternatives = (by_counter, by_index)
+alternatives = (by_index,)

@@ -40,12 +40,6 @@ def line_by_line(logprobs, entropy, advantages, mask):
     return -total / count.clamp(min=1)
 
 
-def by_means(logprobs, entropy, advantages, mask):
-    """Two means: that of log π · A and that of H · A."""
-    a = advantages.unsqueeze(1)
-    return -masked_mean(logprobs * a, mask) - masked_mean(entropy * a, mask)
-
-
 def by_loop(logprobs, entropy, advantages, mask):
     total, count = logprobs.new_zeros(()), 0
     for i, t in mask.bool().nonzero().tolist():
@@ -61,5 +55,5 @@ def by_selection(logprobs, entropy, advantages, mask):
 
 
 sketch = Sketch(line_by_line, masked_mean)
-alternatives = (by_means, by_loop, by_selection)
+alternatives = (by_loop, by_selection)
 oracle = by_loop

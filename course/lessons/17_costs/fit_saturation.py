@@ -98,20 +98,6 @@ def all_at_once(steps, accuracy, start, midpoints, exponents):
     return start + height[i, j].item(), midpoints[i], exponents[j]
 
 
-def by_lists(steps, accuracy, start, midpoints, exponents):
-    """Number by number, with the least of a list of candidates."""
-    t, gains = steps.tolist(), [r - start for r in accuracy.double().tolist()]
-    found = []
-    for m in midpoints:
-        for e in exponents:
-            f = [1 / (1 + (m / step) ** e) for step in t]
-            above = sum(a * b for a, b in zip(f, gains, strict=True))
-            top = min(1.0, start + above / sum(a * a for a in f))
-            squares = sum((g - (top - start) * a) ** 2 for a, g in zip(f, gains, strict=True))
-            found.append((squares, (top, m, e)))
-    return min(found, key=lambda pair: pair[0])[1]
-
-
 sketch = Sketch(line_by_line)
-alternatives = (all_at_once, by_lists)
+alternatives = (all_at_once,)
 oracle = all_at_once

@@ -48,11 +48,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield replace(case("k = 0", group(1, 4), 4, 0), raises=True)
 
 
-def table(group_size, k, last):
-    """How likely k of `last` others are all wrong, for each number of wrong ones among them."""
-    return [comb(w, k) / comb(last, k) for w in range(group_size + 1)]
-
-
 def line_by_line(rewards, group_size, k):
     if k < 1 or k >= group_size:
         raise ValueError("1 <= k < group_size")
@@ -80,24 +75,6 @@ def by_choices(rewards, group_size, k):
             alone = [max(chosen) for chosen in combinations(others, k)]
             advantages.append(k * (sum(joined) / len(joined) - sum(alone) / len(alone)))
     return torch.tensor(advantages, dtype=rewards.dtype)
-
-
-def by_pass_at_k(rewards, group_size, k):
-    """With pass@k of the others, as a difference of two."""
-    if k not in range(1, group_size):
-        raise ValueError("no such k")
-
-    def failing(wrong, chosen):
-        return comb(wrong, chosen) / comb(group_size - 1, chosen)
-
-    advantages = []
-    for group in rewards.reshape(-1, group_size).tolist():
-        w = round(group_size - sum(group))
-        for own in group:
-            others = w - (own == 0)
-            value = failing(others, k) - (0 if own else failing(others, k - 1))
-            advantages.append(k * value)
-    return rewards.new_tensor(advantages)
 
 
 def by_weight(rewards, group_size, k):
@@ -136,5 +113,5 @@ def _normalized(rewards, group_size, k):
 
 
 sketch = Sketch(line_by_line, comb, group_mean_advantages, leave_one_out_advantages)
-alternatives = (by_choices, by_pass_at_k, by_weight)
+alternatives = (by_choices, by_weight)
 oracle = by_choices
