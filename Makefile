@@ -6,7 +6,6 @@
 # make test-gpu   on a machine with a GPU: the tests of tests/gpu/on_device on it
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html
-# make publish-as ADDRESS=https://github.com/OWNER/NAME   fill in the repository's address everywhere
 # make attacks   what each attack on the grader deserves and gets; ARGS=patching: those of one kind
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
@@ -25,7 +24,7 @@ TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy trainin
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock $(PIP_ARGS)
 
-.PHONY: lab demo test test-all test-weekly test-gpu test-perturbed lint build bench attacks site publish-as clean
+.PHONY: lab demo test test-all test-weekly test-gpu test-perturbed lint build bench attacks site clean
 
 lab: $(VENV)/.course
 	@$(BIN)/rlcourse lab
@@ -59,10 +58,6 @@ lint: $(VENV)/.test
 
 build: $(VENV)/.course
 	@$(BIN)/rlcourse build --execute
-
-publish-as: $(VENV)/.course
-	@test -n "$(ADDRESS)" || { echo "say where: make publish-as ADDRESS=https://github.com/OWNER/NAME" >&2; exit 2; }
-	@$(BIN)/python -m rlcourse.authoring.publishing "$(ADDRESS)"
 
 site: $(VENV)/.site
 	@rm -rf build/site

@@ -1,10 +1,9 @@
 """Where the course is published on the web, and the addresses that follow from that.
 
-``REPOSITORY`` is the only place that holds the address. To publish the course, or a fork of it, run
-``make publish-as ADDRESS=https://github.com/OWNER/NAME``, which fills it in and rebuilds everything
-that depends on it: every notebook then installs the course from there if it is missing, and has
-links that open it on Colab, on Kaggle and in a codespace; CITATION.cff and the package's metadata
-name it.
+To publish the course, or a fork of it, write the address into ``REPOSITORY`` and as
+``repository-code`` into CITATION.cff, then run ``rlcourse build``: every notebook then installs the
+course from there if it is missing, and has links that open it on Colab, on Kaggle and in a
+codespace. The package's metadata name it, too.
 """
 
 import re

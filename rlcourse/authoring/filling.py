@@ -1,28 +1,27 @@
 """Counts, tables and names of lessons that prose mentions: filled in, so that none can go stale.
 
-In a lesson's text a place is ``{{ points }}``; in a README it is the text between two comments,
-``<!-- points -->15 points<!-- /points -->``, which ``rlcourse build`` rewrites. Places are
+In a lesson's text a place is ``{{ points }}``:
 
     points              15 points, of the lesson's exercises
     functions           five functions and one test; Functions begins a sentence
     questions           one question for 2 points
     question_points     2 points
     lessons             a table of the course's other lessons, with links
-    lesson_count, exercise_count, mistake_count, alternative_count      of the whole course
-    links               in a README: where the course can be read, and opened without installing it
 
 A colon and names restrict a place to these exercises, or questions: ``{{ points: gae whiten }}``,
 ``{{ question_points: applause }}``.
+
+In a README it is the text between two comments, ``<!-- lessons --><!-- /lessons -->``, which
+``rlcourse build`` rewrites: ``lessons``, ``lesson_count``, ``exercise_count``, ``mistake_count``
+and ``alternative_count``, all of the whole course.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import jupytext
 
-from rlcourse import published
 from rlcourse.checks.exercise import Exercise
 from rlcourse.courses import Course, LessonFolder
 from rlcourse.errors import UserError
@@ -30,7 +29,7 @@ from rlcourse.words import counted
 
 PLACE = re.compile(r"\{\{ (?P<name>\w+)(?:: (?P<only>[\w ]+?))? \}\}")
 REGION = re.compile(r"(<!-- (?P<name>\w+) -->)(?P<text>.*?)(<!-- /(?P=name) -->)", re.DOTALL)
-T = TypeVar("T")
+PLACES = ("points", "functions", "Functions", "questions", "question_points", "lessons")
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -44,60 +43,39 @@ def in_words(number: int, thing: str) -> str:
     return f"{words} {thing}{'' if number == 1 else 's'}"
 
 
-class LessonFacts:
-    """What can be filled in about a lesson: by name, a function of the exercises that are meant.
+def fill(
+    text: str, exercises: Mapping[str, Exercise], questions: Mapping[str, float], course: Course
+) -> str:
+    """A lesson's text with its places filled in, from its exercises and its questions' points.
 
-    ``questions`` maps names to points. What is said of them is a function of the points meant.
+    Raises:
+        Unfilled: there is no such place, or no such exercise; the message names it.
     """
 
-    def __init__(self, exercises: Sequence[Exercise], questions: Mapping[str, float]):
-        self.exercises, self.questions = {e.name: e for e in exercises}, questions
-        self.of_exercises: dict[str, Callable[[list[Exercise]], str]] = {
-            "points": lambda chosen: _total(e.points for e in chosen),
-            "functions": self._functions,
-            "Functions": lambda chosen: _capitalized(self._functions(chosen)),
-        }
-        self.of_questions: dict[str, Callable[[list[float]], str]] = {
-            "questions": lambda points: f"{in_words(len(points), 'question')} for {_total(points)}",
-            "question_points": _total,
-        }
+    def filled(place: re.Match) -> str:
+        name, only = place["name"], (place["only"] or "").split()
+        if name not in PLACES:
+            raise Unfilled(f"nothing fills {place[0]}: use one of {', '.join(PLACES)}.")
+        if name == "lessons":
+            return lesson_table(course)
+        kind, known = ("question", questions) if "question" in name else ("exercise", exercises)
+        if missing := set(only) - set(known):
+            raise Unfilled(f"{place[0]}: no {kind} {', '.join(sorted(missing))} here.")
+        chosen = [key for key in known if not only or key in only]
+        if name.lower() == "functions":
+            said = _functions([exercises[key] for key in chosen])
+            return said[:1].upper() + said[1:] if name == "Functions" else said
+        points = [questions[k] if kind == "question" else exercises[k].points for k in chosen]
+        total = counted(sum(map(float, points)), "point")
+        return f"{in_words(len(chosen), 'question')} for {total}" if name == "questions" else total
 
-    def _functions(self, chosen: Sequence[Exercise]) -> str:
-        tests = sum(exercise.suspects is not None for exercise in chosen)
-        parts = [(len(chosen) - tests, "function"), (tests, "test")]
-        return " and ".join(in_words(n, thing) for n, thing in parts if n) or "no functions"
-
-    def fill(self, text: str, others: dict[str, Callable[[], str]]) -> str:
-        """The text with its places filled in; `others` are those that are not about the lesson.
-
-        Raises:
-            Unfilled: there is no such place, or no such exercise; the message names it.
-        """
-
-        def filled(place: re.Match) -> str:
-            name, only = place["name"], (place["only"] or "").split()
-            if name in others and not only:
-                return others[name]()
-            if name in self.of_exercises:
-                return self.of_exercises[name](_chosen(self.exercises, only, place[0], "exercise"))
-            if name in self.of_questions:
-                return self.of_questions[name](_chosen(self.questions, only, place[0], "question"))
-            known = ", ".join(sorted({*self.of_exercises, *self.of_questions, *others}))
-            raise Unfilled(f"nothing fills {place[0]}: use one of {known}.")
-
-        return PLACE.sub(filled, text)
+    return PLACE.sub(filled, text)
 
 
-def course_facts(course: Course, exercises: Iterable[Exercise]) -> dict[str, Callable[[], str]]:
-    """What can be filled in about the whole course, in a lesson's text."""
-    known = list(exercises)
-    return {
-        "lessons": lambda: lesson_table(course),
-        "lesson_count": lambda: str(len(course.lessons)),
-        "exercise_count": lambda: str(len(known)),
-        "mistake_count": lambda: str(sum(len(e.mistakes) for e in known)),
-        "alternative_count": lambda: str(sum(len(e.alternatives) for e in known)),
-    }
+def _functions(chosen: list[Exercise]) -> str:
+    tests = sum(exercise.suspects is not None for exercise in chosen)
+    parts = [(len(chosen) - tests, "function"), (tests, "test")]
+    return " and ".join(in_words(n, thing) for n, thing in parts if n) or "no functions"
 
 
 def lesson_table(course: Course) -> str:
@@ -119,21 +97,6 @@ def readme_table(course: Course) -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
-def links(course: Course) -> str:
-    """What there is to look at before anything is installed: only what is there today."""
-    first, site = course.lessons[0].name, published.site()
-    if not site:
-        return (
-            "Read a lesson, solved and executed, in [solutions/](solutions/), or all of them as "
-            "web pages,\nwith the report of a run: "
-            "`make site`, then open `build/site/html/index.html`."
-        )
-    opened = published.launch_links(first)["Colab"]
-    return (
-        f"[Read it online]({site}) · [Open it in Colab]({opened}) · [See a report]({site}run.html)"
-    )
-
-
 def about_lesson(lesson: LessonFolder) -> dict[str, str]:
     """What a lesson's header says under ``about``: its short name, what you write and see."""
     about = jupytext.read(lesson.text).metadata.get("about", {})
@@ -147,31 +110,21 @@ def about_lesson(lesson: LessonFolder) -> dict[str, str]:
 
 def filled_pages(course: Course, exercises: Iterable[Exercise]) -> dict[Path, str]:
     """The texts that ``pages`` in course.toml names, with their regions filled in."""
-    facts = course_facts(course, exercises)
-    facts |= {"lessons": lambda: readme_table(course), "links": lambda: links(course)}
+    if not course.pages:
+        return {}
+    known = list(exercises)
+    facts = {
+        "lessons": readme_table(course),
+        "lesson_count": len(course.lessons),
+        "exercise_count": len(known),
+        "mistake_count": sum(len(e.mistakes) for e in known),
+        "alternative_count": sum(len(e.alternatives) for e in known),
+    }
     found = {}
     for path in course.pages:
         text = path.read_text("utf-8")
         for region in REGION.finditer(text):
             if region["name"] not in facts:
                 raise UserError(f"{path}: nothing fills <!-- {region['name']} -->.")
-        found[path] = REGION.sub(lambda r: r[1] + facts[r["name"]]() + r[4], text)
+        found[path] = REGION.sub(lambda r: f"{r[1]}{facts[r['name']]}{r[4]}", text)
     return found
-
-
-def _chosen(things: Mapping[str, T], only: list[str], place: str, kind: str) -> list[T]:
-    if missing := set(only) - set(things):
-        raise Unfilled(f"{place}: no {kind} {', '.join(sorted(missing))} here.")
-    return [thing for name, thing in things.items() if not only or name in only]
-
-
-def _total(points: Iterable[float]) -> str:
-    return counted(_sum(points), "point")
-
-
-def _sum(numbers: Iterable[float]) -> float:
-    return sum(map(float, numbers))
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
