@@ -67,44 +67,37 @@ class Sources:
             f"{self.folder.number} --execute`"
         )
 
-    def sentence(self, begins: str) -> tuple[str, str]:
-        """(the sentence that begins so, its paragraph), or a whole formula or item of a list."""
+    @property
+    def opening(self) -> str:
+        """The first sentence of the lesson."""
+        text = next((block.text for block in self.blocks if not block.code), "")
+        return _from(" ".join(text.split()), 0)
+
+    def section(self, name: str) -> str:
+        """The first paragraph or list of a section; "" if the lesson has none of this name."""
+        return next((b.text for b in self.blocks if b.section == name and not b.code), "")
+
+    def sentence(self, begins: str) -> str:
+        """The sentence that begins so, or a whole formula, table or item of a list."""
         begins = " ".join(begins.split())
         for block in self.blocks:
             text = " ".join(block.text.split())
             at = -1 if block.code else text.find(begins)
             if at >= 0:
-                return _from(text, at), block.text
+                return block.text if text.startswith("|") else _from(text, at)
         raise UserError(f"the lesson has no sentence that begins with '{begins}'")
 
-    def table(self, begins: str) -> str:
-        """The table whose first row begins so."""
-        for block in self.blocks:
-            if block.text.startswith("|") and block.text.startswith(begins):
-                return block.text
-        raise UserError(f"the lesson has no table that begins with '{begins}'")
-
-    def after(self, fragment: str) -> str:
-        """The paragraph that follows the cell with this code."""
-        for i, block in enumerate(self.blocks):
-            if block.code and fragment in block.text:
-                prose = [b.text for b in self.blocks[i + 1 :] if not b.code]
-                return prose[0] if prose else ""
-        return ""
-
-    def pictures(self, fragment: str) -> str:
-        """The pictures that the cell with this code drew."""
+    def pictures(self, fragment: str) -> list[NotebookNode]:
+        """The outputs with pictures of the cell with this code."""
         outputs = self._outputs(fragment)
-        drawn = "".join("".join(o.get("data", {}).get("text/html", "")) for o in outputs)
-        found = PICTURE.findall(drawn)
+        found = [o for o in outputs if PICTURE.search(o.get("data", {}).get("text/html", ""))]
         if not found:
             raise UserError(f"the cell with '{fragment}' has drawn no picture")
-        return "".join(re.sub(r' (style|width)="[^"]*"', "", picture) for picture in found)
+        return found
 
-    def printed(self, fragment: str) -> str:
+    def printed(self, fragment: str) -> list[NotebookNode]:
         """What the cell with this code printed."""
-        outputs = self._outputs(fragment)
-        return "".join(o.get("text", "") for o in outputs if o.output_type == "stream").rstrip()
+        return [o for o in self._outputs(fragment) if o.output_type == "stream"]
 
     def _outputs(self, fragment: str) -> list[NotebookNode]:
         found = [c for c in self.solved.cells if c.cell_type == "code" and fragment in c.source]

@@ -14,16 +14,15 @@ import rlcourse.algorithms
 from rlcourse.cli import app
 from rlcourse.courses import current, shipped
 from rlcourse.errors import UserError
-from rlcourse.teaching.platforms import gift, text2qti
-from rlcourse.teaching.quiz import bank
+from rlcourse.teaching.quiz import bank, gift, text2qti
 
-LESSONS = shipped().lessons
+LESSONS = shipped().lessons[1:]
 NAMES = {"torch": torch, "tensor": torch.tensor, "math": math}
 NAMES |= {name: getattr(rlcourse.algorithms, name) for name in rlcourse.algorithms.__all__}
 BANK = [quiz for lesson in LESSONS for quiz in bank(lesson)]
 
 
-@pytest.mark.parametrize("lesson", LESSONS[1:], ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_numbers_are_what_the_library_computes(lesson):
     questions = bank(lesson)
     assert len(questions) >= 6
@@ -73,7 +72,7 @@ def test_neither_length_nor_place_gives_the_right_option_away(guess):
     assert hits / len(choices) <= 0.4
 
 
-@pytest.mark.parametrize("lesson", LESSONS[1:], ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_text2qti_finds_every_answer(lesson):
     """Its marks stand at the beginning of a line; all other lines of a question are indented."""
     text = text2qti(lesson)
@@ -91,7 +90,7 @@ def test_text2qti_finds_every_answer(lesson):
                for line in text.splitlines())  # fmt: skip
 
 
-@pytest.mark.parametrize("lesson", LESSONS[1:], ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_moodle_finds_every_answer(lesson):
     """Where GIFT's own signs stand that no backslash takes their meaning from."""
     text = gift(lesson).replace("\\\\", "")
@@ -109,31 +108,28 @@ def test_formulas_are_in_each_platforms_way():
     assert r"\\(\\pi \= (0.5, 0.3, 0.2)\\)" in gift(lesson)
 
 
-def test_the_command_writes_a_file(tmp_path):
-    words = ["teaching", "quiz", "06", "--format", "gift", "--out", str(tmp_path / "06.gift")]
-    done = CliRunner().invoke(app, words)
+def test_the_command_writes_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["teaching", "quiz", "06", "--format", "gift"])
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "06.gift").read_text() == gift(shipped().lesson("06"))
+    assert (tmp_path / "06_grpo.gift").read_text() == gift(shipped().lesson("06"))
     with pytest.raises(UserError, match=r"no quiz questions in .*00_start_here\.md"):
-        gift(LESSONS[0])
+        gift(shipped().lessons[0])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("## A\n\nWhy?\n\n- [x] a\n- [ ] b\n  > no\n", "two wrong ones or more"),
-        ("## A\n\nWhy?\n\n- [x] a\n- [ ] b\n- [ ] c\n  > no\n", "says why it is wrong"),
-        ("## A\n\nHow many?\n\n= 2 ± 0.1\n", "no line `code`"),
-        ("## A\n\nHow?\n\n= 2 ± 0.1\n`2`\n!= 2.05\n  > no\n", "within the tolerance"),
-        ("## A\n\n- [x] a\n- [ ] b\n  > no\n- [ ] c\n  > no\n", "has no text"),
+        "## A\n\nWhy?\n\n- [x] a\n- [ ] b\n- [ ] c\n  > no\n",
+        "## A\n\nWhy?\n\n- [ ] a\n  > no\n",
+        "## A\n\nHow many?\n\n= 2 ± 0.1\n",
+        "## A\n\n- [x] a\n- [ ] b\n  > no\n- [ ] c\n  > no\n",
     ],
 )
-def test_an_incomplete_question_is_named(tmp_path, text, said):
+def test_an_incomplete_question_is_named(tmp_path, text):
     lesson = current(write_course(tmp_path / "course", {"90_fixture": "# 90 · A\n"})).lessons[0]
-    assert bank(lesson) == []
     folder = lesson.home / "teaching" / "quiz"
     folder.mkdir(parents=True)
     (folder / "90_fixture.md").write_text(text)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=r"90_fixture\.md: the question 'A' needs a text"):
         bank(lesson)
-    assert "question 'A'" in str(caught.value) and "90_fixture.md" in str(caught.value)
