@@ -12,7 +12,6 @@ from setuptools.command.build_py import build_py
 
 SHIPPED = (
     *("course/course.toml", "course/nbgrader_config.py", "course/lessons/**/*.*"),
-    *("course/site/*.py", "course/site/static/*", "course/site/figures/*.*"),
     "notebooks/[0-9][0-9]_*/*.ipynb",
 )
 

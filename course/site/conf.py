@@ -14,17 +14,16 @@ from docutils import nodes
 
 import rlcourse
 from rlcourse import published
-from rlcourse.courses import current, shipped
+from rlcourse.courses import shipped
 from rlcourse.grading.pages.formulas import mathml
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import web  # noqa: E402
 
-ours = current() is shipped()
-project = "rlcourse" if ours else current().title
-author = "The rlcourse authors" if ours else project
-copyright = "code: MIT, lessons: CC BY 4.0" if ours else project
+project = "rlcourse"
+author = "The rlcourse authors"
+copyright = "code: MIT, lessons: CC BY 4.0"
 version = release = rlcourse.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
@@ -48,9 +47,9 @@ html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
 html_math_renderer = "mathml"
-repository = os.environ.get("RLCOURSE_REPOSITORY") or (published.REPOSITORY if ours else "")
+repository = os.environ.get("RLCOURSE_REPOSITORY") or published.REPOSITORY
 html_baseurl = published.site(repository)
-templates_path = [str(HERE / "templates")] if ours else []
+templates_path = [str(HERE / "templates")]
 highlight_language = "text"
 LONGEST = 160  # letters of a description
 
@@ -73,8 +72,7 @@ def describe(app, page, template, context, doctree):
     said |= {"og:description": about}
     if html_baseurl:
         said |= {"og:url": html_baseurl + app.builder.get_target_uri(page)}
-        if ours:
-            said |= {"og:image": f"{html_baseurl}card.png", "og:image:alt": "A mistake, named"}
+        said |= {"og:image": f"{html_baseurl}card.png", "og:image:alt": "A mistake, named"}
     tags = [f'<meta name="description" content="{about}">']
     tags += [f'<meta property="{name}" content="{value}">' for name, value in said.items()]
     tags.append('<meta name="twitter:card" content="summary_large_image">')
@@ -91,7 +89,7 @@ def description(app, page, doctree) -> str:
             if len(text) <= LONGEST:
                 return text
             return text[: text.rfind(" ", 0, LONGEST)].rstrip(",;:") + " …"
-    return f"{project}: {current().title}"
+    return f"{project}: {shipped().title}"
 
 
 def list_pages(app, error):

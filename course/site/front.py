@@ -2,20 +2,17 @@
 
 Both are real. The check is run on the function with one word changed; the curve is read from the
 recorded run. `python course/site/front.py` writes them to `front.svg` and in words to the README,
-which shows it, and to `card.png`, which links to the site show (this needs Chromium).
+which shows it.
 """
 
-import hashlib
 import linecache
 import re
-import shutil
 import textwrap
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import run
-from PIL import Image, PngImagePlugin
 
 from rlcourse import exercises
 from rlcourse.authoring.stubs import solution
@@ -28,10 +25,9 @@ from rlcourse.reports.charts import Line, plot, svg, texts
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PICTURE, CARD, README = HERE / "front.svg", HERE / "card.png", ROOT / "README.md"
+PICTURE, README = HERE / "front.svg", ROOT / "README.md"
 EXERCISE, WRONG, RIGHT = "ppo_clip_loss", "torch.maximum", "torch.minimum"
 SEED = 0  # of the check's cases
-CARD_SIZE = (1200, 630)
 LINE = 25  # from one line of text to the next
 
 STYLE = """
@@ -41,7 +37,6 @@ text { font: 16px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
   font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
 .tick, .soft { fill: #5d6778 } .bold { font-weight: 700 }
 .tick { font-size: 14px; text-anchor: end } .tick.x { text-anchor: middle }
-.title { font-size: 42px; font-weight: 700; letter-spacing: -.02em } .lead { font-size: 22px }
 .wrong { fill: #b3324a } .right { fill: #0b7a55 }
 .paper { fill: #fff } .frame { fill: #fff; stroke: #d8dde5 } .grid { stroke: #e2e6ec }
 .edge { fill: #d1553b } .edge.good { fill: #2a9d5c }
@@ -168,44 +163,6 @@ def picture() -> str:
     return file(1000, end + 0.5, ground + box + chart, described(), STYLE + DARK)
 
 
-def card() -> str:
-    """The picture that links to the site show, to be rendered."""
-    width, height = CARD_SIZE
-    parts = f'<rect class="paper" width="{width}" height="{height}"/>'
-    title = ("sans title", "Write the functions that train the model.")
-    lead = "rlcourse: reinforcement learning for language models, in notebooks"
-    parts += texts([title, ("sans lead soft", lead)], 60, 88, 42)
-    box, end = check_box(60, 166, 600, 54)
-    parts += box + texts([("sans soft", "GRPO: held-out problems answered right")], 712, 186, LINE)
-    size = 460, int(end) - 196
-    parts += curve(size, x=690, y=196, width=size[0], height=size[1])
-    return file(width, height, parts, described(), STYLE)
-
-
-def fingerprint(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def write_card(text: str, target: Path) -> None:
-    """Draw the card; the file says which text it was drawn from."""
-    from playwright.sync_api import sync_playwright
-
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), "")
-    if not chromium:
-        raise UserError("the card is drawn by Chromium: install it, then run this again.")
-    width, height = CARD_SIZE
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": height})
-        page.set_content(f'<body style="margin: 0">{text}')
-        page.screenshot(path=str(target))
-        browser.close()
-    drawn = Image.open(target).convert("P", palette=Image.Palette.ADAPTIVE, colors=64)
-    about = PngImagePlugin.PngInfo()
-    about.add_text("source", fingerprint(text))
-    drawn.save(target, optimize=True, pnginfo=about)
-
-
 def with_description(readme: str) -> str:
     """The README with the words for readers who do not see its picture."""
     return re.sub(r"!\[[^\]]*\]\((\S+front\.svg)\)", rf"![{described()}](\1)", readme)
@@ -214,4 +171,3 @@ def with_description(readme: str) -> str:
 if __name__ == "__main__":
     README.write_text(with_description(README.read_text("utf-8")), encoding="utf-8")
     PICTURE.write_text(picture(), encoding="utf-8")
-    write_card(card(), CARD)

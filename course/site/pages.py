@@ -3,8 +3,6 @@
 A lesson's page is the students' notebook with the outputs of its executed solution, the hints
 folded; the solutions are on a separate page. Nothing is executed. Links between files of the
 repository become links between pages, or lead to the repository if a file has no page.
-
-An instructor's own course has its own lessons; the guides and the reference are rlcourse's.
 """
 
 import base64
@@ -18,18 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import attached
+import home
 import nbformat
+import run
 import web
 from figures import build as figures
+from live import build as live
 from nbformat import NotebookNode
 
 from rlcourse import exercises, published
-from rlcourse.courses import current, shipped
+from rlcourse.courses import shipped
 from rlcourse.errors import UserError
 from rlcourse.reports import render_report
 
-COURSE = current()
-OURS = COURSE is shipped()
+COURSE = shipped()
 ROOT = COURSE.directory.parent  # of the repository, where its README is
 RENAMED = {"README.md": "index.md", "course/README.md": "course/instructors.md"}
 # One page of the reference each: what students and instructors call.
@@ -41,7 +41,6 @@ REFERENCE = (
 TRAINED = {
     **{"02": "reinforce", "03": "rloo", "04": "grpo", "05": "grpo", "06": "grpo", "07": "dr_grpo"},
 }
-LESSON = re.compile(r"notebooks/[^/]+/[^/]+\.ipynb")
 PROGRESS = re.compile(r"\s*(progress|hint)\(")  # cells whose output is about the reader
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 
@@ -58,13 +57,6 @@ class Lesson:
     def title(self) -> str:
         return self.released.cells[0].source.partition("\n")[0].lstrip("# ")
 
-    @property
-    def about(self) -> str:
-        """The first sentence of the text, without its links, which hold on its own page alone."""
-        text = self.released.cells[0].source.split("\n\n")[1].replace("\n", " ")
-        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-        return re.split(r"(?<=[.?!]) ", text)[0]
-
 
 def write_pages(target: Path, extra: Path) -> None:
     """Write every page below `target`, and files that are not pages but belong to them to `extra`.
@@ -74,7 +66,7 @@ def write_pages(target: Path, extra: Path) -> None:
     for folder in (target, extra):
         shutil.rmtree(folder, ignore_errors=True)
     lessons = [read_lesson(lesson.name) for lesson in COURSE.lessons]
-    texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md")] if OURS else []
+    texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md")]
     pages = {str(path.relative_to(ROOT)) for path in texts}
     pages |= {f"notebooks/{lesson.name}/{lesson.name}.ipynb" for lesson in lessons}
     for lesson in lessons:
@@ -88,25 +80,7 @@ def write_pages(target: Path, extra: Path) -> None:
         if name == "README.md":
             continue  # the site has a first page of its own
         write(target / RENAMED.get(name, name), linked(path.read_text("utf-8"), name, pages))
-    if OURS:
-        write_ours(target, extra, lessons, sorted(pages))
-    else:
-        write(target / "index.md", own_home_page(lessons))
-    figures.write_files(extra / "figures")
-    write(extra / "robots.txt", web.robots(site()))
-    write(extra / "404.html", web.not_found(COURSE.name, site()))
-
-
-def write_ours(target: Path, extra: Path, lessons: list[Lesson], pages: list[str]) -> None:
-    """The parts that only rlcourse's own site has."""
-    import family  # in a clone only, as what they read: no wheel holds it
-    import run
-    from live import build as live
-
-    write(target / "index.md", home_page(lessons, pages, extra))
-    map_page = target / "course/map.md"
-    write(map_page, family.with_poster(map_page.read_text("utf-8")))
-    write(extra / "map.svg", family.poster("lessons/"))
+    write(target / "index.md", home_page(lessons, sorted(pages), extra))
     write(extra / "run.html", render_report(run.recorded()))
     for name in ("home.css", "card.png"):
         shutil.copyfile(Path(__file__).with_name(name), extra / name)
@@ -115,6 +89,9 @@ def write_ours(target: Path, extra: Path, lessons: list[Lesson], pages: list[str
         print(missing, file=sys.stderr)
     for part in REFERENCE:
         write(target / f"reference/{part}.md", reference_page(part))
+    figures.write_files(extra / "figures")
+    write(extra / "robots.txt", web.robots(site()))
+    write(extra / "404.html", web.not_found(COURSE.name, site()))
 
 
 def write(path: Path, text: str) -> None:
@@ -124,8 +101,7 @@ def write(path: Path, text: str) -> None:
 
 def repository() -> str:
     """Where the course is published, from the workflow or else the package; "" if nowhere."""
-    ours = published.REPOSITORY if OURS else ""
-    return (os.environ.get("RLCOURSE_REPOSITORY") or ours).rstrip("/")
+    return (os.environ.get("RLCOURSE_REPOSITORY") or published.REPOSITORY).rstrip("/")
 
 
 def site() -> str:
@@ -186,7 +162,7 @@ def links_of(lesson: Lesson) -> str:
     notebook = f"../notebooks/{lesson.name}/{lesson.name}.ipynb"
     links.append(f'<a href="{notebook}" download>Notebook</a>')
     links.append(f"[Solutions](../solutions/{lesson.name}.md)")
-    if OURS and (algorithm := TRAINED.get(lesson.name[:2])):
+    if algorithm := TRAINED.get(lesson.name[:2]):
         here = f"../train-one.html?algorithm={algorithm}"
         links.append(f'<a href="{here}">Train one in your browser</a>')
     return " · ".join(links)
@@ -256,8 +232,6 @@ def fenced(text: str, language: str, role: str = "") -> str:
 
 def home_page(lessons: list[Lesson], pages: list[str], extra: Path) -> str:
     """The front page, and the tree of all pages."""
-    import home  # in a clone only, as all that it shows: no wheel holds it
-
     pictures = {lesson.name: found for lesson in lessons if (found := first_picture(lesson, extra))}
     guides = [RENAMED.get(p, p) for p in pages if p.startswith("course/")]
     about = [p for p in pages if p.endswith(".md") and "/" not in p and p not in RENAMED]
@@ -281,16 +255,6 @@ def first_picture(lesson: Lesson, extra: Path) -> dict | None:
                 width, height = struct.unpack(">II", content[16:24])  # of a PNG
                 return {"file": keep(content, extra), "width": width, "height": height}
     return None
-
-
-def own_home_page(lessons: list[Lesson]) -> str:
-    """The first page of an instructor's own course: its title and its lessons."""
-    rows = [f"- [{lesson.title}](lessons/{lesson.name}.md): {lesson.about}" for lesson in lessons]
-    trees = {
-        "Lessons": [f"lessons/{lesson.name}" for lesson in lessons],
-        "Solutions": [f"solutions/{lesson.name}" for lesson in lessons],
-    }
-    return "\n".join([f"# {COURSE.title}", "", *rows, ""]) + contents(trees)
 
 
 def contents(trees: dict[str, list[str]]) -> str:
@@ -332,8 +296,6 @@ def linked(text: str, source: str, pages: set[str]) -> str:
             )
         if not path or "://" in path or path.startswith("mailto:"):
             return match[0]
-        if LESSON.fullmatch(file) and not (ROOT / file).exists():
-            return "]{.file}"  # a lesson that this course does not have
         if not (ROOT / file).exists():
             return match[0]
         address = repository()

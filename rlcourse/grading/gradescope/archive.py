@@ -28,7 +28,7 @@ SCRIPTS = Path(__file__).parent
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same lesson gives the same archive
 SOURCES = (
     *("pyproject.toml", "setup.py", "README.md", "LICENSE", "rlcourse", "notebooks"),
-    *("course/course.toml", "course/nbgrader_config.py", "course/lessons", "course/site"),
+    *("course/course.toml", "course/nbgrader_config.py", "course/lessons"),
 )  # of a clone, what its wheel is built from
 
 
