@@ -17,22 +17,20 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 from rlcourse import bars, exercises
-from rlcourse.courses import Course, LessonFolder, course_at, current, outputs
+from rlcourse.courses import Course, course_at, current, outputs
 from rlcourse.courses.course import read_course
-from rlcourse.courses.declared import verify_folder
 from rlcourse.courses.finding import VARIABLE, named
 from rlcourse.errors import UserError
 from rlcourse.files import write_text
 from rlcourse.lab.answered import answered_cells
 from rlcourse.words import counted
 
+from . import hosted
 from .filling import filled_pages
-from .hosted import is_setup
-from .kernel import error_of, run_cells, traceback_of
+from .kernel import error_of, run_cells, traceback_of, verdict_of
 from .lesson import Lesson, read_lesson
-from .notebooks import dumps, solved_notebook, source_notebook, student_notebook, without_outputs
+from .notebooks import dumps, solved_notebook, source_notebook, student_notebook
 from .recording import recording, with_opening
-from .verdicts import check_output
 
 ALIVE_ONLY = {"application/vnd.jupyter.widget-view+json", bars.MIME}
 CELL_TIMEOUT = 600.0  # seconds: a demo cell trains for up to two minutes on a laptop
@@ -80,34 +78,27 @@ def build(
         raise UserError("--check compares files without running them: leave out --execute.")
     course = course_at(root) if root else current()
     registry = list(exercises.all(course, contests=True) if registry is None else registry)
-    folders = _selected(course, lessons)
-    for folder in folders:
-        if folder.home == course.directory:
-            verify_folder(folder)
-    if check:
-        for folder in tqdm(folders, desc="check", unit="lesson", disable=not progress, leave=False):
-            _verify(course, read_lesson(folder.text, registry, course))
-        if lessons is None:
-            _verify_no_orphans(course)
-            _verify_pages(course, registry)
-        return []
+    names = {course.lesson(wanted).name for wanted in lessons or ()}
+    folders = [folder for folder in course.lessons if lessons is None or folder.name in names]
     parsed = [read_lesson(x.text, registry, course) for x in folders]  # authors' errors first
     pages = filled_pages(course, registry)
-    if not force:
+    if not (force or check):
         for lesson in parsed:
             _refuse_answers(course.notebook(lesson.name))
-    bar = tqdm(parsed, desc="build", unit="lesson", disable=not progress, leave=False)
-    built = [_build_one(course, lesson, execute, progress) for lesson in bar]
+    built = []
+    for lesson in tqdm(parsed, desc="build", unit="lesson", disable=not progress, leave=False):
+        start = time.perf_counter()
+        texts, state = _texts(course, lesson, execute, progress)
+        if check:
+            _verify(course, lesson.name, texts, state)
+            continue
+        written = tuple(path for path, text in texts.items() if write_if_changed(path, text))
+        built.append(Built(lesson.name, time.perf_counter() - start, written, state))
     for path, text in pages.items():
+        if check and path.read_text("utf-8") != text:
+            raise UserError(f"{path} is out of date: run `rlcourse build`.")
         write_if_changed(path, text)
     return built
-
-
-def _selected(course: Course, lessons: Sequence[str] | None) -> list[LessonFolder]:
-    if lessons is None:
-        return list(course.lessons)
-    chosen = {course.lesson(wanted).name for wanted in lessons}
-    return [folder for folder in course.lessons if folder.name in chosen]
 
 
 def _files(course: Course, name: str) -> tuple[Path, Path, Path]:
@@ -134,20 +125,16 @@ def _refuse_answers(path: Path) -> None:
         )
 
 
-def _make(course: Course, lesson: Lesson) -> tuple[NotebookNode, NotebookNode, NotebookNode, dict]:
-    neighbors = {
-        "Previous lesson": course.before(lesson.name),
-        "Next lesson": course.after(lesson.name),
-    }
+def _texts(
+    course: Course, lesson: Lesson, execute: bool, progress: bool
+) -> tuple[dict[Path, str], str]:
+    """What a lesson's files hold, and the state of its solution as ``Built`` has it."""
+    source_path, student_path, solution_path = _files(course, lesson.name)
+    before, after = course.beside(lesson.name)
+    neighbors = {"Previous lesson": before, "Next lesson": after}
     source, lines = source_notebook(lesson, not course.is_package, neighbors)
     student = student_notebook(source, lesson.name, course.directory / "nbgrader_config.py")
-    return source, student, solved_notebook(lesson, student), lines
-
-
-def _build_one(course: Course, lesson: Lesson, execute: bool, progress: bool) -> Built:
-    start = time.perf_counter()
-    source_path, student_path, solution_path = _files(course, lesson.name)
-    source, student, solved, lines = _make(course, lesson)
+    solved = solved_notebook(lesson, student)
     folder = course.lesson(lesson.name)
     shown = outputs.read(folder)
     old = _read(solution_path) or _read(_solution_at_home(course, lesson.name))
@@ -169,8 +156,19 @@ def _build_one(course: Course, lesson: Lesson, execute: bool, progress: bool) ->
         texts[solution_path] = dumps(with_opening(solved, shown))
     if made and folder.home == course.directory and (shown.cells or shown.opening):
         texts[folder.directory / outputs.FILE] = shown.text
-    written = tuple(path for path, text in texts.items() if write_if_changed(path, text))
-    return Built(lesson.name, time.perf_counter() - start, written, state)
+    return texts, state
+
+
+def _verify(course: Course, name: str, texts: dict[Path, str], state: str) -> None:
+    """What is committed is what the sources give; the instructor's notebook is not committed."""
+    source, _, solution = _files(course, name)
+    advice = f"run `rlcourse build {name}` and commit the result."
+    for path, text in texts.items():
+        if path != source and not (path.is_file() and path.read_bytes() == text.encode()):
+            raise UserError(f"{path} is out of date: {advice}")
+    if solution not in texts:
+        advice = advice.replace("build ", "build --execute ")
+        raise UserError(f"{solution} is {state}: {advice}")
 
 
 def execute_solution(
@@ -195,7 +193,7 @@ def execute_solution(
             Path(scratch),
             timeout=CELL_TIMEOUT,
             stop_on_error=True,
-            skip=is_setup,  # it does nothing here
+            skip_tag=hosted.TAG,  # it does nothing here
             environment=home,
             label=lesson.name,
             progress=progress,
@@ -208,11 +206,11 @@ def execute_solution(
         sentence = f"the cell fails: {reason}. The old solution is unchanged."
         raise lesson.error(lines[cell.id], f"{sentence}\n{traceback_of(cell)}".rstrip())
     for cell in notebook.cells:
-        result = check_output(cell)
+        verdict = verdict_of(cell)
         graded = "nbgrader" in cell.metadata  # other cells may demonstrate wrong answers
-        if graded and result is not None and not result.passed:
+        if graded and verdict and not verdict["passed"]:
             raise lesson.error(
-                lines[cell.id], f"the solution of {result.exercise} does not pass its check."
+                lines[cell.id], f"the solution of {verdict['exercise']} does not pass its check."
             )
 
 
@@ -227,7 +225,7 @@ def _drop_widgets(notebook: NotebookNode) -> None:
 def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     """Give ``new`` the outputs of ``old`` where all their code is the same; else return False."""
     before, after = (
-        [cell for cell in notebook.cells if cell.cell_type == "code" and not is_setup(cell)]
+        [cell for cell in notebook.cells if cell.cell_type == "code" and not hosted.is_setup(cell)]
         for notebook in (old, new)
     )
     if [cell.source for cell in before] != [cell.source for cell in after]:
@@ -235,42 +233,6 @@ def _keep_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     for kept, cell in zip(before, after, strict=True):
         cell.outputs, cell.execution_count = kept.outputs, kept.execution_count
     return True
-
-
-def _holds(path: Path, notebook: NotebookNode) -> bool:
-    return path.is_file() and path.read_text(encoding="utf-8") == dumps(notebook)
-
-
-def _verify(course: Course, lesson: Lesson) -> None:
-    _, student_path, solution_path = _files(course, lesson.name)
-    _, student, solved, _ = _make(course, lesson)
-    folder = course.lesson(lesson.name)
-    shown = outputs.read(folder)
-    student, solved = with_opening(student, shown), with_opening(solved, shown)
-    advice = f"run `rlcourse build {lesson.name}` and commit the result."
-    if not _holds(student_path, student):
-        raise UserError(f"{student_path} is out of date: {advice}")
-    old = _read(solution_path)
-    if old is None or dumps(without_outputs(old)) != dumps(solved):
-        advice = advice.replace("build ", "build --execute ")
-        raise UserError(f"{solution_path} is out of date: {advice}")
-    if folder.home == course.directory and recording(old, shown) != shown:
-        advice = advice.replace(" --execute", "")
-        raise UserError(f"{folder.directory / outputs.FILE} is out of date: {advice}")
-
-
-def _verify_no_orphans(course: Course) -> None:
-    names = {lesson.name for lesson in course.lessons}
-    made = [*course.notebooks.glob("*/*.ipynb"), *course.solutions.glob("*.ipynb")]
-    for path in sorted(made):
-        if path.stem not in names:
-            raise UserError(f"{path} has no lesson: delete it.")
-
-
-def _verify_pages(course: Course, registry: Iterable) -> None:
-    for path, text in filled_pages(course, registry).items():
-        if path.read_text("utf-8") != text:
-            raise UserError(f"{path} is out of date: run `rlcourse build`.")
 
 
 def _read(path: Path) -> NotebookNode | None:

@@ -34,7 +34,7 @@ def check(
     print(json.dumps(report.as_json(), indent=2) if as_json else report)
     if fail_under is not None and report.percent < fail_under:
         raise TooFewPoints(
-            f"{report.earned:g} of {report.points:g} points are {report.percent:.1f} %, and "
+            f"{report.points:g} of {report.possible:g} points are {report.percent:.1f} %, and "
             f"--fail-under asks for {fail_under:g} %"
         )
 
@@ -85,11 +85,14 @@ def prove(
         holds = proof.report(chosen, range(seeds), partial(lacking, current(), seeds=range(seeds)))
         holds = proof_of_contest.report(contests) and holds
         with needing("grade", "comparing notebooks with their lessons"):
-            from rlcourse.authoring.drift import drifted
+            from rlcourse.authoring import build
 
-            for sentence in drifted({exercise.lesson for exercise in [*chosen, *contests]}):
-                print(sentence)
-                holds = False
+            for lesson in sorted({exercise.lesson for exercise in [*chosen, *contests]}):
+                try:
+                    build([lesson], check=True, progress=False)
+                except UserError as error:
+                    print(error)
+                    holds = False
     raise typer.Exit(0 if holds else 1)
 
 

@@ -4,19 +4,18 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from nbclient.exceptions import DeadKernelError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from tqdm import tqdm
 from traitlets import default
 
+from rlcourse.checks.telling.result import MIME_TYPE
 from rlcourse.errors import UserError
 
 _LOG = logging.getLogger(__name__)  # the cells' outputs already say it
@@ -31,9 +30,8 @@ class _ThisInterpreter(KernelSpecManager):
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        command.append(
-            "--IPKernelApp.log_level=ERROR"
-        )  # its advice is not meant for the course's users
+        # The kernel's advice is not meant for the course's users.
+        command.append("--IPKernelApp.log_level=ERROR")
         return KernelSpec(argv=command, display_name="Python 3", language="python")
 
 
@@ -43,36 +41,32 @@ class _KernelManager(AsyncKernelManager):
         return _ThisInterpreter(parent=self)
 
 
-@contextmanager
-def _running(client: NotebookClient, environment: dict[str, str]) -> Iterator[None]:
-    try:
-        context = client.setup_kernel(env={**os.environ, **environment})
-        context.__enter__()
-    except (RuntimeError, OSError) as error:
-        raise UserError(f"no Python kernel could be started: {error}.") from error
-    try:
-        yield
-    finally:
-        context.__exit__(None, None, None)
-
-
 def run_cells(
     notebook: NotebookNode,
     cwd: Path,
     *,
     timeout: float | None,
     stop_on_error: bool,
-    skip: Callable[[NotebookNode], bool] = lambda cell: False,
+    skip_tag: str = "",
     environment: dict[str, str] | None = None,
     label: str = "",
     progress: bool = True,
 ) -> int | None:
-    """Execute the code cells of ``notebook`` in place.
+    """Execute the code cells of ``notebook`` in place, but for those with the tag ``skip_tag``.
 
     A cell that raises or runs longer than ``timeout`` seconds keeps the error among its outputs;
     with ``stop_on_error`` that ends the run. Returns the index of the cell at which the run
     ended early (an error, or the death of the kernel), or None when every cell was run.
     """
+    reached = 0
+    cells = sum(cell.cell_type == "code" for cell in notebook.cells)
+    bar = tqdm(total=cells, desc=label, unit="cell", disable=not progress, leave=False)
+
+    def note(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal reached
+        reached = cell_index
+        bar.update()
+
     client = NotebookClient(
         notebook,
         kernel_manager_class=_KernelManager,
@@ -83,25 +77,21 @@ def run_cells(
         iopub_timeout=30,
         interrupt_on_timeout=True,
         error_on_timeout=_timeout_reply(timeout),
-        allow_errors=True,
+        allow_errors=not stop_on_error,
         record_timing=False,
         shutdown_kernel="immediate",
         log=_LOG,
+        on_cell_execute=note,
         on_cell_executed=_record_reply,
-        skip_cells_with_tag="",
+        skip_cells_with_tag=skip_tag,
     )
-    indices = [i for i, c in enumerate(notebook.cells) if c.cell_type == "code" and not skip(c)]
-    indices = [i for i in indices if notebook.cells[i].source.strip()]
-    bar = tqdm(indices, desc=label, unit="cell", disable=not progress, leave=False)
-    with bar, _running(client, environment or {}):
-        for number, index in enumerate(bar, start=1):
-            cell = notebook.cells[index]
-            try:
-                client.execute_cell(cell, index, execution_count=number)
-            except DeadKernelError:
-                return index
-            if stop_on_error and error_of(cell):
-                return index
+    try:
+        with bar:
+            client.execute(env={**os.environ, **(environment or {})})
+    except (CellExecutionError, DeadKernelError):
+        return reached
+    except (RuntimeError, OSError) as error:
+        raise UserError(f"no Python kernel could be started: {error}.") from error
     return None
 
 
@@ -122,6 +112,13 @@ def traceback_of(cell: NotebookNode, lines: int = 15) -> str:
     return ""
 
 
+def verdict_of(cell: NotebookNode) -> dict | None:
+    """The last verdict of a check among a cell's outputs, as ``Result.as_json`` has it, or None."""
+    data = [output.get("data", {}) for output in cell.get("outputs", [])]
+    found = [each[MIME_TYPE] for each in data if MIME_TYPE in each]
+    return found[-1] if found else None
+
+
 def _record_reply(cell: NotebookNode, cell_index: int, execute_reply: dict) -> None:
     """A timeout is only in the kernel's reply; put it where the other errors are."""
     reply = execute_reply["content"]
@@ -131,8 +128,5 @@ def _record_reply(cell: NotebookNode, cell_index: int, execute_reply: dict) -> N
 
 
 def _timeout_reply(timeout: float | None) -> dict:
-    return {
-        "ename": "TimeoutError",
-        "evalue": f"the cell ran longer than {timeout:g} seconds" if timeout else "",
-        "traceback": [],
-    }
+    evalue = f"the cell ran longer than {timeout:g} seconds" if timeout else ""
+    return {"ename": "TimeoutError", "evalue": evalue, "traceback": []}

@@ -6,7 +6,8 @@ builder has to fill in:
 - ```` ```python exercise="reinforce_loss" ```` with an empty body: the place of an exercise;
 - ``<!-- #region question="why_sum" points=2 -->``: a question that a person grades;
 - ``<!-- #region answer="why_sum" -->``: its model answer, shown only in the solutions;
-- ``<!-- #region rubric="why_sum" -->``: how its points split, shown only to graders;
+- ``<!-- #region rubric="why_sum" -->``: how its points split, a list such as ``- (1.5) Says why.``,
+  shown only to graders, below the model answer;
 - ```` ```python tags=["demo"] ````: a cell that trains or plots, not run by checks and grading.
 
 Every mistake that an author can make raises ``UserError`` with the file and the line.
@@ -22,9 +23,8 @@ import jupytext
 
 from rlcourse.authoring import recording
 from rlcourse.authoring.cells import without_magics
-from rlcourse.authoring.filling import LessonFacts, Unfilled, course_facts
+from rlcourse.authoring.filling import Unfilled, fill
 from rlcourse.authoring.mentions import with_links
-from rlcourse.authoring.rubrics import Part, read_rubric, scaled, total
 from rlcourse.courses import Course, current
 from rlcourse.courses.course import LESSON_NAME
 from rlcourse.errors import UserError
@@ -69,13 +69,10 @@ class Lesson:
         """The model answer of a question."""
         return next(c.source for c in self.cells if c.kind == "answer" and c.name == question)
 
-    def rubric(self, question: str) -> list[Part]:
-        """How the points of a question split; empty if the lesson does not say."""
-        found = {(c.kind, c.name): c for c in self.cells}
-        if ("rubric", question) not in found:
-            return []
-        parts = read_rubric(found["rubric", question].source)
-        return scaled(parts, found["question", question].points)
+    def rubric(self, question: str) -> str:
+        """How the points of a question split; "" if the lesson does not say."""
+        found = (c.source for c in self.cells if c.kind == "rubric" and c.name == question)
+        return next(found, "")
 
 
 def read_lesson(path: Path, registry: Iterable, course: Course | None = None) -> Lesson:
@@ -95,10 +92,9 @@ def read_lesson(path: Path, registry: Iterable, course: Course | None = None) ->
     course = course or current(path.parent)
     registry = {exercise.name: exercise for exercise in registry}
     notebook = jupytext.reads(text, fmt="md")
-    declared = tuple(_cells(path, text, notebook))
-    _verify_rubrics(Lesson(path, "", declared, {}))
     cells = tuple(
-        replace(cell, points=float(course.points.get(cell.name, cell.points))) for cell in declared
+        replace(cell, points=float(course.points.get(cell.name, cell.points)))
+        for cell in _cells(path, text, notebook)
     )
     named = {c.name: registry[c.name] for c in cells if c.kind == "exercise" and c.name in registry}
     heading = next((c.source for c in cells if c.kind == "markdown"), "").partition("\n")[0]
@@ -109,18 +105,16 @@ def read_lesson(path: Path, registry: Iterable, course: Course | None = None) ->
     _verify_names(lesson, registry)
     _verify_code(lesson)
     recording.verify_opening(lesson)
-    return replace(lesson, cells=tuple(_filled_in(lesson, registry.values(), course)))
+    return replace(lesson, cells=tuple(_filled_in(lesson, course)))
 
 
-def _filled_in(lesson: Lesson, registry: Iterable, course: Course) -> Iterator[Cell]:
+def _filled_in(lesson: Lesson, course: Course) -> Iterator[Cell]:
     """The cells, with counts and tables in their prose."""
     asked = {cell.name: cell.points for cell in lesson.cells if cell.kind == "question"}
-    facts = LessonFacts(list(lesson.exercises.values()), asked)
-    others = course_facts(course, registry)
     for cell in lesson.cells:
         if cell.kind in ("markdown", "question"):
             try:
-                source = facts.fill(cell.source, others)
+                source = fill(cell.source, lesson.exercises, asked, course)
             except Unfilled as error:
                 raise lesson.error(cell.line, str(error)) from None
             cell = replace(cell, source=with_links(source, lesson.name, course))
@@ -197,30 +191,11 @@ def _verify_names(lesson: Lesson, registry: dict) -> None:
             raise lesson.error(1, f"exercise {missing.name!r} of this lesson has no cell.")
     asked = {c.name: c.line for c in lesson.cells if c.kind == "question"}
     answered = {c.name: c.line for c in lesson.cells if c.kind == "answer"}
-    for name in sorted(asked.keys() ^ answered.keys()):
-        line = asked.get(name) or answered[name]
+    split = {c.name: c.line for c in lesson.cells if c.kind == "rubric"}
+    for name in sorted(asked.keys() ^ answered.keys() | split.keys() - asked.keys()):
+        line = asked.get(name) or answered.get(name) or split[name]
         lacking = "a model answer" if name in asked else "a question"
         raise lesson.error(line, f"{name!r} lacks {lacking}.")
-
-
-def _verify_rubrics(lesson: Lesson) -> None:
-    """Each rubric can be read, and its parts sum to the points that the lesson gives."""
-    asked = {c.name: c.points for c in lesson.cells if c.kind == "question"}
-    for cell in (c for c in lesson.cells if c.kind == "rubric"):
-        if cell.name not in asked:
-            raise lesson.error(cell.line, f"{cell.name!r} lacks a question.")
-        try:
-            parts = read_rubric(cell.source)
-        except ValueError as error:
-            raise lesson.error(
-                cell.line, f"a line of a rubric is '- (1) what earns it', not {str(error)!r}."
-            ) from None
-        if round(total(parts), 6) != asked[cell.name]:
-            raise lesson.error(
-                cell.line,
-                f"the parts of this rubric sum to {total(parts):g}, and the question has "
-                f"{asked[cell.name]:g} points.",
-            )
 
 
 def _verify_code(lesson: Lesson) -> None:

@@ -25,7 +25,7 @@ from rlcourse.courses import LessonFolder
 from rlcourse.errors import UserError
 from rlcourse.words import counted
 
-from . import hosted, rubrics, stubs
+from . import hosted, stubs
 from .cells import cell_id, names_bound_by, without_magics
 from .lesson import Cell, Lesson
 
@@ -105,7 +105,7 @@ def _notebook_cells(lesson: Lesson, cell: Cell) -> list[NotebookNode]:
     if cell.kind == "question":
         answer, rubric = lesson.answer(cell.name), lesson.rubric(cell.name)
         if rubric:  # nbgrader replaces all of it before a student sees the notebook
-            answer += f"\n\n{rubrics.shown(rubric)}"
+            answer += f"\n\n**How the points split**\n\n{rubric}"
         return [
             new_markdown_cell(cell.source),
             _graded(new_markdown_cell, cell.name, answer, points=cell.points),
@@ -216,15 +216,6 @@ def solved_notebook(lesson: Lesson, released: NotebookNode) -> NotebookNode:
         elif cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = lesson.answer(grade_id)
     return notebook
-
-
-def without_outputs(notebook: NotebookNode) -> NotebookNode:
-    """A copy with the outputs and execution counts taken out: the text that lessons determine."""
-    copy = nbformat.from_dict(notebook)
-    for cell in copy.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    return copy
 
 
 def dumps(notebook: NotebookNode) -> str:

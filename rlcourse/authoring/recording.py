@@ -88,11 +88,8 @@ def verify_opening(lesson) -> None:
     """A lesson whose text has the mark tags one cell, and the other way around."""
     marks = [cell.line for cell in lesson.cells if MARK in cell.source]
     tags = [cell.line for cell in lesson.cells if TAG in cell.tags]
-    if len(marks) > 1 or len(tags) > 1:
-        raise lesson.error(max(marks[1:] + tags[1:]), f"one {MARK} and one cell tagged {TAG}.")
-    if len(marks) != len(tags):
-        lacking = f"no cell is tagged {TAG}" if marks else f"{MARK} is nowhere in the text"
-        raise lesson.error((marks or tags)[0], f"{lacking}: the picture is taken from that cell.")
+    if len(marks) != len(tags) or len(marks) > 1:
+        raise lesson.error((marks or tags)[-1], f"{MARK} needs just one cell tagged {TAG}.")
 
 
 def with_opening(notebook: NotebookNode, recorded: Outputs) -> NotebookNode:

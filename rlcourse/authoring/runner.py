@@ -1,6 +1,6 @@
 """Run the checks of a student's notebook and tabulate them; ``rlcourse check`` is this module."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,37 +10,22 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from rlcourse.checks.telling.result import right_once
 from rlcourse.errors import UserError
 
-from .kernel import error_of, run_cells
+from .kernel import error_of, run_cells, verdict_of
 from .notebook_file import FileCell, NotANotebook, read_notebook_file
-from .verdicts import check_output
 
 CHECK_TIMEOUT = 60.0  # seconds per cell; cells that train are demo cells, which are not run
 
 
 @dataclass(frozen=True)
 class Row:
-    """One exercise of the notebook. ``earned`` and ``points`` are points, ``score`` in [0, 1]."""
+    """One exercise of the notebook: the ``points`` that it has earned, of the ``possible`` ones."""
 
     exercise: str
     status: str  # passed, partly right, wrong, not written yet, or another one in words
-    score: float
     points: float
+    possible: float
     message: str = ""
     mistake: str | None = None  # by its name, where it has one
-
-    @property
-    def earned(self) -> float:
-        return self.score * self.points
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "exercise": self.exercise,
-            "status": self.status,
-            "points": self.earned,
-            "possible": self.points,
-            "mistake": self.mistake,
-            "message": self.message,
-        }
 
 
 @dataclass(frozen=True)
@@ -51,12 +36,12 @@ class Report:
     rows: tuple[Row, ...]
 
     @property
-    def earned(self) -> float:
-        return sum(row.earned for row in self.rows)
-
-    @property
     def points(self) -> float:
         return sum(row.points for row in self.rows)
+
+    @property
+    def possible(self) -> float:
+        return sum(row.possible for row in self.rows)
 
     @property
     def passed(self) -> bool:
@@ -65,28 +50,22 @@ class Report:
     @property
     def percent(self) -> float:
         """Of the points that its checks give; 100 where they give none and all pass."""
-        if not self.points:
+        if not self.possible:
             return 100.0 if self.passed else 0.0
-        return 100 * self.earned / self.points
+        return 100 * self.points / self.possible
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "notebook": str(self.notebook),
-            "points": self.earned,
-            "possible": self.points,
-            "percent": self.percent,
-            "passed": self.passed,
-            "exercises": [row.as_json() for row in self.rows],
-        }
+        facts = {name: getattr(self, name) for name in ("points", "possible", "percent", "passed")}
+        return {"notebook": str(self.notebook), **facts, "exercises": list(map(asdict, self.rows))}
 
     def __str__(self) -> str:
         """The table, and below it what the checks said about answers that are wrong."""
-        width = max(len(name) for name in ("total", *(row.exercise for row in self.rows)))
+        total = Row("total", "", self.points, self.possible)
+        width = max(len(row.exercise) for row in (total, *self.rows))
         lines = [
-            f"{row.exercise:{width}}  {row.earned:4.1f} / {row.points:<4g} {row.status}"
-            for row in self.rows
+            f"{row.exercise:{width}}  {row.points:4.1f} / {row.possible:<4g} {row.status}".rstrip()
+            for row in (*self.rows, total)
         ]
-        lines.append(f"{'total':{width}}  {self.earned:4.1f} / {self.points:g}")
         silent = ("passed", "not written yet")
         wrong = [row for row in self.rows if row.message and row.status not in silent]
         return "\n".join([*lines, *(f"\n{row.message}" for row in wrong)])
@@ -109,7 +88,7 @@ def check_notebook(
         path.resolve().parent,
         timeout=timeout,
         stop_on_error=False,
-        skip=is_demo,
+        skip_tag="demo",
         label=path.stem,
         progress=progress,
     )
@@ -128,10 +107,6 @@ def read_notebook(path: Path) -> NotebookNode:
         inside = path.with_suffix("") / path.name  # where the copies of students are
         hint = f" Did you mean {inside}?" if inside.is_file() else ""
         raise UserError(f"there is no notebook {path}.{hint}") from None
-    except IsADirectoryError:
-        raise UserError(
-            f"{path} is a directory: give a notebook, a file ending in .ipynb."
-        ) from None
     except NotANotebook as error:
         raise UserError(f"{path} cannot be read: it {error}.") from None
     except OSError as error:
@@ -140,18 +115,13 @@ def read_notebook(path: Path) -> NotebookNode:
 
 
 def _node(cell: FileCell) -> NotebookNode:
+    """The cell; a graded one without tags, since no tag keeps it from running."""
     tags = cell.metadata.get("tags")
     metadata: dict = {"tags": tags if isinstance(tags, list) else []}
     if cell.nbgrader:
-        metadata["nbgrader"] = cell.nbgrader
+        metadata = {"nbgrader": cell.nbgrader}
     make = new_code_cell if cell.kind == "code" else new_markdown_cell
     return make(cell.source, metadata=metadata)
-
-
-def is_demo(cell: NotebookNode) -> bool:
-    """Whether a cell trains or plots; such cells never decide a mark."""
-    graded = "nbgrader" in cell.metadata
-    return not graded and "demo" in cell.metadata.get("tags", [])
 
 
 def _is_check(cell: NotebookNode) -> bool:
@@ -165,19 +135,18 @@ def _row(cell: NotebookNode, died: int | None, index: int) -> Row:
     if died is not None and index >= died:
         reason = "the kernel died here" if index == died else "not run: the kernel died before"
         return Row(name, reason, 0.0, points)
-    verdict = check_output(cell)
+    verdict = verdict_of(cell)
     if verdict is None:
-        reason = error_of(cell)
-        return Row(name, reason or "the check cell shows no result", 0.0, points)
-    status = _status(verdict)
-    return Row(name, status, verdict.score, points, verdict.message, verdict.mistake)
+        return Row(name, error_of(cell) or "the check cell shows no result", 0.0, points)
+    earned = verdict["score"] * points
+    return Row(name, _status(verdict), earned, points, verdict["message"], verdict.get("mistake"))
 
 
-def _status(verdict) -> str:
-    if verdict.passed:
-        return right_once(verdict.once) if verdict.once else "passed"
-    if verdict.borrowed:
+def _status(verdict: dict) -> str:
+    if verdict["passed"]:
+        return right_once(verdict["once"]) if verdict.get("once") else "passed"
+    if verdict.get("borrowed"):
         return "the library's own"
-    if verdict.unwritten:
+    if verdict.get("unwritten"):
         return "not written yet"
-    return "partly right" if verdict.score > 0 else "wrong"
+    return "partly right" if verdict["score"] > 0 else "wrong"

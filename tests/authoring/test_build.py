@@ -1,7 +1,5 @@
 """From a lesson to its three notebooks, without starting a kernel."""
 
-import shutil
-
 import nbformat
 import pytest
 from fixture_course import LESSON, NAME, declare
@@ -9,7 +7,7 @@ from small_courses import write_course
 
 from rlcourse.authoring.builder import build
 from rlcourse.authoring.lesson import read_lesson
-from rlcourse.authoring.notebooks import dumps, solved_notebook, without_outputs
+from rlcourse.authoring.notebooks import dumps, solved_notebook
 from rlcourse.errors import UserError
 
 
@@ -28,7 +26,8 @@ def put_solution(root, registry):
     student = nbformat.read(notebook(root, "notebooks"), as_version=4)
     lesson = read_lesson(root / "course" / "lessons" / NAME / "lesson.md", registry)
     solved = solved_notebook(lesson, student)
-    for number, cell in enumerate(c for c in solved.cells if c.cell_type == "code"):
+    cells = [c for c in solved.cells if c.cell_type == "code" and c.id != "set-up"]
+    for number, cell in enumerate(cells):
         cell.execution_count = number + 1
         cell.outputs = [nbformat.v4.new_output("stream", text=f"output {number}")]
     notebook(root, "solutions").parent.mkdir(exist_ok=True)
@@ -136,8 +135,6 @@ def test_solutions_hold_answers_and_no_marks(make, course, registry):
     text = put_solution(course, registry)
     assert "product over its tokens" in text and "masked_fill" in text
     assert "SOLUTION" not in text and "HIDDEN" not in text and "hidden=True" not in text
-    bare = without_outputs(nbformat.reads(text, as_version=4))
-    assert all(not c.get("outputs") for c in bare.cells)
 
 
 def test_check_passes_on_what_was_built_and_names_each_file_that_drifted(make, course, registry):
@@ -155,10 +152,6 @@ def test_check_passes_on_what_was_built_and_names_each_file_that_drifted(make, c
     with pytest.raises(UserError, match=r"notebooks/90_fixture/90_fixture.ipynb .*rlcourse build"):
         make(check=True)
     assert "Write it." in student.read_text(encoding="utf-8")  # a check writes nothing
-    student.write_text(good, encoding="utf-8")
-    shutil.copy(notebook(course, "solutions"), course / "solutions" / "91_gone.ipynb")
-    with pytest.raises(UserError, match=r"solutions/91_gone.ipynb has no lesson"):
-        make(check=True)
 
 
 def test_an_error_in_one_lesson_leaves_every_notebook_alone(make, course, registry):

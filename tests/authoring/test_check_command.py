@@ -52,7 +52,7 @@ def test_too_few_points_and_no_notebook_are_told_apart(notebook, tmp_path):
 
 @pytest.mark.parametrize(("status", "percent"), [("passed", 100.0), ("wrong", 0.0)])
 def test_a_notebook_whose_checks_give_no_points_passes_or_does_not(status, percent):
-    assert Report(Path("x"), (Row("f", status, 1.0, 0.0),)).percent == percent
+    assert Report(Path("x"), (Row("f", status, 0.0, 0.0),)).percent == percent
 
 
 def test_the_workflow_of_the_guide_runs_the_command_as_it_is(notebook, monkeypatch):

@@ -17,7 +17,7 @@ def linked(lesson):
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.name)
 def test_a_lesson_ends_with_links_to_its_neighbors(lesson):
     last = nbformat.read(COURSE.notebook(lesson.name), as_version=4).cells[-1].source
-    before, after = COURSE.before(lesson.name), COURSE.after(lesson.name)
+    before, after = COURSE.beside(lesson.name)
     assert before or after
     wanted = [f"Previous lesson: {linked(before)}"] if before else []
     wanted += [f"Next lesson: {linked(after)}"] if after else []

@@ -69,8 +69,8 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
         ("forged", "the check cell shows no result"),
         ("interpreter", "the check cell shows no result"),
     ]
-    assert report.earned == 2 + 0.25 * 4 + 4 + 4
-    assert report.points == 2 + 9 * 4
+    assert report.points == 2 + 0.25 * 4 + 4 + 4
+    assert report.possible == 2 + 9 * 4
     assert not report.passed
     assert str(report).splitlines()[1].split() == ["partial", "1.0", "/", "4", "partly", "right"]
     assert str(report).split("\n\n")[1:] == ["partial", "wrong", "upheld", "imported"]
@@ -96,7 +96,7 @@ def test_a_kernel_that_dies_ends_the_run_with_a_row_for_every_check(save):
         "the kernel died here",
         "not run: the kernel died before",
     ]
-    assert report.earned == 4
+    assert report.points == 4
 
 
 @pytest.mark.parametrize(

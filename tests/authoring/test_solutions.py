@@ -9,10 +9,9 @@ from torch import Tensor
 
 from rlcourse import check, exercises
 from rlcourse.authoring import build
-from rlcourse.authoring.kernel import error_of, run_cells
+from rlcourse.authoring.kernel import error_of, run_cells, verdict_of
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.stubs import solution
-from rlcourse.authoring.verdicts import check_output
 from rlcourse.courses import shipped
 from rlcourse.errors import UserError
 
@@ -33,7 +32,7 @@ def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(n
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")  # nobody's progress
     lesson = read_lesson(shipped().lesson(name).text, exercises.all(contests=True))
     shown = nbformat.read(REPOSITORY / "solutions" / f"{name}.ipynb", as_version=4).cells
-    shown = {cell.id: check_output(cell) for cell in shown if cell.id.startswith("check_")}
+    shown = {cell.id: verdict_of(cell) for cell in shown if cell.id.startswith("check_")}
     namespace: dict = {}
     for cell in lesson.cells:
         if cell.kind == "code":
@@ -46,7 +45,7 @@ def test_every_solution_passes_when_pasted_where_only_the_lesson_imports_exist(n
             result = check(namespace[cell.name], seed=0)
             assert result.passed, cell.name
             stale = f"execute it again: rlcourse build {name[:2]} --force --execute"
-            said = shown[f"check_{cell.name}"].message.partition("\n")[0]
+            said = shown[f"check_{cell.name}"]["message"].partition("\n")[0]
             assert said == result.message.partition("\n")[0], stale
 
 
@@ -74,9 +73,9 @@ def test_blank_lessons_run_through_demo_cells_included(tmp_path, monkeypatch):
         node.cells.append(nbformat.v4.new_code_cell("%reset -f"))
     stopped = run_cells(node, tmp_path, timeout=HANGS, stop_on_error=True, progress=False)
     assert stopped is None, f"{node.cells[stopped].source}\n{error_of(node.cells[stopped])}"
-    verdicts = [check_output(cell) for cell in node.cells if cell.id.startswith("check_")]
+    verdicts = [verdict_of(cell) for cell in node.cells if cell.id.startswith("check_")]
     assert len(verdicts) == len(exercises.all(contests=True))
-    assert all(verdict.unwritten for verdict in verdicts)
+    assert all(verdict["unwritten"] for verdict in verdicts)
 
 
 @pytest.fixture

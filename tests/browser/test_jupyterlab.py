@@ -12,7 +12,6 @@ from lab_driver import Notebook, browser_page, chromium, jupyterlab
 from rlcourse import exercises
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.notebooks import solved_notebook
-from rlcourse.authoring.runner import is_demo
 from rlcourse.courses import shipped
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -30,7 +29,7 @@ def lessons(tmp_path_factory):
     lesson = read_lesson(shipped().lesson(LESSON).text, exercises.all(contests=True))
     student = nbformat.read(root / LESSON / f"{LESSON}.ipynb", as_version=4)
     solved = solved_notebook(lesson, student)
-    solved.cells = [cell for cell in solved.cells if not is_demo(cell)]
+    solved.cells = [cell for cell in solved.cells if "demo" not in cell.metadata.get("tags", [])]
     nbformat.write(solved, root / f"solved_{LESSON}.ipynb")
     return root
 
