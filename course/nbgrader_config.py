@@ -1,4 +1,4 @@
-"""nbgrader's settings for this course. Run nbgrader inside this directory, ``course/``."""
+"""nbgrader's settings for this course. Run nbgrader inside this directory."""
 
 import contextlib
 

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 import rlcourse
 from rlcourse.authoring.commands import build, check, prove
-from rlcourse.courses.commands import new_course, site
+from rlcourse.courses.commands import new_course
 from rlcourse.demo import demo
 from rlcourse.doctor import doctor
 from rlcourse.errors import UserError
@@ -38,7 +38,7 @@ GROUPS = {
         *(leaderboard, teaching),
     ),
     "For training and measuring models": (train, plan, report, evaluate, compare),
-    "For authors and contributors": (new_course, build, prove, site),
+    "For authors and contributors": (new_course, build, prove),
 }
 
 

@@ -55,9 +55,7 @@ BELOW = {
         *("exercises", "authoring", "moments", "published", "evaluation", "reports"),
         "words",
     },
-    "teaching": {
-        *("errors", "files", "installed", "checks", "courses", "exercises", "authoring", "grading"),
-    },
+    "teaching": {*("errors", "files", "installed", "checks", "courses", "exercises", "authoring")},
 }
 # The same inside of grading. Above its rooms are the engine, the commands and what nbgrader starts.
 GRADING_TOP = {"__init__", "commands", "engine", "nbgrader_plugin", "pages.showing"}

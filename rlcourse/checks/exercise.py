@@ -40,9 +40,8 @@ Rules of thumb:
 - A mistake that no case tells from the reference, or two that no case tells apart, fail the proof:
   add the case that does, with a label that says what is special about it.
 - Wherever the reference compares, a case is at equality and shows it, and for ``==`` between
-  floats another one is close to it; if none can, ``# Boundaries`` on the page says why. A parameter
-  that may be any ``Iterable`` is an iterator in some case, and a dtype that the docstring promises
-  behind its arrow is asked for.
+  floats another one is close to it; if none can, ``boundaries`` in the module says why. A parameter
+  that may be any ``Iterable`` is an iterator in some case.
 - An argument that is an object (policy, optimizer, generator) is in a case as a ``Spec``; what
   the call leaves in it (parameters) is compared like a result.
 - A random function names a statistic of its result in ``observe`` and gives its cases an ``atol``.
@@ -109,7 +108,6 @@ class Exercise:
     minutes: int
     differentiable: tuple[str, ...] = ()  # arguments whose gradient is compared, where finite
     constants: tuple[str, ...] = ()  # float arguments that must get no gradient
-    demands: tuple[tuple[str, str], ...] = ()  # (pattern of labels, sentence of the docstring)
     boundaries: tuple[tuple[str, str], ...] = ()  # (comparison that no case shows, why)
     derived: tuple[str, ...] = ()  # places of the result, "[1]", that are judged after the others
     observe: Callable[[Case, Any], Any] | None = None  # statistic of a random result

@@ -16,14 +16,14 @@ texts in which ``rlcourse build`` fills in what it counts.
 import datetime
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property
-from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlcourse.errors import UserError
 from rlcourse.moments import moment
@@ -32,10 +32,34 @@ FILE = "course.toml"
 LESSON_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 EXERCISE_CELL = re.compile(r'^```python .*?exercise="([^"]*)"', re.MULTILINE)
 QUESTION = re.compile(r'question="([^"]*)"')
-KEYS = (
-    *("name", "title", "lessons", "notebooks", "solutions", "pages"),
-    *("points", "due", "renamed", "sample"),
-)
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of points or minutes
+
+
+def _moment(told: object) -> datetime.datetime:
+    """A due date with its time zone: a clone on another machine must read the same moment."""
+    try:
+        return moment(str(told), default=None)  # TOML's own dates are written without quotes
+    except (ValueError, OverflowError, LookupError):
+        raise ValueError(
+            "write a date and time with its time zone, such as 2027-02-01 23:59 Europe/Berlin"
+        ) from None
+
+
+class Settings(BaseModel):
+    """The keys of ``course.toml``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field("", pattern=r"^[\w.-]*$")  # of folders, and of the gradebook
+    title: str = ""
+    lessons: list[str] = Field(min_length=1)
+    notebooks: str = "notebooks"
+    solutions: str = "solutions"
+    pages: list[str] = []
+    points: dict[str, Amount] = {}
+    due: dict[str, Annotated[datetime.datetime, BeforeValidator(_moment)]] = {}
+    renamed: dict[str, str] = {}
+    sample: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -138,15 +162,11 @@ class Course:
         own = [lesson.name for lesson in self.lessons]
         return sorted(names, key=lambda name: (own.index(name) if name in own else len(own), name))
 
-    def before(self, lesson: str) -> LessonFolder | None:
-        """The lesson that precedes it, if any."""
-        names = [one.name for one in self.lessons]
-        return dict(zip(names[1:], self.lessons, strict=False)).get(lesson)
-
-    def after(self, lesson: str) -> LessonFolder | None:
-        """The lesson that follows, if any."""
-        names = [one.name for one in self.lessons]
-        return dict(zip(names, self.lessons[1:], strict=False)).get(lesson)
+    def beside(self, lesson: str) -> tuple[LessonFolder | None, LessonFolder | None]:
+        """The lesson that precedes it and the one that follows, if any."""
+        around = [None, *self.lessons, None]
+        at = around.index(self.lesson(lesson))
+        return around[at - 1], around[at + 1]
 
     def notebook(self, lesson: str) -> Path:
         """Where the students' notebook of a lesson is."""
@@ -189,55 +209,41 @@ def _read_course(directory: Path, written: int, named: Callable[[str], Course]) 
         raise UserError(f"there is no {FILE} in {directory}") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
-    for key in sorted(told.keys() - set(KEYS)):
-        close = get_close_matches(key, KEYS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"use {', '.join(KEYS)}."
-        raise UserError(f"{path}: unknown key {key!r}; {hint}")
-    name = _text(told, "name", directory.name, path)
-    if not re.fullmatch(r"[\w.-]+", name):  # of folders, and of the gradebook
-        raise UserError(f"{path}: name is letters, digits, _ . and -, not {name!r}.")
-    with _being_read(path):
-        lessons = tuple(_lesson_folder(directory, entry, named) for entry in _names(told, path))
+    try:
+        settings = Settings.model_validate(told)
+    except ValidationError as error:
+        raise UserError(f"{path}: {complaint(error, Settings)[1]}.") from error
+    lessons = tuple(_lesson_folder(directory, entry, named) for entry in settings.lessons)
     _verify_once(lessons, path)
     course = Course(
         directory=directory,
-        name=name,
-        title=_text(told, "title", directory.name, path),
+        name=settings.name or directory.name,
+        title=settings.title or directory.name,
         lessons=lessons,
-        notebooks=(directory / _text(told, "notebooks", "notebooks", path)).resolve(),
-        solutions=(directory / _text(told, "solutions", "solutions", path)).resolve(),
-        points=_points(told, path),
-        due=_dates(told, path),
-        pages=tuple(p for p in map(directory.joinpath, told.get("pages", [])) if p.is_file()),
-        renamed=_table(told, "renamed", path),
-        sample=_table(told, "sample", path),
+        notebooks=(directory / settings.notebooks).resolve(),
+        solutions=(directory / settings.solutions).resolve(),
+        points=settings.points,
+        due=settings.due,
+        pages=tuple(p for p in map(directory.joinpath, settings.pages) if p.is_file()),
+        renamed=settings.renamed,
+        sample=settings.sample,
     )
     _verify_overrides(course)
     return course
 
 
-_open: list[Path] = []  # courses whose lessons are being looked up
-
-
-@contextmanager
-def _being_read(path: Path) -> Iterator[None]:
-    if path in _open:
-        raise UserError(
-            f"{path}: a lesson is taken from a course that takes lessons from this one; those "
-            "next to this file are listed without a course."
-        )
-    _open.append(path)
-    try:
-        yield
-    finally:
-        _open.pop()
-
-
-def _names(told: dict, path: Path) -> list[str]:
-    lessons = told.get("lessons")
-    if not lessons or not isinstance(lessons, list) or not all(isinstance(x, str) for x in lessons):
-        raise UserError(f'{path} needs a list of lessons, such as lessons = ["01_first"].')
-    return lessons
+def complaint(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """The first wrong key of some settings, and what is wrong with it."""
+    fault = error.errors()[0]
+    key, known = str([*fault["loc"], "all of it"][0]), list(model.model_fields)
+    if fault["type"] == "extra_forbidden":
+        close = get_close_matches(key, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"use {', '.join(known)}"
+        return key, f"unknown key {key!r}; {hint}"
+    where = ".".join(map(str, fault["loc"])) or key
+    if fault["type"] == "missing":
+        return key, f"{where} is missing"
+    return key, f"{where} is {fault['input']!r}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def _lesson_folder(directory: Path, entry: str, named: Callable[[str], Course]) -> LessonFolder:
@@ -267,48 +273,6 @@ def _verify_once(lessons: tuple[LessonFolder, ...], path: Path) -> None:
     for i, lesson in enumerate(lessons):
         if any(lesson.name == earlier.name for earlier in lessons[:i]):
             raise UserError(f"{path}: lesson {lesson.name!r} is listed twice.")
-
-
-def _text(told: dict, key: str, default: str, path: Path) -> str:
-    value = told.get(key, default)
-    if not isinstance(value, str) or not value:
-        raise UserError(f"{path}: {key} is a text between quotes, not {value!r}.")
-    return value
-
-
-def _table(told: dict, key: str, path: Path) -> dict[str, Any]:
-    value = told.get(key, {})
-    if not isinstance(value, dict):
-        raise UserError(f"{path}: {key} is a table, [{key}] and below it lines of name = value.")
-    return value
-
-
-def _points(told: dict, path: Path) -> dict[str, Any]:
-    table = _table(told, "points", path)
-    for name, value in table.items():
-        if not is_amount(value):
-            raise UserError(f"{path}: points of {name} is a number of 0 or more, not {value!r}.")
-    return table
-
-
-def is_amount(value: object) -> bool:
-    """Whether that is a valid number of points or minutes: finite, and not negative."""
-    return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value < inf
-
-
-def _dates(told: dict, path: Path) -> dict[str, datetime.datetime]:
-    """Due dates, each with its time zone: a clone on another machine must read the same moment."""
-    found = {}
-    for lesson, when in _table(told, "due", path).items():
-        try:
-            # TOML's own dates are written without quotes
-            found[lesson] = moment(str(when), default=None)
-        except (ValueError, OverflowError, LookupError):
-            raise UserError(
-                f"{path}: the due date of {lesson} is a date and time with its time zone, such as "
-                f'"2027-02-01 23:59 Europe/Berlin", not {str(when)!r}.'
-            ) from None
-    return found
 
 
 def _verify_overrides(course: Course) -> None:

@@ -7,7 +7,6 @@ page's edits change, ``observe``, ``oracle``, ``suspects``. See ``rlcourse.check
 
 import importlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,7 +22,7 @@ from rlcourse.courses.finding import shipped
 from rlcourse.courses.modules import explained, load_module
 from rlcourse.errors import UserError, first_line
 
-OPTIONAL = ("observe", "oracle", "suspects", "contest")
+OPTIONAL = ("observe", "oracle", "suspects", "contest", "boundaries")
 NEW_LINE = "⏎"  # within an edit
 
 
@@ -52,8 +51,6 @@ def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
         lesson=lesson.name,
         cases=_cases(module),
         alternatives=alternatives,
-        demands=page.demands,
-        boundaries=page.boundaries,
         hints=page.hints,  # type: ignore[arg-type]  # the page has three
         mistakes=tuple(
             _mistake(entry.filled_in(pages), sketch, {**vars(module), name: reference})
@@ -65,30 +62,13 @@ def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
     )
 
 
-def verify_folder(lesson: LessonFolder) -> None:
-    """Every page and module in the folder of a lesson whose exercises are loaded is used.
-
-    Raises:
-        UserError: a page has no cell in the lesson's text; or a module has none, and no exercise
-            loads it with ``beside``.
-    """
-    loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    for path in sorted([*lesson.directory.glob("*.md"), *lesson.directory.glob("*.py")]):
-        if path == lesson.text or path.stem in lesson.exercises or str(path.resolve()) in loaded:
-            continue
-        unused = ", and no exercise loads it" if path.suffix == ".py" else ""
-        raise UserError(f"{path}: exercise {path.stem!r} has no cell in {lesson.text}{unused}.")
-
-
 def _verify(module: ModuleType) -> None:
-    for needed in ("cases", "alternatives"):
-        if not hasattr(module, needed):
-            raise UserError(f"{module.__file__}: an exercise's module defines `{needed}`.")
-    if not callable(module.cases):
-        raise UserError(f"{module.__file__}: `cases` is a function that yields cases.")
-    others = module.alternatives
-    if not isinstance(others, tuple | list) or not all(map(callable, others)):
-        raise UserError(f"{module.__file__}: `alternatives` are functions, as in (by_loop,).")
+    others = getattr(module, "alternatives", None)
+    if not isinstance(others, tuple | list) or not callable(getattr(module, "cases", None)):
+        raise UserError(
+            f"{module.__file__}: an exercise's module defines `cases`, a function, and "
+            "`alternatives`, functions as in (by_loop,)."
+        )
 
 
 def _cases(module: ModuleType) -> Callable[[CaseSampler], Iterator[Case]]:

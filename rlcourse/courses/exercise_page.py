@@ -17,14 +17,6 @@
 
     3. Nearly the code, which is indented.
 
-    # Demands
-
-    - `of one`: A group of one has no others
-
-    # Boundaries
-
-    - `weights > cap`: Rounding leaves no weight exactly at the cap.
-
     # Mistakes
 
     ## the averages: over tokens
@@ -38,11 +30,6 @@
 ``function`` is what students write; without it, the module's function of the page's name.
 ``differentiable`` are the arguments whose gradient is compared, ``constants`` float arguments that
 must get none, ``derived`` places of the result, such as "[1]", that are judged after the others.
-
-A demand is what a case at the edge asks for, by a pattern of the case's label, and the sentence of
-the function's docstring that says it; most exercises have none. A boundary is a comparison of the
-function, written as ``ast.unparse`` does or ``*`` for all, and why no case shows what happens where
-both sides are equal: without a line here, the proof asks for such a case.
 
 A mistake belongs under the decision that was taken wrongly. It is one or several edits of the
 exercise's ``sketch``, each on a line of its own (→ nothing if the text is removed), or an
@@ -69,23 +56,36 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlcourse.courses.course import is_amount
+from rlcourse.courses.course import Amount, complaint
 from rlcourse.errors import UserError
 
-NEEDED = ("section", "points", "difficulty", "minutes")
 NAMES = ("differentiable", "constants", "derived")  # of arguments, or of places in the result
-KEYS = (*NEEDED, *NAMES, "function")
-OPTIONS = ("telling", "atol")
-HEADINGS = ("Hints", "Demands", "Boundaries", "Mistakes")
-STATED = re.compile(r"- `([^`]+)`: (.+)")
-HEAD = re.compile(r"\*\*(?P<name>.+?)\*\*(?P<options>(, \w+ [\w.+-]+)*)", re.DOTALL)
+HEADINGS = ("Hints", "Mistakes")
+OPTION = re.compile(r", (telling|atol) ([\d.e-]+)")
+HEAD = re.compile(rf"\*\*(?P<name>.+?)\*\*(?P<options>({OPTION.pattern})*)", re.DOTALL)
 EDIT = re.compile(r"`(.*)` → (?:`(.*)`|nothing)")
 EXPRESSION = re.compile(r"`([^`]+)`")
 OTHER = re.compile(r"(paraphrase|neighbor): (`.*)")
 SHARED = "mistakes.md"
 Edits = tuple[tuple[str, str], ...]
 Code = tuple[Edits, str]  # edits of the sketch, or else an expression
+
+
+class Facts(BaseModel):
+    """What stands at the top of a page."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    section: str
+    points: Amount
+    difficulty: int = Field(ge=1, le=5)
+    minutes: Amount
+    function: str = ""
+    differentiable: str = ""
+    constants: str = ""
+    derived: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,6 @@ class Page:
     facts: dict[str, Any]
     hints: tuple[str, ...]
     mistakes: tuple[Entry, ...]
-    demands: tuple[tuple[str, str], ...] = ()
-    boundaries: tuple[tuple[str, str], ...] = ()
 
 
 def read_page(path: Path) -> Page:
@@ -150,7 +148,7 @@ def read_page(path: Path) -> Page:
         raise UserError(f"{path}:1: an exercise begins with its facts, between two lines of ---.")
     end = lines.index("---", 1)
     parts = dict(_parts(path, lines, end + 1))
-    for heading in ("Hints", "Mistakes"):
+    for heading in HEADINGS:
         if heading not in parts:
             raise UserError(f"{path}:{len(lines)}: there is no heading # {heading}.")
     return Page(
@@ -158,8 +156,6 @@ def read_page(path: Path) -> Page:
         facts=_facts(path, "\n".join(lines[1:end])),
         hints=_hints(path, *parts["Hints"]),
         mistakes=tuple(_entries(path, *parts["Mistakes"])),
-        demands=tuple(_stated(path, "demand", "label", *parts.get("Demands", ([], 0)))),
-        boundaries=tuple(_stated(path, "boundary", "code", *parts.get("Boundaries", ([], 0)))),
     )
 
 
@@ -203,29 +199,12 @@ def _facts(path: Path, text: str) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 2 if mark else 1
         raise UserError(f"{path}:{line}: this is not YAML, lines of key: value.") from error
-    if not isinstance(facts, dict):
-        raise UserError(f"{path}:2: the facts are lines of key: value.")
     where = {line.partition(":")[0]: i for i, line in enumerate(text.splitlines(), start=2)}
-    for key in sorted(facts.keys() - set(KEYS), key=str):
-        close = get_close_matches(str(key), KEYS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"use {', '.join(KEYS)}."
-        raise UserError(f"{path}:{where.get(key, 1)}: unknown key {key!r}; {hint}")
-    for key in NEEDED:
-        if key not in facts:
-            raise UserError(f"{path}:1: the facts lack {key}.")
-    for key in ("points", "minutes"):
-        if not is_amount(facts[key]):
-            raise UserError(
-                f"{path}:{where.get(key, 1)}: {key} is a number of 0 or more, not {facts[key]!r}."
-            )
-    if facts["difficulty"] not in (1, 2, 3, 4, 5):
-        raise UserError(
-            f"{path}:{where.get('difficulty', 1)}: difficulty is a whole number from 1 to 5, not "
-            f"{facts['difficulty']!r}."
-        )
-    for key in ("section", "function", *NAMES):
-        if not isinstance(facts.get(key, ""), str):
-            raise UserError(f"{path}:{where.get(key, 1)}: {key} is text, not {facts[key]!r}.")
+    try:
+        Facts.model_validate(facts)
+    except ValidationError as error:
+        key, said = complaint(error, Facts)
+        raise UserError(f"{path}:{where.get(key, 1)}: {said}.") from error
     return facts | {key: tuple(facts.get(key, "").split()) for key in NAMES}
 
 
@@ -250,20 +229,6 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(p if p.startswith("    ") else " ".join(p.split("\n")) for p in paragraphs)
 
 
-def _stated(
-    path: Path, what: str, key: str, lines: list[str], start: int
-) -> Iterator[tuple[str, str]]:
-    """(key, sentence) of every line ``- `key`: sentence``."""
-    for i, line in enumerate(lines):
-        found = STATED.fullmatch(line)
-        if found:
-            yield found[1], found[2]
-        elif line.strip():
-            raise UserError(
-                f"{path}:{start + i + 1}: a {what} is a line such as - `{key}`: sentence."
-            )
-
-
 def _entries(path: Path, lines: list[str], start: int) -> Iterator[Entry]:
     """Every mistake: blocks between empty lines, below ``## decision``."""
     decision, begin = "", 0
@@ -286,10 +251,13 @@ def _entry(at: str, decision: str, block: list[str]) -> Entry:
     head = HEAD.fullmatch(" ".join(block[:after]))
     if not head:
         raise UserError(
-            f"{at}: a mistake begins with its name, **in bold**, followed only by "
-            f"options such as “, telling 1”."
+            f"{at}: a mistake begins with its name, **in bold**, followed only by the options "
+            "“, telling 1” and “, atol 1e-3”."
         )
-    options = _options(at, head["options"])
+    options = {
+        key: int(value) if key == "telling" else float(value)
+        for key, value in OPTION.findall(head["options"])
+    }
     rest = block[after:]
     edits, expression = [], ""
     while rest and (found := EDIT.fullmatch(rest[0])):
@@ -327,16 +295,3 @@ def _is_code(line: str) -> bool:
 
 def _ends_head(line: str) -> bool:
     return bool(re.search(r"\*\*(, \w+ [\w.+-]+)*$", line))
-
-
-def _options(at: str, text: str) -> dict[str, float]:
-    found = {}
-    for option in filter(None, text.split(", ")):
-        key, _, value = option.partition(" ")
-        if key not in OPTIONS:
-            raise UserError(f"{at}: unknown option {key!r}; use {' or '.join(OPTIONS)}.")
-        try:
-            found[key] = int(value) if key == "telling" else float(value)
-        except ValueError:
-            raise UserError(f"{at}: {key} is a number, not {value!r}.") from None
-    return found

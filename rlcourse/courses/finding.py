@@ -30,7 +30,7 @@ def current(start: Path | None = None) -> Course:
             return named(chosen)
         except UserError as error:
             raise UserError(f"{VARIABLE}={chosen}: {error}") from error
-    if found := _around(Path(start or _working_directory()).resolve()):
+    if found := _around(Path(start or ".").resolve()):
         return _opened(found)
     installed = _installed()
     if len(installed) > 1:
@@ -82,13 +82,6 @@ def shipped_directory() -> Path:
     return (clone_root() or PACKAGE) / "course"
 
 
-def _working_directory() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:  # it was deleted
-        return PACKAGE
-
-
 def _around(start: Path) -> Path | None:
     """The nearest directory with a course, from `start` upward; a repository holds it in one of
     its folders. What this user may not look into holds none."""
@@ -106,16 +99,8 @@ def _around(start: Path) -> Path | None:
 @cache
 def _installed() -> dict[str, Path]:
     """Directories of the courses that are installed next to rlcourse, by name."""
-    found = {}
-    for point in metadata.entry_points(group=GROUP):
-        places = _places(point.value)
-        if not places:
-            raise UserError(
-                f"the installed course {point.name!r} names the package {point.value}, which is "
-                "not there: install that course again, or uninstall it"
-            )
-        found[point.name] = places[0]
-    return found
+    points = metadata.entry_points(group=GROUP)
+    return {point.name: place for point in points for place in _places(point.value)[:1]}
 
 
 def _places(package: str) -> list[Path]:

@@ -5,9 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rlcourse import exercises
-from rlcourse.authoring import build
 from rlcourse.courses import current
-from rlcourse.courses.creating import new_course
 from rlcourse.errors import UserError
 
 LESSON = "lessons/01_critics"
@@ -28,10 +26,6 @@ def load(own):
     return exercises.get("explained_variance", current(own))
 
 
-def build_it(own):
-    return build(["01"], root=own, progress=False)
-
-
 def refusal(own, what=load):
     """The one sentence in which that ends."""
     with pytest.raises(UserError) as refused:
@@ -43,7 +37,7 @@ def refusal(own, what=load):
 
 COURSE = {
     "a key that is none": ('title = "Our course"', 'titel = "Our"', "key 'titel'; did you mean ti"),
-    "a name with a space": ('name = "ours"', 'name = "our own"', "name is letters, digits"),
+    "a name with a space": ('name = "ours"', 'name = "our own"', "name is 'our own'"),
     "no TOML": ('title = "Our course"', "title = ", "cannot be read"),
     "a lesson that is not there": ('"01_critics",', '"01_critic",', "lesson '01_critic' has no"),
     "a lesson without a number": ('"01_critics",', '"critics",', "name a lesson NN_topic"),
@@ -55,10 +49,10 @@ COURSE = {
         "points.explained_varianc = 2",
         "[points] has 'explained_varianc', no exercise or question here; did you mean explained_v",
     ),
-    "points below 0": ('title = "Our course"', "points.reinforce_loss = -1", "0 or more, not -1"),
+    "points below 0": ('title = "Our course"', "points.reinforce_loss = -1", "is -1: "),
     "due in words": ('title = "Our course"', 'due.01_critics = "May"', "a date and time with"),
     "due without a zone": ('title = "Our course"', "due.01_critics = 2027-02-01T12:00:00", "zone"),
-    "due in no zone": ('title = "Our course"', 'due.01_critics = "2027-02-01 12:00 Utopia"', "Ut"),
+    "due in no zone": ('title = "Our course"', 'due.01_critics = "2027-02-01 12:00 Utopia"', "Uto"),
     "due for no lesson": ('title = "Our course"', "due.06_grpo = 2027-02-01T12:00:00Z", "06_grpo"),
 }  # fmt: skip
 
@@ -78,26 +72,19 @@ def test_a_due_date_is_the_same_moment_on_every_machine(told, own, monkeypatch):
     assert current(own).due["01_critics"] == datetime(2027, 7, 1, 21, 59, tzinfo=UTC)
 
 
-def test_a_course_cannot_take_lessons_from_itself(own):
-    change(own / "course.toml", '"01_critics",', f'"{own}:01_critics",')
-    assert "those next to this file are listed without a course" in refusal(own, current)
-
-
 PAGES = {
     "no facts": ("---\nsection", "section", 1, "begins with its facts"),
     "facts that are no YAML": ("points: 3", "points: [3", 4, "is not YAML"),
     "a key that is none": ("minutes: 10", "minutes: 10\npoint: 3", 6, "did you mean points?"),
-    "a fact too few": ("minutes: 10\n", "", 1, "the facts lack minutes"),
-    "a difficulty beyond 5": ("difficulty: 2", "difficulty: 9", 4, "from 1 to 5, not 9"),
+    "a fact too few": ("minutes: 10\n", "", 1, "minutes is missing"),
+    "a difficulty beyond 5": ("difficulty: 2", "difficulty: 9", 4, "difficulty is 9: "),
     "a constant that is no argument": ("minutes: 10", "minutes: 10\nconstants: value", None,
                                        "names no argument, 'value'; did you mean values?"),
     "a function that is not there": ("functions.exp", "functions.unexp", None, "no function ours."),
     "a module that is not there": ("ours.functions", "ours.elsewhere", None, "there is no"),
     "two hints": ("3. Three lines:", "Three lines:", None, "three hints"),
     "no mistakes": ("# Mistakes", "# Errors", None,
-                    "one of # Hints, # Demands, # Boundaries, # Mistakes"),
-    "a boundary without a reason": ("# Mistakes", "# Boundaries\n\n- `total > 0`\n\n# Mistakes",
-                                    None, "a boundary is a line such as - `code`: sentence"),
+                    "one of # Hints, # Mistakes"),
     "an edit that fits nowhere": ("`1 - unexplained / total` → `total - unexplained`",
                                   "`1 - unexplaned / total` → `total`", 51, "stands 0 times"),
     "an edit that fits twice": ("`1 - unexplained / total` → `total - unexplained`",
@@ -105,7 +92,7 @@ PAGES = {
     "a mistake without a sentence": ("That is what is left: subtract it from 1.\n", "", 47,
                                      "needs a sentence"),
     "a function that nobody wrote": ("`squared_correlation`", "`correlation`", 23, "has no value"),
-    "an option that is none": (FIRST_MISTAKE, f"{FIRST_MISTAKE}, tells 1", 23, "unknown option"),
+    "an option that is none": (FIRST_MISTAKE, f"{FIRST_MISTAKE}, tells 1", 23, "followed only by"),
     "a shared mistake that is none": (FIRST_MISTAKE, "**[objective-return]**", 23,
                                       "did you mean [objective-returned]?"),
 }  # fmt: skip
@@ -124,7 +111,7 @@ MODULES = {
     "no Python": ("sketch = Sketch(line_by_line)", "sketch = Sketch(", None, "SyntaxError"),
     "a name that is not there": ("(by_means,", "(by_hand,", 60, "NameError: name 'by_hand'"),
     "an import that fails": ("import torch\n", "import torsh\n", 5, "No module named 'torsh'"),
-    "no cases": ("def cases(", "def drawn(", None, "defines `cases`"),
+    "no cases": ("def cases(", "def drawn(", None, "defines `cases`, a function"),
     "one alternative without a comma": ("(by_means, by_covariance)", "by_means", None, "functions"),
 }
 
@@ -152,15 +139,6 @@ def test_a_cell_needs_a_page_and_a_module(ending, own):
     assert said.startswith(f"{own / TEXT}:{line}: exercise 'explained_variance' has no ")
 
 
-@pytest.mark.parametrize("ending", ["md", "py"])
-def test_a_page_and_a_module_need_a_cell(ending, own):
-    source = own / LESSON / f"explained_variance.{ending}"
-    source.with_stem("unexplained_variance").write_bytes(source.read_bytes())
-    said = refusal(own, build_it)
-    assert said.startswith(f"{own / LESSON}/unexplained_variance.{ending}: ")
-    assert f"no cell in {own / TEXT}" in said
-
-
 def test_a_name_stands_once_in_a_course(own):
     change(own / TEXT, CELL, CELL.replace("explained_variance", "reinforce_loss"))
     said = refusal(own)
@@ -177,29 +155,3 @@ def test_what_a_student_mistypes_is_answered_from_this_course(own):
 def test_a_variable_that_names_nothing_is_named(own, monkeypatch):
     monkeypatch.setenv("RLCOURSE_COURSE", "stanford")
     assert "RLCOURSE_COURSE=stanford: there is no course 'stanford'" in refusal(own, current)
-
-
-def test_several_installed_courses_have_to_be_told_apart(own, tmp_path, monkeypatch):
-    from rlcourse.courses import finding
-
-    other = new_course(tmp_path / "theirs") / "theirs"
-    monkeypatch.setattr(finding, "_installed", lambda: {"ours": own, "theirs": other})
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    said = refusal(elsewhere, current)
-    assert "several courses are installed (ours, theirs): set RLCOURSE_COURSE" in said
-    monkeypatch.setenv("RLCOURSE_COURSE", "theirs")
-    assert current(elsewhere).directory == other
-
-
-def test_an_installed_course_whose_package_is_gone_is_named(tmp_path, monkeypatch):
-    from importlib.metadata import EntryPoint
-
-    from rlcourse.courses import finding
-
-    gone = EntryPoint("theirs", "nobody_has_this.course", finding.GROUP)
-    monkeypatch.setattr(finding.metadata, "entry_points", lambda group: [gone])
-    monkeypatch.setattr(finding, "_installed", finding._installed.__wrapped__)
-    monkeypatch.delenv("RLCOURSE_COURSE", raising=False)
-    said = refusal(tmp_path, current)
-    assert "'theirs' names the package nobody_has_this.course, which is not there" in said

@@ -3,7 +3,7 @@
 ``<`` for ``<=`` is wrong only at equality, and a tolerance for ``==`` only close to it: unless a
 case is there, the check accepts both. So each comparison of the reference, and of the functions
 of its module that it calls, is changed in turn, and some case must tell the difference. If none
-can, the exercise's page says why, under ``# Boundaries``.
+can, the exercise's module says why, in ``boundaries``.
 
 ``clamp``, ``minimum`` and ``maximum`` compare as well, but whichever side they take at equality,
 the number is the same: they need no such case.
@@ -25,7 +25,7 @@ from rlcourse.checks.judging.exam import Exam, judge
 from rlcourse.checks.proving.mutants import compiled, source_tree, with_change
 
 NEAR = 1e-3  # numbers that are this close are equal to a tolerance
-ANY = "*"  # under # Boundaries: every comparison of the function
+ANY = "*"  # in `boundaries`: every comparison of the function
 TURNED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
@@ -60,12 +60,12 @@ def unshown(exercise: Exercise, seeds: Iterable[int], but: Collection[str]) -> I
             else:
                 said[
                     f"no case tells {change.words} in `{change.code}` ({change.place}): add one at "
-                    "equality that does, or say under # Boundaries why none can."
+                    "equality that does, or say in `boundaries` why none can."
                 ] = None
     yield from said
     for code in needless:
         yield (
-            f"# Boundaries excuses `{code}`, which is not a comparison of the function, or one "
+            f"`boundaries` excuses `{code}`, which is not a comparison of the function, or one "
             "that the cases cover already."
         )
 
