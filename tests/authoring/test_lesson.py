@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from fixture_course import LESSON, NAME, declare
+from fixture_course import LESSON, NAME
 
 from rlcourse.authoring.cells import names_bound_by, without_magics
 from rlcourse.authoring.lesson import read_lesson
@@ -45,12 +45,6 @@ def test_cells_keep_their_kind_order_and_line(read):
             None,
         ),
         (
-            '```python exercise="reinforce_loss"\n```\n',
-            "",
-            "'reinforce_loss' of this",
-            "# F",
-        ),
-        (
             'exercise="score_function"\n',
             'exercise="score_function"\npass\n',
             "an exercise cell is empty",
@@ -73,15 +67,6 @@ def test_an_authors_mistake_is_named_with_its_line(read, old, new, sentence, anc
     assert place.endswith(f"{NAME}/lesson.md")
     if anchor:
         assert anchor in text.splitlines()[int(line) - 1]
-
-
-def test_an_exercise_of_another_lesson_is_refused(tmp_path, registry):
-    registry[0] = declare("score_function", lesson="91_other")
-    path = tmp_path / NAME / "lesson.md"
-    path.parent.mkdir()
-    path.write_text(LESSON)
-    with pytest.raises(UserError, match="declared for lesson 91_other"):
-        read_lesson(path, registry)
 
 
 def test_names_are_bound_by_imports_definitions_and_assignments():

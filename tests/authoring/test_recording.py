@@ -59,17 +59,17 @@ def test_panels_become_one_picture_at_their_size_on_the_page():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        (LESSON.replace("Write the score.", "<!-- opening -->"), "no cell is tagged opening"),
-        (LESSON.replace('["demo"]', '["demo", "opening"]'), "<!-- opening --> is nowhere"),
+        LESSON.replace("Write the score.", "<!-- opening -->"),
+        LESSON.replace('["demo"]', '["demo", "opening"]'),
     ],
 )
-def test_a_mark_without_its_cell_is_named_and_the_other_way_around(tmp_path, registry, text, said):
+def test_a_mark_without_its_cell_is_named_and_the_other_way_around(tmp_path, registry, text):
     path = tmp_path / NAME / "lesson.md"
     path.parent.mkdir()
     path.write_text(text)
-    with pytest.raises(UserError, match=rf"{NAME}/lesson.md:\d+: {said}"):
+    with pytest.raises(UserError, match=rf"{NAME}/lesson.md:\d+: .* just one cell tagged opening"):
         read_lesson(path, registry)
 
 
