@@ -6,6 +6,7 @@ solutions written in, so it is also a perfect submission.
 """
 
 import ast
+import io
 import logging
 import re
 import tempfile
@@ -184,21 +185,15 @@ def student_notebook(source: NotebookNode, name: str, config_file: Path | None) 
 
 
 def _generate(converter: GenerateAssignment, name: str) -> None:
-    messages: list[str] = []
-
-    class Collecting(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            messages.append(record.getMessage())
-
-    handler = Collecting(logging.WARNING)
-    logger = logging.Logger("rlcourse.build")
-    logger.addHandler(handler)
+    said = io.StringIO()
+    logger = logging.Logger("rlcourse.build", logging.WARNING)
+    logger.addHandler(logging.StreamHandler(said))
     converter.log = converter.coursedir.log = logger
     try:
         converter.start()
     except NbGraderException as error:
-        said = "\n".join(messages) or str(error)
-        raise UserError(f"nbgrader could not release lesson {name}:\n{said}") from error
+        reason = said.getvalue().strip() or error
+        raise UserError(f"nbgrader could not release lesson {name}:\n{reason}") from error
 
 
 def solved_notebook(lesson: Lesson, released: NotebookNode) -> NotebookNode:

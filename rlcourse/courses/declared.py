@@ -7,19 +7,17 @@ page's edits change, ``observe``, ``oracle``, ``suspects``. See ``rlcourse.check
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise, Mistake
-from rlcourse.checks.judging.case_sampler import CaseSampler
 from rlcourse.checks.judging.sketch import Sketch
 from rlcourse.courses.course import Course, LessonFolder
 from rlcourse.courses.exercise_page import SHARED, Code, Edits, Entry, read_page
 from rlcourse.courses.finding import shipped
-from rlcourse.courses.modules import explained, load_module
+from rlcourse.courses.modules import load_module
 from rlcourse.errors import UserError, first_line
 
 OPTIONAL = ("observe", "oracle", "suspects", "contest", "boundaries")
@@ -49,7 +47,7 @@ def load_exercise(course: Course, lesson: LessonFolder, name: str) -> Exercise:
     return Exercise(
         reference=reference,
         lesson=lesson.name,
-        cases=_cases(module),
+        cases=module.cases,
         alternatives=alternatives,
         hints=page.hints,  # type: ignore[arg-type]  # the page has three
         mistakes=tuple(
@@ -69,20 +67,6 @@ def _verify(module: ModuleType) -> None:
             f"{module.__file__}: an exercise's module defines `cases`, a function, and "
             "`alternatives`, functions as in (by_loop,)."
         )
-
-
-def _cases(module: ModuleType) -> Callable[[CaseSampler], Iterator[Case]]:
-    """The module's cases; a failure to draw one becomes a message with the line."""
-
-    def cases(draw: CaseSampler) -> Iterator[Case]:
-        try:
-            yield from module.cases(draw)
-        except UserError:
-            raise
-        except Exception as error:
-            raise explained(error, Path(str(module.__file__))) from error
-
-    return cases
 
 
 def _reference(function: str, module: ModuleType, name: str, page: Path) -> Callable:

@@ -143,7 +143,7 @@ def read_page(path: Path) -> Page:
     Raises:
         UserError: one sentence with file and line, if the page cannot be understood.
     """
-    lines = _lines(path)
+    lines = path.read_text("utf-8").splitlines()
     if not lines or lines[0] != "---" or "---" not in lines[1:]:
         raise UserError(f"{path}:1: an exercise begins with its facts, between two lines of ---.")
     end = lines.index("---", 1)
@@ -164,7 +164,7 @@ def shared(path: Path) -> dict[str, Entry]:
     """The mistakes of a ``mistakes.md``, by their headings; none if there is no such file."""
     if not path.is_file():
         return {}
-    lines = _lines(path)
+    lines = path.read_text("utf-8").splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith("## ")), len(lines))
     found: dict[str, Entry] = {}
     for entry in _entries(path, lines[first:], first):
@@ -172,13 +172,6 @@ def shared(path: Path) -> dict[str, Entry]:
             raise entry.error(f"[{entry.decision}] appears twice.")
         found[entry.decision] = entry
     return found
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as UTF-8 text ({error}).") from error
 
 
 def _parts(path: Path, lines: list[str], start: int) -> Iterator[tuple[str, tuple[list[str], int]]]:

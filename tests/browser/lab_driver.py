@@ -195,22 +195,3 @@ class Notebook:
         self.choose("Settings", "Theme", name)
         light = "false" if "Dark" in name else "true"
         self.page.wait_for_selector(f'body[data-jp-theme-light="{light}"]', state="attached")
-
-    def screenshot(self, name: str, at: str | None = None) -> None:
-        """A picture, if ``$RLCOURSE_SCREENSHOTS`` names a folder; ``at`` is an output's text or
-        "img"."""
-        folder = os.environ.get("RLCOURSE_SCREENSHOTS")
-        if not folder:
-            return
-        if at:
-            outputs = self.page.locator(".jp-OutputArea-output")
-            output = outputs.locator("img") if at == "img" else outputs.filter(has_text=at)
-            output.first.scroll_into_view_if_needed()
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=Path(folder, f"{name}.png"))
-
-    def screenshots(self, name: str, at: str) -> None:
-        """The same picture in both themes; the light one is left on."""
-        for theme in ("Dark", "Light"):
-            self.set_theme(f"JupyterLab {theme}")
-            self.screenshot(f"{name}-{theme.lower()}", at)

@@ -53,7 +53,6 @@ def test_an_untouched_lesson_runs_through_and_says_what_is_not_written(page_and_
     text = notebook.outputs()
     assert text.count("is not written yet") == EXERCISES
     assert "Finish reinforce_loss first" in text
-    notebook.screenshots("blank", at="reinforce_loss is not written yet")
 
 
 def test_a_solved_lesson_runs_green(page_and_url):
@@ -64,7 +63,6 @@ def test_a_solved_lesson_runs_green(page_and_url):
     assert len(re.findall(r"✓ \w+\s+(\d+) of \1 cases agree", text)) == EXERCISES
     assert "Finish" not in text and "not written yet" not in text
     assert notebook.pictures() >= 3
-    notebook.screenshots("solved", at="img")
 
 
 def test_a_wrong_answer_is_named_where_the_student_looks(page_and_url, lessons):
@@ -77,7 +75,6 @@ def test_a_wrong_answer_is_named_where_the_student_looks(page_and_url, lessons):
     notebook.run_all()
     assert notebook.errors() == []
     assert "those of a mean over all N·T positions" in notebook.outputs()
-    notebook.screenshots("wrong", at="✗ reinforce_loss")
 
 
 def test_the_validate_button_judges_the_whole_notebook(page_and_url):
@@ -85,6 +82,5 @@ def test_the_validate_button_judges_the_whole_notebook(page_and_url):
     assert "Success" in solved.validate()
     blank = Notebook(*page_and_url, f"{LESSON}/{LESSON}.ipynb")
     verdict = blank.validate()
-    blank.screenshot("validate-blank")
     assert verdict.count("The following cell failed") == EXERCISES + 1  # and the open question
     assert "reinforce_loss is not written yet" in verdict

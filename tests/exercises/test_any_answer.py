@@ -7,7 +7,7 @@ import torch
 from shared import one_in
 
 from rlcourse import check
-from rlcourse.checks.asking.calling import call, call_all, describe
+from rlcourse.checks.asking.calling import call_all, describe
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging import comparing
 from rlcourse.checks.judging import exam as engine
@@ -18,11 +18,6 @@ from rlcourse.exercises import get
 SHARES = 3
 loop: list = []
 loop.append(loop)
-
-
-class Silent(Exception):
-    def __str__(self):
-        raise ValueError
 
 
 CONSTANTS = [
@@ -111,21 +106,3 @@ def test_what_no_question_foresaw_gets_the_last_sentence(monkeypatch):
     assert not wrong.passed and wrong.sentences == ("The values differ from the expected ones.",)
     monkeypatch.setattr(comparing, "compare", stumble)
     assert check(lambda rewards: rewards.sum(), exercise, seed=0).agreeing == 0
-
-
-def test_errors_that_cannot_speak_and_arguments_that_were_destroyed_are_errors_of_the_call():
-    case = get("reinforce_step").draw_cases(seed=0)[0]
-
-    def silent(**_):
-        raise Silent
-
-    def destroying(policy, **_):
-        policy.named_parameters = None
-        return torch.tensor(0.0)
-
-    def leaving(**_):
-        raise GeneratorExit
-
-    assert call(silent, case).error.type == "Silent"
-    assert call(leaving, case).error.type == "GeneratorExit"
-    assert call(destroying, case, repeat=True).error.type == "TypeError"

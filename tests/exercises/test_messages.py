@@ -30,15 +30,6 @@ def test_a_division_that_rounds_is_named():
     assert "no gradient passes through it: divide with `/`" in message and "aten" not in message
 
 
-def test_a_graph_that_is_used_up_is_named():
-    def sft_loss(logprobs, mask):
-        loss = -(logprobs * mask).sum()
-        loss.backward()
-        return loss
-
-    assert "has gone through this graph once already" in check(sft_loss, seed=0).message
-
-
 def test_a_breakpoint_left_in_is_named_and_nobody_waits_for_it():
     def sft_loss(logprobs, mask):
         breakpoint()
@@ -114,28 +105,6 @@ def test_what_a_function_never_reads_is_said_of_a_call_that_ended():
         outcomes = [outcome or call(fn, case) for case in exam.cases]
         assert said not in (message := exam.judge(describe(fn), outcomes).message)
         assert "TimeoutError" not in message and "NoAnswer" not in message
-
-
-def test_a_function_reads_what_its_text_reads_even_where_that_is_never_reached():
-    def loops(logits, rewards):
-        while True:
-            pass
-        return logits * rewards
-
-    def ends(logits, rewards):
-        raise SystemExit
-        return sum(logits for _ in range(rewards))
-
-    def reads_one(logits, rewards):
-        del rewards
-        return logits
-
-    for fn in (loops, ends):
-        assert describe(fn).unused == (), fn
-    assert describe(reads_one).unused == ("rewards",)
-    without_text = {}
-    exec("def f(logits, rewards):\n    return logits\n    return rewards", without_text)
-    assert describe(without_text["f"]).unused == ()
 
 
 def test_a_call_that_did_not_finish_raised_nothing():

@@ -2,11 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
-
 from rlcourse.checks.proving.proof import prove
 from rlcourse.courses.exercise_page import read_page
-from rlcourse.errors import UserError
 from rlcourse.exercises import get
 
 PAGE = """---
@@ -61,10 +58,3 @@ def test_a_page_declares_paraphrases_and_neighbors(tmp_path):
     assert entry.paraphrases == (((), "by_loop"),)
     assert entry.neighbors == (((("x.mean()", "x.sum() / 2"),), ""), ((), "f(2)"))
     assert entry.diagnosis == "It grows."
-
-
-def test_a_neighbor_that_is_no_code_is_refused_with_its_line(tmp_path):
-    path = tmp_path / "mean.md"
-    path.write_text(PAGE.format(others="neighbor: `x.sum()` or so"), encoding="utf-8")
-    with pytest.raises(UserError, match=r"mean\.md:16: a paraphrase or neighbor is"):
-        read_page(path)

@@ -82,34 +82,3 @@ def test_it_is_rejected_on_every_drawing(name, fn):
     for seed in range(3):
         for hidden in (False, True):
             assert not examined(name, fn, seed, hidden).passed
-
-
-def test_a_promised_dtype_is_said_without_a_false_reason():
-    result = examined("pass_at_k_curve", in_float32, 0, False)
-    assert "The result is float32 where float64 is expected." in result.message
-
-
-def test_where_no_width_is_promised_either_will_do():
-    def in_double(answers, group_size):
-        return algorithms.majority_reward(answers, group_size).double()
-
-    assert examined("majority_reward", in_double, 0, False).passed
-
-
-def test_a_solver_that_rounds_otherwise_the_second_time_is_repeatable():
-    """`torch.linalg.lstsq` gives other last digits where its numbers lie elsewhere in memory."""
-    calls = []
-
-    def rounding(entropy, reward):
-        calls.append(None)
-        a, b = algorithms.fit_entropy_reward(entropy, reward)
-        return a * (1 + 1e-14 * (len(calls) % 2)), b
-
-    def noisy(entropy, reward):
-        calls.append(None)
-        a, b = algorithms.fit_entropy_reward(entropy, reward)
-        return a * (1 + 1e-7 * (len(calls) % 2)), b
-
-    assert examined("fit_entropy_reward", rounding, 0, False).passed
-    said = examined("fit_entropy_reward", noisy, 0, False).message
-    assert "two different results" in said

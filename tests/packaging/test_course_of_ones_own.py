@@ -4,7 +4,6 @@ It is made and installed beside rlcourse's wheel, in a fresh environment without
 """
 
 import shutil
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,25 +74,6 @@ def answered(course, answer: str, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
     return path
-
-
-def test_its_wheel_holds_lessons_and_notebooks_and_no_solution(course):
-    with zipfile.ZipFile(course.wheel) as wheel:
-        names = {name for name in wheel.namelist() if not name.startswith("ours-")}
-    folder = "ours/lessons/01_critics"
-    assert names == {
-        *("ours/__init__.py", "ours/functions.py", "ours/course.toml", "ours/nbgrader_config.py"),
-        *(f"{folder}/lesson.md", f"{folder}/recorded.json", f"{folder}/explained_variance.md"),
-        *(f"{folder}/explained_variance.py", *(f"ours/notebooks/{n}/{n}.ipynb" for n in LESSONS)),
-    }
-
-
-def test_its_site_is_written_without_a_clone(course):
-    course.rlcourse("site", cwd=course.root)
-    pages = course.root / "build" / "site" / "html"
-    home = (pages / "index.html").read_text("utf-8")
-    assert [home.index(f'href="lessons/{name}.html"') for name in LESSONS]
-    assert "train-one" not in (pages / "lessons" / "03_baselines.html").read_text("utf-8")
 
 
 def test_a_student_gets_its_lessons_in_its_order_with_its_points(course):

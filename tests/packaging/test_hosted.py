@@ -149,12 +149,6 @@ def test_an_older_course_than_the_notebook_s_is_named(tmp_path, monkeypatch):
     assert goes_on and said == hosted.OLDER.format(rlcourse.__version__, "99.1")
 
 
-def test_the_set_up_cell_is_folded_away_and_passed_over_by_graders():
-    metadata = hosted.setup_cell().metadata
-    assert metadata["jupyter"]["source_hidden"] and metadata["cellView"] == "form"
-    assert "skip-execution" in metadata["tags"]
-
-
 def test_one_setting_gives_the_installation_and_the_links(monkeypatch):
     monkeypatch.setattr(published, "REPOSITORY", FORK)
     assert f'set_up("git+{FORK}@main", ' in hosted.setup_cell().source

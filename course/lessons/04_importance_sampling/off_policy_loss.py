@@ -33,10 +33,6 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         yield case(label, logprobs, old, advantages, draw.mask(rows, tokens))
 
 
-def _per_token(advantages: Tensor) -> Tensor:
-    return advantages.detach()[:, None] if advantages.dim() == 1 else advantages.detach()
-
-
 def _loss_by_loop(logprobs, old_logprobs, advantages, mask):
     total = logprobs.new_zeros(())
     for i in range(len(logprobs)):
@@ -46,13 +42,6 @@ def _loss_by_loop(logprobs, old_logprobs, advantages, mask):
                 ratio = (logprobs[i, t] - old_logprobs[i, t].item()).exp()
                 total = total - ratio * advantage.item()
     return total / len(logprobs)
-
-
-def _loss_with_detached_weight(logprobs, old_logprobs, advantages, mask):
-    """ratio = detached ratio · e^(logprob − logprob detached), term by term the same."""
-    weight = importance_weights(logprobs, old_logprobs, mask).detach()
-    one = (logprobs - logprobs.detach()).exp()
-    return -(weight * one * _per_token(advantages)).sum(1).mean()
 
 
 def _empty_completions_weigh_one(logprobs, old_logprobs, advantages, mask):
@@ -74,4 +63,4 @@ def line_by_line(logprobs, old_logprobs, advantages, mask):
 
 
 sketch = Sketch(line_by_line, importance_weights)
-alternatives = (_loss_by_loop, _loss_with_detached_weight)
+alternatives = (_loss_by_loop,)

@@ -77,19 +77,6 @@ def by_choices(rewards, group_size, k):
     return torch.tensor(advantages, dtype=rewards.dtype)
 
 
-def by_weight(rewards, group_size, k):
-    """A weight for each group, times the reward minus the group's mean."""
-    if k <= 0 or k >= group_size:
-        raise ValueError("no such k")
-    groups = rewards.reshape(-1, group_size)
-    weights = []
-    for c in groups.sum(1).round().int().tolist():
-        w = group_size - c
-        weights.append(k * comb(w, k) / comb(group_size - 1, k) * group_size / w if c and w else 0)
-    weight = rewards.new_tensor(weights)[:, None]
-    return (weight * (groups - groups.mean(1, keepdim=True))).flatten()
-
-
 def _without_complaint(rewards, group_size, k):
     try:
         return pass_at_k_advantages(rewards, group_size, k)
@@ -113,5 +100,5 @@ def _normalized(rewards, group_size, k):
 
 
 sketch = Sketch(line_by_line, comb, group_mean_advantages, leave_one_out_advantages)
-alternatives = (by_choices, by_weight)
+alternatives = (by_choices,)
 oracle = by_choices
