@@ -95,9 +95,10 @@ def build(
         written = tuple(path for path, text in texts.items() if write_if_changed(path, text))
         built.append(Built(lesson.name, time.perf_counter() - start, written, state))
     for path, text in pages.items():
-        if check and path.read_text("utf-8") != text:
+        if not check:
+            write_if_changed(path, text)
+        elif lessons is None and path.read_text("utf-8") != text:
             raise UserError(f"{path} is out of date: run `rlcourse build`.")
-        write_if_changed(path, text)
     return built
 
 
