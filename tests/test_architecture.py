@@ -42,7 +42,7 @@ BELOW = {
     },
     "planning": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "training"},
     "checks": {"errors", "policy", "plots", "words"},
-    "courses": {"errors", "files", "installed", "moments", "published", "checks"},
+    "courses": {"errors", "moments", "checks"},
     "exercises": {"errors", "checks", "courses"},
     "student": {"errors", "files", "checks", "courses", "exercises", "words"},
     "lab": {"errors", "files", "installed", "courses", "words"},
