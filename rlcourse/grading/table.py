@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,11 +10,6 @@ from rlcourse.files import write_errors_explained, write_text
 from rlcourse.grading.names import cell, one_line
 
 LONGEST_NOTE = 50_000  # characters; it may name a whole class
-# What Moodle's worksheets call people by: a number that holds for one assignment, and, depending on
-# the site, some of the others, which hold for all
-PARTICIPANTS = "Identifier"
-WORKSHEET_IDS = ("ID number", "Username", "Email address")
-_BEFORE_NUMBER = re.compile(r"^Participant ")
 
 
 @dataclass
@@ -77,8 +71,3 @@ class Table:
             path.parent.mkdir(parents=True, exist_ok=True)
         mark = "\ufeff" if self.encoding == "utf-8-sig" else ""
         write_text(path, mark + self.text(), 0o600)  # with names and points
-
-
-def participant_in(worksheet: Table, row: list[str]) -> str:
-    """Moodle's number of whose row it is; it holds for this worksheet's assignment alone."""
-    return _BEFORE_NUMBER.sub("", worksheet.field(row, PARTICIPANTS))

@@ -2,10 +2,8 @@
 
 import json
 import re
-import shutil
 from html.parser import HTMLParser
 
-import classroom as room
 import mixed_class
 import pytest
 from typer.testing import CliRunner
@@ -13,8 +11,7 @@ from typer.testing import CliRunner
 from rlcourse.cli import app
 from rlcourse.courses import current
 from rlcourse.errors import UserError
-from rlcourse.grading.insight import drafts
-from rlcourse.grading.insight.answers import Answer, Recorded, read
+from rlcourse.grading.insight.answers import Answer, Recorded
 from rlcourse.grading.insight.page import page
 from rlcourse.grading.insight.summary import summarized
 
@@ -121,16 +118,6 @@ def test_nothing_that_anybody_wrote_becomes_a_part_of_the_page(names):
     assert ("mallory" in text) == names
 
 
-def test_drafts_replace_nothing_and_are_for_unnamed_answers(tmp_path):
-    wrong = report(answer("a", code="def f(): return 1"))
-    written = drafts.write(wrong, tmp_path)
-    assert [path.name for path in written] == ["f.md", "f.py"]
-    with pytest.raises(UserError, match="exists"):
-        drafts.write(wrong, tmp_path)
-    with pytest.raises(UserError, match="nothing to draft"):
-        drafts.write(report(answer("a", state="blank")), tmp_path / "other")
-
-
 # A class that was graded
 
 
@@ -163,31 +150,6 @@ def test_the_whole_report_of_a_class(course, tmp_path):
     assert (tmp_path / "names.html").stat().st_mode & 0o777 == 0o600
     text = out.read_text()
     assert SIGN in text and "<script" not in text
-
-
-@pytest.mark.slow
-def test_a_draft_becomes_a_mistake_that_the_check_names(course, tmp_path):
-    """Appended as they are to the lesson's own files, they name the answers they were made of."""
-    from rlcourse.checks.asking.calling import Facts, call_all
-    from rlcourse.checks.judging.exam import Exam
-    from rlcourse.exercises import load_exercise
-
-    drafts.write(summarized(read(course, "02")), tmp_path / "drafts")
-    at_home = current()
-    folder = at_home.exercises["reinforce_loss"]
-    copied = tmp_path / "course" / "lessons"
-    shutil.copytree(folder.directory.parent, copied)
-    shutil.copy(folder.home / "course.toml", tmp_path / "course")
-    for ending in ("md", "py"):
-        draft = (tmp_path / "drafts" / room.LESSON / f"reinforce_loss.{ending}").read_text()
-        with (copied / room.LESSON / f"reinforce_loss.{ending}").open("a") as file:
-            file.write("\n\n" + draft)
-    changed = current(tmp_path / "course")
-    exercise = load_exercise(changed, changed.exercises["reinforce_loss"], "reinforce_loss")
-    drafted = next(m for m in exercise.mistakes if m.name.startswith("TODO: what 2 answers did"))
-    exam = Exam(exercise, 3)
-    result = exam.judge(Facts("reinforce_loss"), call_all(drafted.implementation, exam.cases))
-    assert result.mistake == drafted.name
 
 
 def test_nothing_graded_is_one_sentence(template):

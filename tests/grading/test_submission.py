@@ -2,23 +2,15 @@
 
 import copy
 import json
-from types import SimpleNamespace
 
 import classroom as room
-import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from rlcourse.authoring.cells import cell_id, without_magics
-from rlcourse.courses import shipped
 from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild
 from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
-from rlcourse.grading.handing_in.which_lesson import other_lesson, owners
-from rlcourse.grading.judging.marking import Reader
 from rlcourse.grading.rejected import Rejected
-from rlcourse.grading.running.limits import Limits
-
-OTHER = "03_baselines"
 
 
 @pytest.fixture(scope="module")
@@ -80,52 +72,11 @@ def test_a_notebook_without_any_answer_cell_is_the_wrong_one(release):
     assert rejected.value.status == "wrong notebook"
 
 
-def other_notebook(name: str = OTHER):
-    return nbformat.read(room.REPOSITORY / "notebooks" / name / f"{name}.ipynb", as_version=4)
-
-
-def without_ids(notebook):
-    """A copy as a converter may leave it: no metadata, and cells with ids of their own."""
-    changed = copy.deepcopy(notebook)
-    changed.metadata = {}
-    for i, cell in enumerate(changed.cells):
-        cell.metadata, cell["id"] = {}, f"new-{i}"
-    return changed
-
-
-def test_the_notebook_of_another_lesson_is_known_by_its_cells_or_else_by_its_metadata(release):
-    known = owners(shipped())
-    assert other_lesson(release, found(release), known) is None
-    assert other_lesson(release, found(without_ids(release)), known) is None
-    assert other_lesson(release, found(other_notebook()), known) == OTHER
-    named = other_notebook()
-    named.metadata["rlcourse"] = {"lesson": room.LESSON}
-    assert other_lesson(release, found(named), known) == OTHER
-    only_metadata = without_ids(other_notebook())
-    only_metadata.metadata = {"rlcourse": {"lesson": OTHER}}
-    assert other_lesson(release, found(only_metadata), known) == OTHER
-    for made_up in ("<b>", "99_none", ["03_baselines"], {}):
-        only_metadata.metadata = {"rlcourse": {"lesson": made_up}}
-        assert other_lesson(release, found(only_metadata), known) is None
-
-
-def test_a_notebook_with_a_cell_of_this_lesson_is_this_lessons(release):
-    known = owners(shipped())
-    renamed = copy.deepcopy(release)
-    renamed.metadata["rlcourse"] = {"lesson": OTHER}
-    assert other_lesson(release, found(renamed), known) is None
-    both = other_notebook()
-    both.cells.append(copy.deepcopy(room.cell_of(release, "score_function")))
-    assert other_lesson(release, found(both), known) is None
-    assert "score_function" in {c.grade_id for c in found(both)}
-
-
-def test_another_lessons_notebook_is_told_by_name_before_anything_runs(release):
-    reader = Reader(release, b"secret", Limits(), shipped())
-    opens_nothing = SimpleNamespace(tell={"clock": True}.__eq__, hear=lambda: 0.0)
-    for name in (OTHER, "00_start_here"):
-        said = reader.do(json.dumps(other_notebook(name)).encode(), opens_nothing)
-        assert said == {"rejected": ["wrong notebook", f"this is the notebook of {name}"]}
+@pytest.mark.parametrize("name", ["03_baselines", "00_start_here"])
+def test_the_notebook_of_another_lesson_is_the_wrong_one(release, name):
+    path = room.REPOSITORY / "notebooks" / name / f"{name}.ipynb"
+    with pytest.raises(Rejected, match="none of the cells that this lesson asks"):
+        rebuild(release, parse(path.read_bytes()))
 
 
 def test_added_text_and_answers_in_markdown_are_rewritten_and_unchanged_ones_are_not(release):

@@ -25,7 +25,6 @@ from rlcourse.grading.rejected import REFUSED, UNREADABLE, WRONG, Rejected
 MOST_BRACKETS = 2_000_000  # of a file: each may become a list or a dictionary in memory
 MOST_CELLS = 1000
 LONGEST_CELL = 200_000  # characters
-LONGEST_KEPT = 10_000  # of a cell whose functions are remembered
 
 ELSEWHERE = "# The answer is in another cell."
 _PARSING = threading.Lock()  # Python 3.11 counts the depth of all threads' trees together
@@ -41,27 +40,17 @@ class Found:
     grade_id: str
 
 
-class Cells(list[Found]):
-    """A submission's cells, and the lesson that its metadata name ("" if they name none)."""
-
-    lesson = ""
-
-
-def parse(data: bytes) -> Cells:
+def parse(data: bytes) -> list[Found]:
     """The cells of a notebook file, or ``Rejected``."""
     if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
         raise Rejected(REFUSED, "the file has too many parts")
     try:
-        read, metadata = read_notebook_file(data)
+        read, _ = read_notebook_file(data)
     except NotANotebook as error:
         raise Rejected(UNREADABLE, f"the file {error}") from None
     if len(read) > MOST_CELLS:
         raise Rejected(REFUSED, f"more than {MOST_CELLS} cells")
-    cells = Cells(map(_found, read))
-    ours = metadata.get("rlcourse")
-    lesson = ours.get("lesson") if isinstance(ours, dict) else None
-    cells.lesson = lesson if isinstance(lesson, str) else ""
-    return cells
+    return [_found(cell) for cell in read]
 
 
 def _found(cell: FileCell) -> Found:
@@ -216,25 +205,7 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
 def _functions(cell: Found) -> frozenset[str]:
     if cell.kind != "code" or cell.source.lstrip().startswith("%%writefile"):
         return frozenset()
-    return functions_in(cell.source)
-
-
-def know(release: NotebookNode) -> None:
-    """Parse the released cells once: most cells of a submission are as they were released."""
-    for cell in release.cells:
-        if cell.cell_type == "code":
-            functions_in(cell.source)
-
-
-def functions_in(source: str) -> frozenset[str]:
-    """Names of the functions that code defines, remembered for cells of ordinary length."""
-    kept = len(source) <= LONGEST_KEPT
-    return _functions_in(source) if kept else _functions_in.__wrapped__(source)
-
-
-@lru_cache(maxsize=MOST_CELLS)
-def _functions_in(source: str) -> frozenset[str]:
-    tree = parsed(source)
+    tree = parsed(cell.source)
     body = tree.body if tree else []
     return frozenset(node.name for node in body if isinstance(node, ast.FunctionDef))
 
@@ -248,17 +219,12 @@ def parsed(source: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=256)  # a check asks about every cell of the notebook
 def bound_in(source: str) -> frozenset[str]:
     """Names that code gives a value when it runs: by def, class, assignment or import, also inside
     an ``if``, ``try``, ``with`` or loop."""
     if source.lstrip().startswith("%%writefile"):
         return frozenset()
-    kept = len(source) <= LONGEST_KEPT
-    return _bound_in(source) if kept else _bound_in.__wrapped__(source)
-
-
-@lru_cache(maxsize=MOST_CELLS)
-def _bound_in(source: str) -> frozenset[str]:
     tree = parsed(source)
     return frozenset(names_bound_by(tree)) if tree else frozenset()
 

@@ -20,13 +20,6 @@ def insight(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the report for machines instead of a page.")
     ] = False,
-    draft: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Also write a declared mistake, to be completed, for each group without a name.",
-        ),
-    ] = None,
     names: Annotated[bool, typer.Option("--names", help="Say who; without it, nobody.")] = False,
     course: Annotated[
         Path | None,
@@ -41,7 +34,6 @@ def insight(
         from rlcourse.grading.books.extensions import described, still_open
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
-        from rlcourse.grading.insight import drafts
         from rlcourse.grading.insight.answers import read
         from rlcourse.grading.insight.page import page
         from rlcourse.grading.insight.summary import summarized
@@ -49,9 +41,6 @@ def insight(
     taught = current(course)
     root = course or taught.directory
     found = summarized(read(root, lesson), names)
-    if draft:
-        for path in drafts.write(found, draft):
-            print(path, file=sys.stderr)
     if as_json:
         print(json.dumps(found, indent=2))
         return
