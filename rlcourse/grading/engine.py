@@ -157,8 +157,6 @@ class _Batch:
                 on_row(row, len(students))
         late = self.grades.lateness()
         rows = [row.with_lateness(*late.get(row.student, (0.0, 0.0))) for row in rows]
-        by_hand = self.grades.points_by_hand()
-        rows = [row.with_points_by_hand(by_hand.get(row.student, {})) for row in rows]
         return Report(self.lesson, tuple(sorted(rows, key=lambda row: row.student)))
 
     def _row_of_before(self, student: str, waiting: dict[str, bool], known: Set[str]) -> Row | None:

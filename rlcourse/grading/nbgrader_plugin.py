@@ -34,12 +34,12 @@ class IsolatedAutograde(Autograde):
 
     def start(self) -> None:
         """Grade, and write to the log. Raises ``NbGraderException`` if nothing could be graded."""
-        command = [sys.executable, "-m", "rlcourse", "grade", self.coursedir.assignment_id]
-        command += ["--json", "--course", self.coursedir.root]
-        if self.coursedir.student_id not in ("", "*"):
-            command += ["--student", self.coursedir.student_id]
-        command += ["--force"] if self.force else []
-        command += ["--allow-weak-isolation"] if self.allow_weak_isolation else []
+        student = self.coursedir.student_id
+        options = [] if student in ("", "*") else [f"--student={student}"]
+        options += ["--force"] * self.force
+        options += ["--allow-weak-isolation"] * self.allow_weak_isolation
+        command = [sys.executable, "-m", "rlcourse", "grade", "--json", *options]
+        command += [f"--course={self.coursedir.root}", "--", self.coursedir.assignment_id]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in done.stderr.splitlines():
             self.log.warning("%s", line)
@@ -61,12 +61,12 @@ class CarefulGenerateAssignment(GenerateAssignment):
         """Write the release. Raises ``NbGraderException`` if a cell with points is gone."""
         from rlcourse.grading.books.due import enter_due_dates
         from rlcourse.grading.books.opening import open_gradebook
-        from rlcourse.grading.books.released import enter_added_of
+        from rlcourse.grading.books.released import enter_generated
 
         try:
             if not self.no_database:
                 open_gradebook(self.coursedir).close()  # nbgrader would make it for all to read
-                enter_added_of(self.coursedir)
+                enter_generated(self.coursedir, self.config)
         except UserError as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None

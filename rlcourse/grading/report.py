@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 
 from rlcourse.grading.judging.finding import BLANK
@@ -33,15 +33,10 @@ class Row:
     before: bool = False
     seconds_late: float = 0.0
     penalty: float = 0.0  # in points, for being late
-    by_hand: dict[str, float] = field(default_factory=dict)  # a person's points for a check
 
     def with_lateness(self, seconds: float, penalty: float) -> "Row":
         """The same, late by so many seconds."""
         return replace(self, seconds_late=seconds, penalty=penalty)
-
-    def with_points_by_hand(self, points: Mapping[str, float]) -> "Row":
-        """The same, with the checks whose points a person has replaced: {exercise: points}."""
-        return replace(self, by_hand=dict(points))
 
     def with_waiting(self, waiting: Mapping[str, bool], review: str = "") -> "Row":
         """The same, with what waits for a person in the gradebook *now*: {cell: whether it has no
@@ -57,7 +52,8 @@ class Row:
 
     @classmethod
     def from_json(cls, data: dict) -> "Row":
-        return cls(**{**data, "incidents": tuple(data["incidents"])})
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}  # of older receipts
+        return cls(**{**known, "incidents": tuple(data["incidents"])})
 
 
 def _notes(row: Row) -> list[str]:
@@ -66,8 +62,6 @@ def _notes(row: Row) -> list[str]:
     marks = row.exercises.values()
     notes += ["left blank"] if marks and all(m.get("state") == BLANK for m in marks) else []
     notes += [_lateness(row)] if row.seconds_late > 0 else []
-    by_hand = ", ".join(f"{name} {amount(points)}" for name, points in row.by_hand.items())
-    notes += [f"points by hand: {by_hand}"] if by_hand else []
     notes += ["a written answer waits"] if row.waits else []
     return notes + ([f"to review: {row.review}"] if row.review else [])
 

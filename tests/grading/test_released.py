@@ -3,10 +3,10 @@
 import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
-from traitlets.config import Config
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.released import keep_in_step
+from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.released import enter_lesson
 
 LESSON = "02_policy_gradient"
 
@@ -22,34 +22,24 @@ def source(**points: float):
     return new_notebook(cells=cells)
 
 
-@pytest.fixture
-def book(tmp_path):
-    """A lesson with one question, for which ada has 1.5 points by hand."""
-    url = f"sqlite:///{tmp_path}/gradebook.db"
-    with Gradebook(url) as found:
-        keep_in_step(found, LESSON, source(why=2), Config(), url)
-        found.add_student("ada")
-        found.add_submission(LESSON, "ada")
-        grade = found.find_grade("why", LESSON, LESSON, "ada")
-        grade.manual_score, grade.needs_manual_grade = 1.5, False
-        found.db.commit()
-        found.in_step = lambda notebook: keep_in_step(found, LESSON, notebook, Config(), url)
-        yield found
+def test_points_may_change_and_questions_may_not_once_there_are_submissions(tmp_path):
+    opened = Course.open(tmp_path)
 
+    def entered(**points: float) -> list[tuple[str, float | None, float]]:
+        enter_lesson(opened.directory, LESSON, source(**points), opened.config)
+        with Gradebook(opened.directory.db_url) as book:
+            found = book.update_or_create_submission(LESSON, "ada").notebooks[0].grades
+            return [(grade.name, grade.manual_score, grade.max_score) for grade in found]
 
-def points(book) -> dict[str, tuple[float | None, float]]:
-    found = book.find_submission(LESSON, "ada").notebooks[0].grades
-    return {grade.name: (grade.manual_score, grade.max_score) for grade in found}
-
-
-def test_a_question_that_is_added_leaves_all_points(book):
-    book.in_step(source(why=2, silence=3))
-    assert points(book) == {"why": (1.5, 2.0), "silence": (None, 3.0)}
-    book.in_step(source(why=4, silence=3))
-    assert points(book) == {"why": (1.5, 4.0), "silence": (None, 3.0)}
-
-
-def test_a_question_with_points_is_not_removed(book):
-    with pytest.raises(UserError, match="no longer has why, for which submissions have points"):
-        book.in_step(source(silence=3))
-    assert points(book) == {"why": (1.5, 2.0)}
+    enter_lesson(opened.directory, LESSON, source(), opened.config)
+    enter_lesson(opened.directory, LESSON, source(why=2), opened.config)
+    with Gradebook(opened.directory.db_url) as book:
+        book.add_student("ada")
+        book.add_submission(LESSON, "ada")
+        book.find_grade("why", LESSON, LESSON, "ada").manual_score = 1.5
+        book.db.commit()
+    assert entered(why=4) == [("why", 1.5, 4.0)]
+    for others in ({"silence": 3}, {"why": 2, "silence": 3}):
+        with pytest.raises(UserError, match="no longer has the questions and exercises"):
+            entered(**others)
+    assert entered(why=4) == [("why", 1.5, 4.0)]

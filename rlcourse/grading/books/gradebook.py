@@ -10,23 +10,17 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.api import (
-    Assignment,
-    BaseCell,
     Grade,
     InvalidEntry,
     MissingEntry,
-    SubmittedAssignment,
-    SubmittedNotebook,
 )
 from nbgrader.coursedir import CourseDirectory
-from sqlalchemy import inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets.config import Config, PyFileConfigLoader
@@ -35,16 +29,16 @@ from rlcourse.courses import current
 from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError, first_line
 from rlcourse.files import TEMPORARY, replace_bytes
-from rlcourse.grading.books import released, reopening
+from rlcourse.grading.books import reopening
 from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter, enter_extensions, known
 from rlcourse.grading.books.late import Late
 from rlcourse.grading.books.opening import open_gradebook
+from rlcourse.grading.books.released import enter_lesson
 from rlcourse.grading.handing_in.student_folder import SECRET, TIMESTAMP
 from rlcourse.grading.judging.mark import Mark
 from rlcourse.grading.locking import only_one
 
-OF_SUBMISSIONS = ("grades", "comments", "submissions")  # lists that hold the whole class
 BUSY_SECONDS = 60.0  # how long to wait for another program that writes to the gradebook
 BUSY = (
     "another program has been writing to the gradebook for a minute: close it or wait for it, then "
@@ -120,13 +114,11 @@ class Grades:
     def __init__(self, course: Course, lesson: str, source: NotebookNode):
         self.course, self.lesson = course, lesson
         url = _patient(course.directory.db_url)
-        with self._alone(), open_gradebook(course.directory, url) as gradebook:
-            released.keep_in_step(gradebook, lesson, source, course.config, url)
-            enter_due_dates(gradebook, course.root)
-            enter_extensions(gradebook, course.root)
         with self._alone():
+            enter_lesson(course.directory, lesson, source, course.config, url)
             self.gradebook = open_gradebook(course.directory, url)
-            self._of_the_lesson = self._load_lesson()
+            enter_due_dates(self.gradebook, course.root)
+            enter_extensions(self.gradebook, course.root)
         warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
         self.late, self.extended = Late(course.config), known(course.root).get(lesson, {})
 
@@ -136,22 +128,6 @@ class Grades:
     def __exit__(self, *_) -> None:
         self.gradebook.close()
 
-    def _load_lesson(self) -> list:
-        """What all submissions share, loaded once: nbgrader reloads it after every commit."""
-        self.gradebook.db().expire_on_commit = False
-        notebook = self.gradebook.find_notebook(self.lesson, self.lesson)
-        cells = notebook.grade_cells, notebook.solution_cells, notebook.task_cells
-        return [notebook, notebook.assignment, *chain(*cells)]
-
-    def _forget(self) -> None:
-        """Forget one submission, so that the next look sees changes by others."""
-        database = self.gradebook.db()
-        for thing in self._of_the_lesson:  # which lists what was handed in
-            if lists := set(OF_SUBMISSIONS) & {*inspect(thing).mapper.relationships.keys()}:
-                database.expire(thing, lists)
-        for thing in set(database.identity_map.values()).difference(self._of_the_lesson):
-            database.expunge(thing)
-
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One grader of the course writes at a time, and waits for others, such as Formgrader."""
@@ -159,6 +135,7 @@ class Grades:
         with only_one(path, BUSY_SECONDS, BUSY):
             try:
                 yield
+                self.gradebook.db.remove()  # so that the next look sees changes by others
             except (SQLAlchemyError, InvalidEntry) as error:
                 if "database is locked" in str(error):
                     raise UserError(BUSY) from None
@@ -172,9 +149,7 @@ class Grades:
     def graded(self) -> set[str]:
         """The ids of all students of whose submission the gradebook has points."""
         with self._alone():
-            found = {s.student_id for s in self.gradebook.assignment_submissions(self.lesson)}
-            self._forget()
-        return found
+            return {s.student_id for s in self.gradebook.assignment_submissions(self.lesson)}
 
     def waiting(self) -> dict[str, dict[str, bool]]:
         """By student the cells that wait for a person, and whether that is for points."""
@@ -182,31 +157,7 @@ class Grades:
         with self._alone():
             for student, name, grade in self._grades(Grade.needs_manual_grade):
                 found.setdefault(student, {})[name] = grade.auto_score is None
-            self._forget()
         return found
-
-    def points_by_hand(self) -> dict[str, dict[str, float]]:
-        """By student the checks whose points a person has replaced: {exercise: points}."""
-        found: dict[str, dict[str, float]] = {}
-        with self._alone():
-            for student, name, grade in self._grades(Grade.manual_score.is_not(None)):
-                if grade.auto_score is not None and grade.manual_score != grade.auto_score:
-                    exercise = name.removeprefix("check_")
-                    found.setdefault(student, {})[exercise] = grade.manual_score
-            self._forget()
-        return found
-
-    def _grades(self, condition) -> list[tuple[str, str, Grade]]:
-        """(student, cell, grade) of the lesson's grades for which a condition holds."""
-        return (
-            self.gradebook.db.query(SubmittedAssignment.student_id, BaseCell.name, Grade)
-            .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-            .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
-            .join(BaseCell, BaseCell.id == Grade.cell_id)
-            .filter(Assignment.name == self.lesson, condition)
-            .all()
-        )
 
     def lateness(self) -> dict[str, tuple[float, float]]:
         """{each student who was late: (by how many seconds, the penalty)}, extensions counted.
@@ -222,32 +173,9 @@ class Grades:
                 if submission.total_seconds_late > 0:
                     found[student] = submission.total_seconds_late, penalty
             self.gradebook.db.commit()
-            self._forget()
         return found
 
-    def write(self, student, notebook, marks, failed, timestamp) -> tuple[float, dict[str, bool]]:
-        """Write a submission's grades, manual ones left as they are: (score, what waits for a
-        person as in ``waiting``).
-
-        With `failed`, everything that a program grades is 0 and marked for a person to look at.
-        """
-        with self._alone():
-            found = self._write(student, notebook, marks, failed, timestamp)
-            self._forget()
-            return found
-
-    def keep_time(self, student: str, timestamp: str | None) -> None:
-        """Have the gradebook say when this was handed in, where nothing needs grading again."""
-        with self._alone():
-            with suppress(MissingEntry):
-                submission = self.gradebook.find_submission(self.lesson, student)
-                if submission.timestamp != (time := utils.parse_utc(timestamp)):
-                    submission.timestamp = time
-                    self.late.penalize(self.gradebook, student, submission)
-                    self.gradebook.db.commit()
-            self._forget()
-
-    def _write(
+    def write(
         self,
         student: str,
         notebook: NotebookNode,
@@ -255,36 +183,51 @@ class Grades:
         failed: bool,
         timestamp: str | None,
     ) -> tuple[float, dict[str, bool]]:
-        self.gradebook.update_or_create_student(student)
-        submission = self.gradebook.update_or_create_submission(self.lesson, student)
-        submission.timestamp = utils.parse_utc(timestamp)  # None too: an earlier one may be there
-        submitted = next(n for n in submission.notebooks if n.name == self.lesson)
+        """Write a submission's grades, manual ones left as they are: (score, what waits for a
+        person as in ``waiting``).
+
+        With `failed`, everything that a program grades is 0 and marked for a person to look at.
+        """
         cells = {
             cell.metadata.nbgrader.grade_id: cell
             for cell in notebook.cells
             if "nbgrader" in cell.metadata
         }
-        released.complete(submitted)
-        before = self.course.autograded(student, self.lesson)
-        unchanged = reopening.unchanged(before, notebook)
-        for grade in submitted.grades:
-            cell, mark = cells.get(grade.name), marks.get(grade.name)
-            score, was = _auto_score(cell, mark, failed), grade.auto_score
-            settled = grade.manual_score is not None and not grade.needs_manual_grade
-            same = grade.name in unchanged and was == score
-            waits = failed or score is None or grade.manual_score is not None
-            grade.auto_score, grade.needs_manual_grade = score, waits and not (settled and same)
-        for comment in submitted.comments:
-            cell = cells.get(comment.name)
-            blank = cell is None or _is_unanswered(cell)
-            comment.auto_comment = "No response." if blank else None
-        self.gradebook.db.flush()
-        if until := self.extended.get(student):
-            enter(self.gradebook, self.lesson, student, until)
-        self.late.penalize(self.gradebook, student, submission)
-        self.gradebook.db.commit()
-        waiting = {g.name: g.auto_score is None for g in submitted.grades if g.needs_manual_grade}
-        return float(sum(grade.auto_score or 0.0 for grade in submitted.grades)), waiting
+        unchanged = reopening.unchanged(self.course.autograded(student, self.lesson), notebook)
+        with self._alone():
+            self.gradebook.update_or_create_student(student)
+            submission = self.gradebook.update_or_create_submission(self.lesson, student)
+            submission.timestamp = utils.parse_utc(timestamp)  # None too: another may be there
+            (submitted,) = submission.notebooks
+            for grade in submitted.grades:
+                cell, mark = cells.get(grade.name), marks.get(grade.name)
+                score, was = _auto_score(cell, mark, failed), grade.auto_score
+                settled = grade.manual_score is not None and not grade.needs_manual_grade
+                same = grade.name in unchanged and was == score
+                waits = failed or score is None or grade.manual_score is not None
+                grade.auto_score, grade.needs_manual_grade = score, waits and not (settled and same)
+            for comment in submitted.comments:
+                cell = cells.get(comment.name)
+                blank = cell is None or _is_unanswered(cell)
+                comment.auto_comment = "No response." if blank else None
+            self.gradebook.db.flush()
+            if until := self.extended.get(student):
+                enter(self.gradebook, self.lesson, student, until)
+            self.late.penalize(self.gradebook, student, submission)
+            grades = submitted.grades
+            waiting = {g.name: g.auto_score is None for g in grades if g.needs_manual_grade}
+            total = float(sum(grade.auto_score or 0.0 for grade in grades))
+            self.gradebook.db.commit()
+        return total, waiting
+
+    def keep_time(self, student: str, timestamp: str | None) -> None:
+        """Have the gradebook say when this was handed in, where nothing needs grading again."""
+        with self._alone(), suppress(MissingEntry):
+            submission = self.gradebook.find_submission(self.lesson, student)
+            if submission.timestamp != (time := utils.parse_utc(timestamp)):
+                submission.timestamp = time
+                self.late.penalize(self.gradebook, student, submission)
+                self.gradebook.db.commit()
 
 
 def _patient(url: str) -> str:

@@ -1,35 +1,30 @@
 """Formulas as MathML, which browsers draw themselves: no page has to load MathJax.
 
-A formula may be a student's, so only elements and attributes that draw are allowed.
+A formula may be a student's, so only elements and attributes that draw are allowed, and every
+character that could mean something to a program that shows the page is written as a number.
 """
 
 import re
-from html import escape, unescape
-from typing import Any
-from xml.etree.ElementTree import Element, tostring
+from html import unescape
+from xml.etree.ElementTree import Element
 
-from jinja2 import DictLoader, pass_context
-from jinja2.runtime import Context
 from latex2mathml.converter import convert_to_element
-from nbconvert.exporters import HTMLExporter
-from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
 
+LONGEST = 2000  # characters: drawing takes the square of the length
 ELEMENTS = {
-    *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom"),
+    *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mphantom"),
     *("mfrac", "msqrt", "mroot", "menclose", "msub", "msup", "msubsup", "mmultiscripts"),
     *("mprescripts", "munder", "mover", "munderover", "mtable", "mtr", "mtd"),
 }
 ATTRIBUTES = {
-    *("xmlns", "display", "displaystyle", "scriptlevel", "mathvariant", "form", "fence"),
-    *("separator", "stretchy", "largeop", "movablelimits", "accent", "accentunder", "lspace"),
-    *("rspace", "minsize", "maxsize", "width", "height", "depth", "voffset", "linethickness"),
-    *("notation", "columnalign", "columnlines", "columnspacing", "rowlines", "rowspacing"),
+    *("display", "displaystyle", "scriptlevel", "mathvariant", "form", "fence", "separator"),
+    *("stretchy", "largeop", "movablelimits", "accent", "accentunder", "lspace", "rspace"),
+    *("minsize", "maxsize", "width", "linethickness", "notation", "columnalign", "columnlines"),
+    *("columnspacing", "rowlines", "rowspacing"),
 }
-# How `markdown.harmless` leaves a formula of an answer, which is HTML and no longer Markdown.
-DOLLARS = re.compile(r"<(span|p)>(\$\$?)([^<$]+)\2</\1>")
-ENVIRONMENT = re.compile(r"<p>(\\begin\{(\w+\*?)\}[^<]*\\end\{\2\})</p>")
-DISPLAY = {"$": "inline", "$$": "block"}
-BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+VALUE = re.compile(r"[a-z -]{1,80}|[-+]?[0-9]?(\.[0-9]{1,4})?(em|ex|px|pt)?")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+PLAIN = _LETTERS | frozenset(" .,;?()=+/%-'")  # mean nothing inside a block of HTML
 
 
 def mathml(tex: str, display: str = "inline") -> str:
@@ -40,76 +35,32 @@ def mathml(tex: str, display: str = "inline") -> str:
         display: "inline" or "block".
     """
     try:
-        drawn = convert_to_element(tex, display=display)
-        _keep_what_draws(drawn)
-        return tostring(drawn, encoding="unicode")
+        if len(tex) <= LONGEST:
+            return _drawn(convert_to_element(tex, display=display))
     except Exception:  # the converter can fail in many ways
-        return f"<code>{escape(tex)}</code>"
+        pass
+    return f"<code>{as_text(tex, keep_dollars=True)}</code>"
 
 
-def _keep_what_draws(element: Element) -> None:
-    """Raises ``ValueError`` at an element that does not; its text is text, whatever it holds."""
-    for part in element.iter():
-        if part.tag not in ELEMENTS:
-            raise ValueError(part.tag)
-        part.attrib = {name: of for name, of in part.attrib.items() if name in ATTRIBUTES}
-        part.text = unescape(part.text or "")  # the converter writes characters as references
-        part.tail = unescape(part.tail or "")
+def _drawn(element: Element) -> str:
+    """Raises ``ValueError`` at what does not draw, or might begin a formula of another program."""
+    inside, after = (unescape(text or "") for text in (element.text, element.tail))
+    if element.tag not in ELEMENTS or {"$", "\\"} & {*inside, *after}:
+        raise ValueError(element.tag)
+    said = ((k, v) for k, v in element.attrib.items() if k in ATTRIBUTES and VALUE.fullmatch(v))
+    opening = "".join(f' {name}="{value}"' for name, value in said)
+    parts = [as_text(inside), *map(_drawn, element)]
+    return f"<{element.tag}{opening}>{''.join(parts)}</{element.tag}>{as_text(after)}"
 
 
-def pictures(attachments: Any) -> dict[str, dict[str, str]]:
-    """Those attachments of a cell that are pictures and nothing else: they may be a student's."""
-    found = {}
-    for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
-        data = kinds.get("image/png") if isinstance(kinds, dict) else None
-        if isinstance(data, str) and BASE64.fullmatch(data):
-            found[name] = {"image/png": data}
-    return found
+def as_text(text: str, keep_dollars: bool = False) -> str:
+    """Text as HTML. A dollar or backslash stands in an element of its own, where no formula is
+    looked for across its edge; within code and attributes none is looked for at all."""
+    return "".join(c if c in PLAIN else _character(c, keep_dollars) for c in text)
 
 
-class FormulaRenderer(IPythonRenderer):
-    """nbconvert's Markdown, with formulas drawn. A picture that is not there is its description."""
-
-    def image(self, text: str, url: str, title: str | None = None) -> str:
-        try:
-            return super().image(text, url, title)
-        except InvalidNotebook:
-            return escape(text)
-
-    def inline_math(self, body: str) -> str:
-        return mathml(body)
-
-    def block_math(self, body: str) -> str:
-        return mathml(body, "block")
-
-    def latex_environment(self, name: str, body: str) -> str:
-        return mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
-
-
-class FormulaExporter(HTMLExporter):
-    """nbconvert's page of a notebook, without MathJax but with formulas."""
-
-    def __init__(self, **kwargs):
-        without_mathjax = {"mathjax.html.j2": "{%- macro mathjax(url='') -%}{%- endmacro -%}"}
-        super().__init__(extra_loaders=[DictLoader(without_mathjax)], **kwargs)
-
-    def default_filters(self):
-        yield from super().default_filters()
-        yield "markdown2html", self._drawn_of_a_cell
-
-    @pass_context
-    def _drawn_of_a_cell(self, context: Context, source: str) -> str:
-        return self.drawn(source, context.get("cell", {}).get("attachments"))
-
-    def drawn(self, source: str, attachments: Any = None) -> str:
-        """Markdown as HTML, with the pictures that are attached to its cell."""
-        renderer = FormulaRenderer(
-            escape=False,
-            attachments=pictures(attachments),
-            anchor_link_text=self.anchor_link_text,
-            exclude_anchor_links=self.exclude_anchor_links,
-            **self.lexer_options,
-        )
-        page = MarkdownWithMath(renderer=renderer).render(source)
-        page = DOLLARS.sub(lambda found: mathml(unescape(found[3]), DISPLAY[found[2]]), page)
-        return ENVIRONMENT.sub(lambda found: mathml(unescape(found[1]), "block"), page)
+def _character(c: str, keep_dollars: bool) -> str:
+    if ord(c) > 127 and c.isprintable():
+        return c
+    number = f"&#{ord(c)};"
+    return number if keep_dollars or c not in "$\\" else f"<span>{number}</span>"

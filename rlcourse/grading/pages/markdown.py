@@ -2,37 +2,36 @@
 
 Feedback, Formgrader and JupyterLab each read Markdown in their own way, and the page typesets what
 looks like TeX. So nothing of a student's Markdown is passed on: it is parsed here, and what is left
-is one block of HTML made of the tags, link schemes and TeX commands that are listed below, in which
+is one block of HTML made of the tags and link schemes that are listed below and of MathML, in which
 every character that could mean something to one of those programs is written as a number.
 """
 
+import re
 from functools import cache
-from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from rlcourse.grading.pages.tex import sanitized_tex
+from rlcourse.grading.pages.formulas import PLAIN, as_text, mathml
 
 LONGEST_MARKDOWN = 20_000  # characters; longer text is shown as plain text
 DEEPEST = 20
-SCHEMES = ("http", "https", "mailto")
+# To the web or to a mailbox, by a whole address
+LINK = re.compile(r"(https?://[^/?#\\]|mailto:)[!-~]*", re.ASCII | re.IGNORECASE)
 BLOCKS = {
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote",
     "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
 SPANS = {"em", "strong", "s"}
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-_PLAIN = _LETTERS | frozenset(" .,;?()=+/%-'")  # mean nothing inside a block of HTML
-_VERBATIM = _PLAIN | frozenset('\n"')  # nor in Markdown, but for lists
+_VERBATIM = PLAIN | frozenset('\n"')  # nor in Markdown, but for lists
 
 
 def harmless(markdown: str) -> str:
     """The text for a Markdown cell: unchanged if it can do no harm, else rewritten."""
     if len(markdown) > LONGEST_MARKDOWN:
-        return _div(f"<pre>{_text(markdown, keep_dollars=True)}</pre>")
+        return _div(f"<pre>{as_text(markdown, keep_dollars=True)}</pre>")
     if all(c in _VERBATIM or c.isalnum() for c in markdown):
         return markdown
     return _div("".join(_html(_parser().parse(markdown))))
@@ -40,7 +39,7 @@ def harmless(markdown: str) -> str:
 
 def plain(text: str) -> str:
     """Text for a line of Markdown, without any link, tag, formula or emphasis."""
-    return _text(text.replace("\n", " "))
+    return as_text(text.replace("\n", " "))
 
 
 def _div(html: str) -> str:
@@ -73,11 +72,11 @@ def _html(tokens: list[Token]):
         elif kind in ("math_inline", "math_inline_double", "math_block", "amsmath"):
             yield _formula(token.content, kind)
         elif kind in ("fence", "code_block"):
-            yield f"<pre><code>{_text(token.content.rstrip(), keep_dollars=True)}</code></pre>\n"
+            yield f"<pre><code>{as_text(token.content.rstrip(), keep_dollars=True)}</code></pre>\n"
         elif kind == "code_inline":
-            yield f"<code>{_text(token.content, keep_dollars=True)}</code>"
+            yield f"<code>{as_text(token.content, keep_dollars=True)}</code>"
         elif kind == "image":
-            yield f"{_text(token.content)} (picture)"
+            yield f"{as_text(token.content)} (picture)"
         elif kind == "hr":
             yield "<hr>\n"
         elif kind in ("softbreak", "hardbreak"):
@@ -85,7 +84,7 @@ def _html(tokens: list[Token]):
         elif token.nesting and token.tag in BLOCKS | SPANS:
             yield "" if token.hidden else _tag(token)
         elif token.nesting >= 0:
-            yield _text(token.content)  # text, and any other kind of token
+            yield as_text(token.content)  # text, and any other kind of token
 
 
 def _tag(token: Token) -> str:
@@ -97,42 +96,12 @@ def _tag(token: Token) -> str:
 
 def _link(target: str) -> tuple[str, str]:
     """(opening, closing) of a link; one that does not lead to the web shows its target."""
-    if is_allowed(target):
-        return f'<a href="{_text(target, keep_dollars=True)}" rel="noopener noreferrer">', "</a>"
-    return "", f" (<code>{_text(target, keep_dollars=True)}</code>)"
-
-
-def is_allowed(target: str) -> bool:
-    """Whether a link may stay a link: to the web or to a mailbox, by a whole address."""
-    if not target.isascii() or any(c.isspace() or not c.isprintable() for c in target):
-        return False
-    try:
-        parts = urlsplit(target)
-    except ValueError:
-        return False
-    named = target[: len(parts.scheme) + 1].lower() == f"{parts.scheme}:"
-    return named and parts.scheme in SCHEMES and bool(parts.netloc or parts.scheme == "mailto")
+    if LINK.fullmatch(target):
+        return f'<a href="{as_text(target, keep_dollars=True)}" rel="noopener noreferrer">', "</a>"
+    return "", f" (<code>{as_text(target, keep_dollars=True)}</code>)"
 
 
 def _formula(source: str, kind: str) -> str:
-    found = sanitized_tex(source)
-    if found is None:
-        return f"<code>{_text(source, keep_dollars=True)}</code>"
-    if kind == "amsmath":
-        return f"<p>{found}</p>\n"
-    if kind == "math_inline":
-        return f"<span>${found}$</span>"
-    return f"<p>$${found}$$</p>\n" if kind == "math_block" else f"<span>$${found}$$</span>"
-
-
-def _text(text: str, keep_dollars: bool = False) -> str:
-    """Text as HTML. A dollar or backslash stands in an element of its own, where no formula is
-    looked for across its edge; within code and attributes none is looked for at all."""
-    return "".join(c if c in _PLAIN else _character(c, keep_dollars) for c in text)
-
-
-def _character(c: str, keep_dollars: bool) -> str:
-    if ord(c) > 127 and c.isprintable():
-        return c
-    number = f"&#{ord(c)};"
-    return number if keep_dollars or c not in "$\\" else f"<span>{number}</span>"
+    if kind in ("math_block", "amsmath"):
+        return f"<p>{mathml(source, 'block')}</p>\n"
+    return mathml(source, "inline" if kind == "math_inline" else "block")

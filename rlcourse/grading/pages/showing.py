@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jinja2 import DictLoader, pass_context
+from jinja2.runtime import Context
 from nbconvert.exporters import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 from nbgrader.converters import GenerateFeedback
@@ -27,7 +30,7 @@ from rlcourse.authoring.hosted import is_setup
 from rlcourse.errors import UserError
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.confinement.disposable import Bounds, Disposable, Lost
-from rlcourse.grading.pages.formulas import FormulaExporter
+from rlcourse.grading.pages.formulas import mathml
 from rlcourse.grading.pages.markdown import harmless
 
 BOUNDS = Bounds(cpu_seconds=30, seconds=120.0)
@@ -43,6 +46,38 @@ TOO_MUCH = (
     "**This notebook is too large to be shown in full** ({why}). Below are the points and "
     "verdicts; for the rest, open the notebook that was handed in."
 )
+
+
+class FormulaRenderer(IPythonRenderer):
+    """nbconvert's Markdown, with formulas drawn."""
+
+    def inline_math(self, body: str) -> str:
+        return mathml(body)
+
+    def block_math(self, body: str) -> str:
+        return mathml(body, "block")
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
+
+
+class FormulaExporter(HTMLExporter):
+    """nbconvert's page of a notebook, without MathJax but with formulas."""
+
+    def __init__(self, **kwargs):
+        without_mathjax = {"mathjax.html.j2": "{%- macro mathjax(url='') -%}{%- endmacro -%}"}
+        super().__init__(extra_loaders=[DictLoader(without_mathjax)], **kwargs)
+
+    @pass_context
+    def markdown2html(self, context: Context, source: str) -> str:
+        renderer = FormulaRenderer(
+            escape=False,
+            attachments=context.get("cell", {}).get("attachments"),
+            anchor_link_text=self.anchor_link_text,
+            exclude_anchor_links=self.exclude_anchor_links,
+            **self.lexer_options,
+        )
+        return MarkdownWithMath(renderer=renderer).render(source)
 
 
 class Page:
@@ -71,7 +106,7 @@ class Page:
             else:
                 page, resources = exporter.from_filename(path, resources)
         except Exception as error:  # MemoryError among them
-            return {"failed": _kind(error)}
+            return {"failed": type(error).__name__}
         page = with_names(page).replace("</head>", f"{PICTURES}</head>", 1)
         if len(page) > LARGEST_PAGE:
             return {"failed": "a page of too many characters"}
@@ -86,13 +121,6 @@ class Page:
         except Exception:
             return {}
         return {grade_id: cell.source for grade_id, cell in _questions(notebook)}
-
-
-def _kind(error: Exception) -> str:
-    """What it was, and of which package: one of them may not fit this version of Python."""
-    package = type(error).__module__.partition(".")[0]
-    name = type(error).__name__
-    return name if package == "builtins" else f"{name} of {package}"
 
 
 def _questions(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
