@@ -42,7 +42,6 @@ def collect(
     """Put what students handed in on Canvas, Moodle or Gradescope into submitted/."""
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
-        from rlcourse.grading.books.extensions import known as known_extensions
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import Roster, names_of, students_of
         from rlcourse.grading.platforms.collecting import ClassList, described, notebooks, take
@@ -59,8 +58,7 @@ def collect(
     people = ClassList(students_of(opened.directory), listed, folders)
     table = None if worksheet is None else Worksheet(Table.read(worksheet), _zone(zone))
     found = notebooks(files, name, people, table)
-    due, extended = due_date(opened.directory, name), known_extensions(opened.root).get(name, {})
-    rows = list(take(found, name, submitted, due, force, extended))
+    rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
     if table:
         here = datetime.now().astimezone().tzname()
         zone = str(table.zone or f"this machine's time zone, {here}")
@@ -107,14 +105,11 @@ def extend(
     opened = Course.of(course)
     name = current(opened.root).lesson(lesson).name  # which may not be built yet
     student = student_of(opened.directory, student)
-    time = None
     if until is None:
         take_back(opened.directory, name, student)
-    else:
-        time = give_time(opened.directory, name, student, until)
-    if time is None:
         print(f"taken back: {student} has no more time than the others for {name}")
     else:
+        time = give_time(opened.directory, name, student, until)
         print(f"{student} has until {described(time)} for {name}")
 
 

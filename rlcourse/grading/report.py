@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 
+from rlcourse.evaluation.tables import aligned
 from rlcourse.grading.judging.finding import BLANK
 from rlcourse.grading.names import LONGEST_NAME, one_line
 from rlcourse.words import amount, counted
@@ -67,13 +68,9 @@ def _notes(row: Row) -> list[str]:
 
 
 def _lateness(row: Row) -> str:
-    minutes = round(row.seconds_late / 60)
-    days, hours = minutes // 1440, minutes // 60 % 24
-    by = [f"{days} d"] * bool(days) + [f"{hours} h"] * bool(hours)
-    by += [f"{minutes % 60} min"] if not days else []
-    penalty = f", penalty {amount(row.penalty)}" if row.penalty else ""
     # Of what Canvas calls late it is not known by how much: it counts as late by a second.
-    return f"late{' by ' + ' '.join(by) if minutes else ''}{penalty}"
+    hours = f" by {row.seconds_late / 3600:.1f} h" if row.seconds_late > 1 else ""
+    return f"late{hours}{f', penalty {amount(row.penalty)}' if row.penalty else ''}"
 
 
 @dataclass(frozen=True)
@@ -88,27 +85,19 @@ class Report:
         rows = [row.as_json() for row in self.rows]
         return {"lesson": self.lesson, "submissions": rows, "absent": list(self.absent)}
 
-    def __str__(self) -> str:
-        return self.described()
-
     def described(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
-        """A table for people; `names` are those of students, in a column where there are any."""
-        called = {
-            row.student: one_line(names.get(row.student, ""), LONGEST_NAME) for row in self.rows
-        }
-        width = max(map(len, ["student", *called]))
-        space = max(map(len, ["name", *called.values()])) if any(called.values()) else 0
-        beside = (lambda text: f"  {text:{space}}") if space else (lambda text: "")
-        lines = [f"{'student':{width}}{beside('name')}  {'by program':>12}  status"]
+        """A table for people, with the `names` of students."""
+        lines = [("student", "name" * bool(names), "  by program", "status")]
         for row in self.rows:
-            points = f"{row.score:.2f} / {row.possible:g}"
-            told = [incident for incident in row.incidents] or [row.status]
+            points = f"{f'{row.score:.2f} / {row.possible:g}':>12}"
+            told = "; ".join(row.incidents) or row.status
             note = f"   [{', '.join(notes)}]" if (notes := _notes(row)) else ""
-            who = f"{row.student:{width}}{beside(called[row.student])}"
-            lines.append(f"{who}  {points:>12}  {'; '.join(told)}{note}")
+            called = one_line(names.get(row.student, ""), LONGEST_NAME)
+            lines.append((row.student, called, points, f"{told}{note}"))
         counts = Counter(row.status for row in self.rows)
         summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-        lines.append(f"{counted(len(self.rows), 'submission')} of {self.lesson}: {summary}")
+        said = f"{counted(len(self.rows), 'submission')} of {self.lesson}: {summary}"
+        lines = [aligned(lines), said]
         if self.absent:
             absent = (f"{s} ({names[s]})" if names.get(s) else s for s in self.absent)
             lines.append(f"nothing from {len(self.absent)}: {', '.join(absent)}")

@@ -117,7 +117,7 @@ def read(submitted: Path, name: bytes, release) -> str:
     said += [str(remark) for remark in found.remarks]
     row = Row(found.shown, rejected.status if rejected else "graded", 0.0, 9.0,
               incidents=tuple(map(one_line, said)))  # fmt: skip
-    text = str(Report(room.LESSON, (row,)))
+    text = Report(room.LESSON, (row,)).described()
     assert len(text.split("\n")) == 3 and text.replace("\n", "").isprintable(), text
     json.dumps(row.as_json()).encode()
     for _, note in found.notes:

@@ -2,17 +2,14 @@
 
 import json
 import shutil
-from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
-from rlcourse.courses import shipped
 from rlcourse.errors import UserError
-from rlcourse.grading.books.extensions import FILE, still_open
+from rlcourse.grading.books.extensions import FILE
 from rlcourse.grading.books.grades import read_grades
 
 LESSON = "02_policy_gradient"
@@ -85,20 +82,10 @@ def test_an_extension_counts_from_now_on_and_is_nbgrader_s_own(course):
         assert submission.late_submission_penalty in (None, 0)
 
 
-def test_a_student_who_does_not_exist_is_refused_with_the_closest(course):
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
-        book.add_student("12345", first_name="Grace", last_name="Hopper")
-        book.add_student("kim", lms_user_id="98765")
-    for wrong, near in (
-        ("1234", r"is it 12345 (Grace Hopper)?"),
-        ("adda", "is it ada?"),
-        ("grace", r"is it 12345 (Grace Hopper)?"),
-        ("zzzz", "the gradebook has the names of all"),
-    ):
-        done = extend(course, "2026-10-05 12:00", student=wrong)
-        said = str(done.exception)
-        assert f"there is no student {wrong} in the gradebook or in submitted/" in said
-        assert near in said and isinstance(done.exception, UserError)
+def test_a_student_who_does_not_exist_is_refused(course):
+    done = extend(course, "2026-10-05 12:00", student="adda")
+    said = "there is no student adda in the gradebook or in submitted/"
+    assert said in str(done.exception) and isinstance(done.exception, UserError)
     assert not (course / FILE).exists()
 
 
@@ -112,23 +99,12 @@ def test_an_extension_is_remembered_until_something_is_handed_in(course):
     assert read_grades(course).of("bob", LESSON).points == 6.0
 
 
-def test_a_lesson_is_open_until_the_due_date_and_the_last_extension_have_passed(course):
-    past, to_come = datetime(2026, 1, 1, tzinfo=UTC), datetime(2126, 1, 1, tzinfo=UTC)
-    assert still_open(replace(shipped(), due={LESSON: past}), course, LESSON) is None
-    assert still_open(replace(shipped(), due={LESSON: to_come}), course, LESSON) == to_come
-    extend(course, "2126-02-01 00:00")
-    later = datetime(2126, 2, 1, tzinfo=UTC)
-    for due in ({}, {LESSON: past}, {LESSON: to_come}):
-        assert still_open(replace(shipped(), due=due), course, LESSON) == later
-
-
-@pytest.mark.parametrize("back", [["--until", "2026-10-01 12:00"], ["--remove"]])
 @pytest.mark.parametrize("read", [True, False])  # whether the gradebook has heard of it
-def test_an_extension_is_taken_back_everywhere(course, back, read):
+def test_an_extension_is_taken_back_everywhere(course, read):
     extend(course, "2026-10-05 12:00")
     if read:
         assert not read_grades(course).of("ada", LESSON).late
-    words = ["extend", "ada", "02", *back, "--course", str(course)]
+    words = ["extend", "ada", "02", "--remove", "--course", str(course)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0 and done.output.startswith("taken back: ada has no more time")
     assert json.loads((course / FILE).read_text()) == {}
@@ -143,7 +119,7 @@ def test_an_extension_is_taken_back_everywhere(course, back, read):
     [
         ("soon", "ada", "write a time as"),
         ("2026-10-05 12:00 Europe/Atlantis", "ada", "write a time as"),
-        ("2026-09-01 12:00", "ada", "is before the due date, 2026-10-01 12:00:00 UTC"),
+        ("2026-09-01 12:00", "ada", "is not after the due date, 2026-10-01 12:00:00 UTC"),
         ("2026-10-05 12:00", "../ada", "is no student"),
     ],
 )

@@ -48,7 +48,7 @@ def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(
     book, sheet = Book(), table(tmp_path, text)
     enter_roster(book, tmp_path, sheet)
     assert set(book.entered) == {"jane@example.org", "e@example.org", "n@example.org"}
-    assert any("Łukasz Müller, because the table has only the name" in note for note in sheet.notes)
+    assert any("Łukasz Müller: the platform's file has no ID" in note for note in sheet.notes)
     with pytest.raises(UserError, match="ID number, Username and Email address"):
         enter_roster(Book(), tmp_path, table(tmp_path, WORKSHEET.replace("Email address", "Phone")))
     with pytest.raises(UserError, match="Moodle numbers people anew"):
@@ -84,7 +84,7 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     book = Book("lukasz", "S2")
     enter_roster(book, tmp_path, exported)
     assert not {"lukasz", "S2", "4322"} & {*names(book)}
-    assert any("has as two students, S2 and lukasz: keep" in note for note in exported.notes)
+    assert any("two students fit, S2 and lukasz" in note for note in exported.notes)
     exported = table(tmp_path, CANVAS.replace("4322,S2", "4321,S2"))
     book = Book()
     enter_roster(book, tmp_path, exported)

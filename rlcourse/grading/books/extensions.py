@@ -7,14 +7,12 @@ extension as soon as there is a submission, so Formgrader and late penalties kno
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
 
 from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
-from rlcourse.courses import Course
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, written
@@ -27,13 +25,11 @@ from rlcourse.moments import moment
 FILE = "extensions.json"
 
 
-def extend(directory: CourseDirectory, lesson: str, student: str, until: str) -> datetime | None:
+def extend(directory: CourseDirectory, lesson: str, student: str, until: str) -> datetime:
     """Give `student` time until then, in place of what was given before; the time, in its zone.
 
-    The due date itself takes back what was given; then the time is None.
-
     Raises:
-        UserError: that is no time, the lesson has no due date, or an earlier one.
+        UserError: that is no time, the lesson has no due date, or one that is not earlier.
     """
     due = due_date(directory, lesson)
     if due is None:
@@ -45,31 +41,13 @@ def extend(directory: CourseDirectory, lesson: str, student: str, until: str) ->
             f"--until {one_line(until, 60)}: write a time as 2026-10-05 23:59 Europe/Berlin; "
             "without a zone it is in UTC"
         ) from None
-    if time < due:
-        raise UserError(f"{written(time)} is before the due date, {written(due)}")
-    if time == due:
-        take_back(directory, lesson, student)
-        return None
+    if time <= due:
+        raise UserError(f"{written(time)} is not after the due date, {written(due)}")
     root = Path(directory.root)
     given = known(root)
     given.setdefault(lesson, {})[student] = written(time)
     write_json(root / FILE, given)
     return moment(until)
-
-
-def still_open(course: Course, root: Path, lesson: str) -> datetime | None:
-    """Until when somebody can hand the lesson in, if that is still to come: the due date in
-    ``course.toml``, or the last extension in the directory `root`."""
-    ends = [stored(until) for until in known(root).get(lesson, {}).values()]
-    if due := course.due.get(lesson):
-        ends.append(due)
-    last = max(ends, default=None)
-    return last if last and last > datetime.now(UTC) else None
-
-
-def stored(until: str) -> datetime:
-    """A time as ``known`` gives it, in UTC."""
-    return utils.parse_utc(until).replace(tzinfo=UTC)
 
 
 def described(time: datetime) -> str:
@@ -113,11 +91,6 @@ def student_of(directory: CourseDirectory, text: str) -> str:
     folder = Path(directory.format_path(directory.submitted_directory, text, "."))
     if reason is None and (not students or folder.is_dir()):
         return text
-    words = {alike(w): s for s in students for w in (*s.names, s.full_name, *s.full_name.split())}
-    if near := get_close_matches(alike(text), words, 1):
-        found = words[near[0]]
-        name = f" ({one_line(found.full_name, 100)})" if found.full_name else ""
-        reason = f"is it {shown(found.id)}{name}?"
     raise UserError(
         f"there is no student {shown(text)} in the gradebook or in submitted/: "
         f"{reason or 'the gradebook has the names of all'}"

@@ -1,7 +1,6 @@
 """``rlcourse insight``."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +30,6 @@ def insight(
         raise UserError("--out is for the page: --json prints, so use > FILE")
     with needing("grade", "the report of a class"):
         from rlcourse.courses import current
-        from rlcourse.grading.books.extensions import described, still_open
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
         from rlcourse.grading.insight.answers import read
@@ -49,9 +47,3 @@ def insight(
     called = names_of(Course.of(root).directory) if names else {}
     write_page(path, page(found, taught, called), mode=0o600 if names else 0o666)
     print(path)
-    if last := still_open(taught, root, found["lesson"]):
-        print(
-            f"Do not show it yet: some students can hand in until {described(last)}, and wrong "
-            "code is often only one line from right.",
-            file=sys.stderr,
-        )

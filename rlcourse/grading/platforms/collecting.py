@@ -5,13 +5,14 @@ Anything odd becomes a row that says why there is no notebook, and the others ar
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 
+from rlcourse.evaluation.tables import aligned
 from rlcourse.files import replace_bytes, write_errors_explained
 from rlcourse.grading.books.due import just_late, written
 from rlcourse.grading.books.people import Student, students_by_name
@@ -29,10 +30,6 @@ AHEAD = timedelta(minutes=10)  # by which two clocks may differ
 NO_DUE_DATE = (
     "Canvas says late, but this lesson has no due date, so it counts as on time: set one in "
     "course.toml under [due], and collect again"
-)
-WITHIN = (
-    "it counts as within the extension, but Canvas says only that it is late: check there when it "
-    "was handed in"
 )
 NOT_LISTED = "not on the roster: run `rlcourse roster` with a new table, then collect again"
 
@@ -153,8 +150,6 @@ def _the_notebook(student: str, files: list[File], lesson: str, most: int) -> Co
         raise Odd(f"no notebook of {lesson}, only {shown(others[0].file)}")
     newest = max(map(_version, chosen))
     last = [file for file in chosen if _version(file) == newest]
-    if len(last) > 10:
-        raise Odd(f"{len(last)} notebooks: keep one of them")
     contents = {file.archive.read(file.name, most): file for file in reversed(last)}
     if len(contents) > 1:
         names = ", ".join(shown(file.file) for file in last[:3])
@@ -179,18 +174,15 @@ def take(
     submitted: Path,
     due: datetime | None = None,
     force: bool = False,
-    extended: Container[str] = (),
 ) -> Iterator[Collected]:
     """Write each notebook to ``submitted/STUDENT/LESSON/``, and next to it when it was handed in.
 
-    A different notebook that is already there stays, unless `force`. Students in `extended` have
-    more time. Yields a row for each, without data.
+    A different notebook that is already there stays, unless `force`. Yields a row for each, without
+    data.
     """
     for row in found:
         if not row.reason:
             row = _take(row, lesson, submitted / row.student / lesson, due, force)
-            if row.late and row.student in extended:
-                row = replace(row, doubt=row.doubt or WITHIN)
         yield replace(row, data=b"")
 
 
@@ -230,19 +222,12 @@ def _text(note: Path) -> str:
 
 
 def described(rows: Sequence[Collected], names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A table for people: a line for each row, and the number of each kind.
-
-    `names` are those of students; without any, there is no column of names.
-    """
+    """A table for people: a line for each row, with the `names` of students, and how many of each
+    kind there are."""
     rows = sorted(rows, key=lambda row: row.student)
     called = [one_line(names.get(row.student, ""), LONGEST_NAME) for row in rows]
-    columns = [["student", *(row.student for row in rows)]]
-    columns += [["name", *called]] if any(called) else []
-    widths = [max(map(len, column)) for column in columns]
-    lines = []
-    for *who, said in zip(*columns, ["status", *(row.said for row in rows)], strict=True):
-        cells = (f"{text:{width}}" for text, width in zip(who, widths, strict=True))
-        lines.append("  ".join([*cells, said]))
+    lines = [(row.student, name, row.said) for row, name in zip(rows, called, strict=True)]
     counts = Counter("not collected" if row.reason else "collected" for row in rows)
     kinds = (f"{counts[kind]} {kind}" for kind in ("collected", "not collected") if counts[kind])
-    return "\n".join([*lines, ", ".join(kinds) or "no files"])
+    table = aligned([("student", "name" if any(called) else "", "status"), *lines])
+    return f"{table}\n{', '.join(kinds) or 'no files'}"

@@ -13,7 +13,7 @@ from rlcourse.grading.books.grades import ClassGrades, LessonGrade
 from rlcourse.grading.names import shown, why_no_id
 from rlcourse.grading.platforms.known import platform_of
 from rlcourse.grading.platforms.matching import rows_of
-from rlcourse.grading.platforms.platform import Feedback, in_a_table
+from rlcourse.grading.platforms.platform import in_a_table
 from rlcourse.grading.table import Table
 from rlcourse.words import amount
 
@@ -68,7 +68,8 @@ class Filling:
         self.table.notes += self.grades.notes()
 
     def _fill_column(self, lesson: str, at: int) -> None:
-        comment = self.platform.comment_column(self.table)
+        comments = self.platform.comments
+        comment = self.table.column(comments) if comments else None
         fixed = self._fixed(at)
         for student, row in self.rows.items():
             grade = self.grades.of(student, lesson)
@@ -119,15 +120,9 @@ class Filling:
             )
         waiting = set(self.grades.waiting(lesson))
         fixed = self._fixed(self.platform.column(self.table, lesson, "", None))
-        self.platform.write_feedback(
-            out,
-            lesson,
-            [
-                Feedback(page, self.grades.students[s].name, self.table, self.rows[s])
-                for s, page in pages.items()
-                if s in self.rows and s not in waiting | fixed
-            ],
-        )
+        wanted = [s for s in pages if s in self.rows and s not in waiting | fixed]
+        packed = [(pages[s], self.grades.students[s].name, self.rows[s]) for s in wanted]
+        self.platform.write_feedback(out, self.table, packed)
         if waiting:
             names = ", ".join(map(shown, sorted(waiting)))
             self.table.say(f"points by hand are still to come, so no feedback: {names}")

@@ -15,7 +15,7 @@ from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
 from rlcourse.grading.names import one_line
 from rlcourse.grading.platforms.archives import Archive, last, mostly
-from rlcourse.grading.platforms.platform import Feedback, File, Person, Platform, Worksheet
+from rlcourse.grading.platforms.platform import File, Page, Person, Platform, Worksheet
 from rlcourse.grading.table import Table
 
 # name_PARTICIPANT_assignsubmission_file_file, or a directory; a person's name has no underscore
@@ -23,7 +23,7 @@ NAME = re.compile(r"[^_/]*_([0-9]+)_assignsubmission_file_?/?([^/]+)")
 NAME_IN_ZIP = re.compile(r"[^\w .-]|_")
 PARTICIPANTS, FULL_NAME, GRADE = "Identifier", "Full name", "Grade"
 HANDED_IN = "Last modified (submission)"
-COMMENTS, MAXIMUM, CHANGEABLE = "Feedback comments", "Maximum Grade", "Grade can be changed"
+MAXIMUM, CHANGEABLE = "Maximum Grade", "Grade can be changed"
 # "Thursday, 1 October 2026, 11:59 PM"; in American English "Thursday, October 1, 2026, 11:59 PM"
 TIMES = [f"{day}, {time}" for day in ("%d %B %Y", "%B %d, %Y") for time in ("%I:%M %p", "%H:%M")]
 NO_WORKSHEET = (
@@ -37,6 +37,7 @@ class Moodle(Platform):
     name = "Moodle"
     id_columns = ("ID number", "Username", "Email address")
     number_column = PARTICIPANTS
+    comments = "Feedback comments"
 
     def files(self, archive: Archive, worksheet: Worksheet | None) -> Iterable[File] | None:
         found = {name: NAME.fullmatch(_with_folder(name)) for name in archive.names}
@@ -99,9 +100,6 @@ class Moodle(Platform):
             )
         return at
 
-    def comment_column(self, table: Table) -> int | None:
-        return table.column(COMMENTS)
-
     def maximum(self, table: Table, at: int) -> str:
         return table.field(table.rows[0], MAXIMUM)
 
@@ -109,14 +107,14 @@ class Moodle(Platform):
         """Who was graded in Moodle's own gradebook is not graded by a worksheet."""
         return table.field(row, CHANGEABLE).casefold() == "no"
 
-    def write_feedback(self, out: Path, lesson: str, pages: Iterable[Feedback]) -> None:
+    def write_feedback(self, out: Path, table: Table, pages: Iterable[Page]) -> None:
         """Folders are named ``NAME_PARTICIPANT_assignfeedback_file``, by which Moodle finds the
         person."""
         with write_errors_explained(out), zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
-            for one in pages:
-                name = NAME_IN_ZIP.sub(" ", one.student).strip() or "student"
-                folder = f"{name}_{participant(one.table, one.row)}_assignfeedback_file"
-                made.write(one.page, f"{folder}/{lesson}.html")
+            for page, student, row in pages:
+                name = NAME_IN_ZIP.sub(" ", student).strip() or "student"
+                folder = f"{name}_{participant(table, row)}_assignfeedback_file"
+                made.write(page, f"{folder}/{page.name}")
 
 
 def _with_folder(name: str) -> str:

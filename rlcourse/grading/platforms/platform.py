@@ -49,12 +49,16 @@ class Person:
     email: str = ""
 
 
+Page = tuple[Path, str, list[str]]  # of feedback, whose it is, and their row in a table
+
+
 class Platform:
     """A platform without archives and tables; the real ones say which of these they have."""
 
     name: ClassVar[str]
     id_columns: ClassVar[tuple[str, ...]] = ()  # ids that are the same in every assignment
     number_column: ClassVar[str] = ""  # a number that holds for one assignment alone
+    comments: ClassVar[str] = ""  # the column for a sentence on a grade, if there is one
 
     # What is handed in
 
@@ -86,10 +90,6 @@ class Platform:
         is not clear."""
         raise NotImplementedError
 
-    def comment_column(self, table: Table) -> int | None:
-        """Where a sentence on a grade goes, if anywhere."""
-        return None
-
     def maximum(self, table: Table, at: int) -> str:
         """The points that are possible in a column, as the table says."""
         return ""
@@ -98,19 +98,9 @@ class Platform:
         """Whether a grade stays as it is there."""
         return False
 
-    def write_feedback(self, out: Path, lesson: str, pages: Iterable["Feedback"]) -> None:
+    def write_feedback(self, out: Path, table: Table, pages: Iterable[Page]) -> None:
         """An archive of feedback pages that the platform takes back."""
         raise UserError(f"{self.name} takes no archive of feedback pages: leave out --feedback")
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """A student's page, their name, and their row in the platform's table."""
-
-    page: Path
-    student: str
-    table: Table
-    row: list[str]
 
 
 def in_a_table(platform: Platform, table: Table) -> Iterator[tuple[str, list[str]]]:

@@ -13,10 +13,10 @@ from nbgrader.api import Gradebook
 
 from rlcourse.errors import UserError
 from rlcourse.grading.books.people import Roster, Student, students_by_name, students_in
-from rlcourse.grading.names import alike, one_line, shown, why_no_id
+from rlcourse.grading.names import alike, one_line, shown
 from rlcourse.grading.platforms.archives import Odd
 from rlcourse.grading.platforms.known import platform_of
-from rlcourse.grading.platforms.matching import students_with
+from rlcourse.grading.platforms.matching import student_with
 from rlcourse.grading.platforms.platform import Platform, in_a_table
 from rlcourse.grading.table import Table
 
@@ -70,9 +70,11 @@ def enter_roster(
         person = platform.person(table, row)
         ids = tuple(dict.fromkeys([*(naming.names(table, row) if naming else ()), *person.ids]))
         try:
-            student = _student(ids, known, entered)
+            student = student_with(ids, known)
+            if alike(student) in entered:
+                raise Odd(f"two rows fit one student, {shown(student)}")
         except Odd as reason:
-            table.say(f"left out: {name}, {reason}")
+            table.say(f"left out: {name}: {reason}")
             continue
         texts = person.last_name, person.first_name, person.email
         last, first, mail = (one_line(text, 100) for text in texts)
@@ -86,22 +88,3 @@ def enter_roster(
     ids_of = roster.ids | {student.id: list(student.other_ids) for student in students}
     Roster(ids_of, asdict(naming) if naming else {}).write(course)
     return students
-
-
-def _student(ids: tuple[str, ...], known: dict[str, set[str]], entered: dict) -> str:
-    """The student whom these ids name here. ``Odd`` if it is not clear who that is."""
-    ours = students_with(ids, known)
-    if len(ours) > 1:
-        both = " and ".join(map(shown, sorted(ours)))
-        raise Odd(
-            f"whom the gradebook has as two students, {both}: keep the one with submissions, and "
-            "remove the other with `nbgrader db student remove ID`"
-        )
-    if not ours and not ids:
-        raise Odd("because the table has only the name")
-    student = ours.pop() if ours else ids[0]
-    if reason := why_no_id(student):
-        raise Odd(f"{shown(student)}: {reason}")
-    if alike(student) in entered:
-        raise Odd(f"because two rows fit one student, {shown(student)}")
-    return student

@@ -11,6 +11,7 @@ from pathlib import Path
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import difference
 from rlcourse.evaluation.scores import Interval
+from rlcourse.evaluation.tables import aligned
 from rlcourse.grading.books.gradebook import Course, read_receipt
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.judging.secret import course_secret
@@ -65,12 +66,10 @@ class Leaderboard:
         return said
 
     def __str__(self) -> str:
-        width = max([len("who"), *(len(entry.name) for entry in self.entries)])
-        lines = [f"{'place':>7}  {'who':{width}}  {'accuracy':22}  greedy  completions"]
+        lines = [("place", "who", "accuracy", "greedy", "completions")]
         for e in self.entries:
-            start = f"{e.places:>7}  {e.name:{width}}  {e.accuracy!s:22}"
-            lines.append(f"{start}  {e.greedy:6.3f}  {e.completions:11,}")
-        return "\n".join([*lines, *self.remarks])
+            lines.append((e.places, e.name, e.accuracy, f"{e.greedy:.3f}", f"{e.completions:,}"))
+        return "\n".join([aligned(lines), *self.remarks])
 
 
 def read(root: Path, lesson: str, names: bool = False) -> Leaderboard:
