@@ -43,7 +43,7 @@ def collect(
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
-        from rlcourse.grading.books.people import Roster, names_of, students_of
+        from rlcourse.grading.books.people import names_of, other_ids, students_of
         from rlcourse.grading.platforms.collecting import ClassList, described, notebooks, take
         from rlcourse.grading.platforms.platform import Worksheet
         from rlcourse.grading.table import Table
@@ -54,7 +54,7 @@ def collect(
     opened = Course.of(course)
     name, submitted = opened.lesson(lesson), opened.step(opened.directory.submitted_directory)
     folders = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    listed = bool(Roster.of(opened.root).ids)
+    listed = bool(other_ids(opened.root))
     people = ClassList(students_of(opened.directory), listed, folders)
     table = None if worksheet is None else Worksheet(Table.read(worksheet), _zone(zone))
     found = notebooks(files, name, people, table)

@@ -156,7 +156,9 @@ class _Batch:
                 rows.append(row)
                 on_row(row, len(students))
         late = self.grades.lateness()
-        rows = [row.with_lateness(*late.get(row.student, (0.0, 0.0))) for row in rows]
+        for i, row in enumerate(rows):
+            seconds, penalty = late.get(row.student, (0.0, 0.0))
+            rows[i] = replace(row, seconds_late=seconds, penalty=penalty)
         return Report(self.lesson, tuple(sorted(rows, key=lambda row: row.student)))
 
     def _row_of_before(self, student: str, waiting: dict[str, bool], known: Set[str]) -> Row | None:

@@ -35,10 +35,6 @@ class Row:
     seconds_late: float = 0.0
     penalty: float = 0.0  # in points, for being late
 
-    def with_lateness(self, seconds: float, penalty: float) -> "Row":
-        """The same, late by so many seconds."""
-        return replace(self, seconds_late=seconds, penalty=penalty)
-
     def with_waiting(self, waiting: Mapping[str, bool], review: str = "") -> "Row":
         """The same, with what waits for a person in the gradebook *now*: {cell: whether it has no
         points yet}. Other cells have points that a person should look at, because of `review` or

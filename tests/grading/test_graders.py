@@ -3,7 +3,6 @@
 import gc
 import os
 import sqlite3
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +14,7 @@ from rlcourse.grading import engine, grade
 from rlcourse.grading.books import gradebook
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.handing_in.student_folder import HandedIn
-from rlcourse.grading.locking import SCRATCH, only_one, remove_abandoned
+from rlcourse.grading.locking import only_one
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -82,21 +81,6 @@ def test_a_fault_of_the_machine_is_no_fault_of_the_submission(course, monkeypatc
         monkeypatch.setattr(engine.nbgrader_side, "write_receipt", full)
         with pytest.raises(UserError, match="grades of ada could not be written"):
             batch._record_safely(ran)
-
-
-def test_directories_of_killed_graders_are_removed_and_those_of_others_are_not(tmp_path):
-    old, young, held, foreign = (tmp_path / f"{SCRATCH}{n}" for n in ("old", "young", "held", "x"))
-    for directory in (old, young, held, foreign):
-        directory.mkdir()
-        (directory / ".lock").touch()
-        (directory / "library").mkdir()
-        os.utime(directory, (time.time() - 3600,) * 2)
-    os.utime(young)
-    (foreign / ".lock").unlink()
-    os.utime(foreign, (time.time() - 3600,) * 2)
-    with only_one(held / ".lock", 0, ""):
-        remove_abandoned(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([young, held, foreign])
 
 
 def test_a_lock_outlives_forks_of_its_holder_that_end(tmp_path):

@@ -12,7 +12,7 @@ from rlcourse.cli import app
 from rlcourse.courses import current
 from rlcourse.errors import UserError
 from rlcourse.grading.insight.answers import Answer, Recorded
-from rlcourse.grading.insight.page import page
+from rlcourse.grading.insight.commands import page
 from rlcourse.grading.insight.summary import summarized
 
 SIGN = "the objective, not the loss: the sign is missing"
@@ -76,7 +76,7 @@ def test_code_that_passed_or_was_not_judged_is_only_on_the_page_with_names(names
         answer("c", "g", state="other", code=LINES.replace("f(", "g(")),
         names=names,
     )
-    text = page(found, current())
+    text = page(found, current(), {})
     assert "f: 2 submissions" in text and ("def f(" in text) == names
     assert "def g(" not in text
 
@@ -109,7 +109,7 @@ class Elements(HTMLParser):
 
 @pytest.mark.parametrize("names", [False, True])
 def test_nothing_that_anybody_wrote_becomes_a_part_of_the_page(names):
-    text = page(everything_evil("mallory", names), current())
+    text = page(everything_evil("mallory", names), current(), {})
     read_back = Elements()
     read_back.feed(text)
     assert not {"script", "img", "iframe", "link"} & {tag for tag, _ in read_back.found}

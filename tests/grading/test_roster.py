@@ -119,7 +119,8 @@ def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_pat
     """Gradescope's student ID may be any of Canvas's; who knows which, before its first export?"""
     (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
     words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
-    assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID", "--prefix", "x-"]).output == (
+    words += ["--id", "SIS Login ID", "--prefix", "x-"]
+    assert CliRunner().invoke(app, words).output == (
         "4 students are in the gradebook by name, such as x-jdoe@example.org (Jane Doe)\n"
     )
     joined = CANVAS + '"Come, Late",5000,S9999,lata,A,,,\n'

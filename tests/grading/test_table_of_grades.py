@@ -31,7 +31,7 @@ def test_who_handed_in_nothing_is_said():
     [(1, ""), (600, " by 0.2 h"), (26 * 3600, " by 26.0 h")],
 )
 def test_who_is_late_is_said_with_the_penalty(seconds, said):
-    late = row("ada", before=True).with_lateness(seconds, 2.5)
+    late = row("ada", before=True, seconds_late=seconds, penalty=2.5)
     assert (
         Report("02", (late,))
         .described()

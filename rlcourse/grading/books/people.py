@@ -1,7 +1,7 @@
 """Who the gradebook knows: each member of the class by id, name, and ids on the platform.
 
 nbgrader has a place for one of those ids. ``roster.json``, beside the gradebook, has all that
-`rlcourse roster` read, and the column by which it named people.
+`rlcourse roster` read.
 """
 
 import json
@@ -63,7 +63,7 @@ def students_in(gradebook: Gradebook, course: Path) -> list[Student]:
     Raises:
         UserError: ``roster.json`` cannot be read.
     """
-    others = Roster.of(course).ids
+    others = other_ids(course)
     return [
         Student(
             *(s.id, s.last_name or "", s.first_name or "", s.email or "", s.lms_user_id or ""),
@@ -81,36 +81,28 @@ def students_of(directory: CourseDirectory) -> list[Student]:
         return students_in(gradebook, Path(directory.root))
 
 
-@dataclass(frozen=True)
-class Roster:
-    """What ``roster.json`` says of the class."""
+def other_ids(course: Path) -> dict[str, list[str]]:
+    """{student: all that the platform's table calls them}, as `rlcourse roster` has kept it.
 
-    ids: dict[str, list[str]]  # {student: all that the platform's table calls them}
-    naming: dict[str, str]  # the arguments of ``roster.Naming``; {} where --id was never given
+    Raises:
+        UserError: the file cannot be read.
+    """
+    path = course / FILE
+    try:
+        found = json.loads(path.read_text("utf-8"))["students"]
+        return {who: [str(i) for i in ids] for who, ids in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, LookupError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{path} cannot be read ({type(error).__name__}): delete it, and run `rlcourse roster` "
+            "with the platform's table again"
+        ) from None
 
-    @classmethod
-    def of(cls, course: Path) -> "Roster":
-        """That of the course in a directory.
 
-        Raises:
-            UserError: the file cannot be read.
-        """
-        path = course / FILE
-        try:
-            found = json.loads(path.read_text("utf-8"))
-            ids = {who: [str(i) for i in each] for who, each in found["students"].items()}
-            return cls(ids, {key: str(text) for key, text in found["naming"].items()})
-        except FileNotFoundError:
-            return cls({}, {})
-        except (OSError, ValueError, AttributeError, LookupError, TypeError, RecursionError) as e:
-            raise UserError(
-                f"{path} cannot be read ({type(e).__name__}): delete it, and run `rlcourse roster` "
-                "with the platform's table again"
-            ) from None
-
-    def write(self, course: Path) -> None:
-        """Keep it for the course in that directory."""
-        write_json(course / FILE, {"naming": self.naming, "students": self.ids})
+def keep_other_ids(course: Path, ids: dict[str, list[str]]) -> None:
+    """Add those to what is kept for the course in that directory."""
+    write_json(course / FILE, {"students": other_ids(course) | ids})
 
 
 def names_of(directory: CourseDirectory) -> dict[str, str]:

@@ -48,13 +48,7 @@ def _bare(line: str) -> str:
 
 def _texts(tree: ast.Module) -> Iterable[str]:
     """Texts that stand alone, are printed, or are kept under a name."""
-    for node in tree.body:
-        value = getattr(node, "value", None)
-        if isinstance(node, ast.Expr) and isinstance(value, ast.Call):
-            printed = isinstance(value.func, ast.Name) and value.func.id == "print"
-            values = value.args if printed else []
-        else:
-            values = [value] if isinstance(node, ast.Expr | ast.Assign) else []
-        for text in values:
+    for node in (node for node in tree.body if isinstance(node, ast.Expr | ast.Assign)):
+        for text in ast.walk(node):
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 yield text.value

@@ -9,6 +9,25 @@ import typer
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
 
+TEMPLATE = Path(__file__).with_name("insight.html")  # all in it is escaped
+
+
+def page(summary: dict, course, called: dict[str, str]) -> str:
+    """The page of what ``summarized`` gave; whoever is in it is shown as they are `called`."""
+    from rlcourse.grading.insight.summary import KINDS
+    from rlcourse.reports.html_pages import render
+
+    return render(
+        TEMPLATE,
+        title=f"What the class made of {course.lesson(summary['lesson']).heading}",
+        found=summary,
+        who=lambda student: f"{called[student]} ({student})" if student in called else student,
+        kinds=KINDS,
+        most_codes=4,  # of a group that are shown side by side
+        most_same=12,
+        maker="rlcourse insight",
+    )
+
 
 def insight(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson.")],
@@ -33,7 +52,6 @@ def insight(
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
         from rlcourse.grading.insight.answers import read
-        from rlcourse.grading.insight.page import page
         from rlcourse.grading.insight.summary import summarized
         from rlcourse.reports.html_pages import write_page
     taught = current(course)

@@ -20,7 +20,7 @@ from jinja2.runtime import Context
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell
+from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.converters import GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -170,20 +170,19 @@ def show_beside(answers: dict[str, str], notebook: NotebookNode, resources: dict
 
 
 def brief(notebook: NotebookNode, why: str) -> NotebookNode:
-    """The graded cells of a notebook, each text cut, after the reason."""
-    kept = [new_markdown_cell(TOO_MUCH.format(why=why))]
-    for cell in notebook.cells:
-        if not cell.metadata.get("nbgrader", {}).get("grade"):
-            continue
+    """The verdicts of a notebook, each cut, after the reason."""
+    graded = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade")]
+    for cell in graded:
+        cell.source = f"({len(cell.source)} characters)"
         if cell.cell_type == "code":
-            cell.source = ""
-            cell.outputs = [o for o in cell.outputs[:2] if "text/plain" in o.get("data", {})]
-            for output in cell.outputs:
-                output.data = {"text/plain": str(output.data["text/plain"])[:LONGEST_BRIEF]}
-        elif len(cell.source) > LONGEST_BRIEF:
-            cell.source = f"({len(cell.source)} characters)"
-        kept.append(cell)
-    notebook.cells = kept
+            verdicts = [
+                o.data["text/plain"] for o in cell.outputs if "text/plain" in o.get("data", {})
+            ]
+            cell.outputs = [
+                new_output("display_data", data={"text/plain": str(said)[:LONGEST_BRIEF]})
+                for said in verdicts[:2]
+            ]
+    notebook.cells = [new_markdown_cell(TOO_MUCH.format(why=why)), *graded]
     return notebook
 
 

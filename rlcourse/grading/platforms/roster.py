@@ -6,13 +6,13 @@ people by their login, The Littlest JupyterHub by ``jupyter-`` and their login. 
 table is kept, so that what a platform files under any of them is theirs.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 
 from rlcourse.errors import UserError
-from rlcourse.grading.books.people import Roster, Student, students_by_name, students_in
+from rlcourse.grading.books.people import Student, keep_other_ids, students_by_name, students_in
 from rlcourse.grading.names import alike, one_line, shown
 from rlcourse.grading.platforms.archives import Odd
 from rlcourse.grading.platforms.known import platform_of
@@ -53,15 +53,13 @@ def enter_roster(
 ) -> list[Student]:
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
-    `naming` is for those whom the gradebook of the course in the directory `course` does not know.
-    By default it is the one given last; if none ever was, they are called by the platform's ids.
+    `naming` is for those whom the gradebook of the course in the directory `course` does not know;
+    by default they are called by the platform's ids.
 
     Raises:
         UserError: it is no platform's table, has no such column, or lists nobody.
     """
-    platform, roster = platform_of(table), Roster.of(course)
-    if naming is None and roster.naming:
-        naming = Naming(**roster.naming)
+    platform = platform_of(table)
     if naming:
         naming.verify(platform, table)
     known = students_by_name(students_in(gradebook, course))
@@ -85,6 +83,5 @@ def enter_roster(
     if not entered:
         raise UserError("the table lists nobody who can be entered; " + "; ".join(table.notes))
     students = list(entered.values())
-    ids_of = roster.ids | {student.id: list(student.other_ids) for student in students}
-    Roster(ids_of, asdict(naming) if naming else {}).write(course)
+    keep_other_ids(course, {student.id: list(student.other_ids) for student in students})
     return students
