@@ -96,7 +96,7 @@ def extend(
 ) -> None:
     """Give a student more time for a lesson, or take it back."""
     with needing("grade", "the gradebook"):
-        from rlcourse.grading.books.extensions import described, student_of, take_back
+        from rlcourse.grading.books.extensions import described, student_of
         from rlcourse.grading.books.extensions import extend as give_time
         from rlcourse.grading.books.gradebook import Course
 
@@ -105,12 +105,10 @@ def extend(
     opened = Course.of(course)
     name = current(opened.root).lesson(lesson).name  # which may not be built yet
     student = student_of(opened.directory, student)
-    if until is None:
-        take_back(opened.directory, name, student)
-        print(f"taken back: {student} has no more time than the others for {name}")
-    else:
-        time = give_time(opened.directory, name, student, until)
+    if time := give_time(opened.directory, name, student, until):
         print(f"{student} has until {described(time)} for {name}")
+    else:
+        print(f"taken back: {student} has no more time than the others for {name}")
 
 
 def roster(

@@ -95,7 +95,7 @@ def test_a_submission_that_cannot_be_copied_ends_no_collection(tmp_path, caplog)
         (tmp_path / name).chmod(0o555)
         collect.do_copy(str(tmp_path / name), str(tmp_path / f"of {name}"))
     assert not (tmp_path / "of large").exists() and "could not be collected" in caplog.text
-    assert (tmp_path / "of read only" / "arrived.txt").is_file()
+    assert (tmp_path / "of read only" / "x.ipynb").is_file()
     assert (tmp_path / "of read only").stat().st_mode & 0o700 == 0o700
 
 

@@ -1,6 +1,5 @@
 """Late is late, by what counts in the end; and who was given more time is not."""
 
-import json
 import shutil
 
 import pytest
@@ -107,11 +106,8 @@ def test_an_extension_is_taken_back_everywhere(course, read):
     words = ["extend", "ada", "02", "--remove", "--course", str(course)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0 and done.output.startswith("taken back: ada has no more time")
-    assert json.loads((course / FILE).read_text()) == {}
     found = read_grades(course).of("ada", LESSON)
     assert found.late and found.points == 0
-    again = CliRunner().invoke(app, words)
-    assert isinstance(again.exception, UserError) and "nothing to take back" in str(again.exception)
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
     from rlcourse.grading.running import steps
 
     known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
-    known |= {student_folder.UNTIMED, student_folder.DOUBTFUL}
+    known |= {student_folder.UNTIMED}
     known |= {rejected.UNREADABLE, rejected.MISSING, rejected.REFUSED, rejected.WRONG}
     table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

@@ -1,14 +1,9 @@
 """A submission's time is what lies next to it now, whatever was there before."""
 
-import json
-import subprocess
-import sys
-
 import classroom as room
 import pytest
 from nbgrader.api import Gradebook
 
-from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
 from rlcourse.grading.books.grades import read_grades
 
@@ -61,35 +56,3 @@ def test_a_time_alone_reaches_the_gradebook_and_the_penalty(strict):
             assert found(strict)[::2] == (time == LATE, expected)
         grades.keep_time("nobody", LATE)
     assert "nobody" not in read_grades(strict).students
-
-
-@pytest.mark.slow
-def test_the_submission_on_time_is_got_back_from_the_exchange_and_stays_until_collect(strict):
-    """By the command that the hub's guide prints, with the due date of course.toml."""
-    exchange = strict / "exchange"
-    config = strict / "nbgrader_config.py"
-    config.write_text(config.read_text() + f"\nc.Exchange.root = {str(exchange)!r}\n")
-    (strict / "course.toml").open("a").write("\n[due]\n02_policy_gradient = 2026-10-01T21:59:00Z\n")
-    for when, answered in ((EARLY, ["score_function"]), (LATE, room.NAMES)):
-        inbound = exchange / "rlcourse" / "inbound" / f"ada+{LESSON}+{when}+some"
-        inbound.mkdir(parents=True)
-        (inbound / f"{LESSON}.ipynb").write_text(json.dumps(room.solved(strict, answered)))
-        (inbound / "timestamp.txt").write_text(when)
-
-    def collected(options: str) -> tuple[bool, str, float]:
-        command = [sys.executable, "-m", "nbgrader", "collect", LESSON, *options.split()]
-        subprocess.run(command, cwd=strict, check=True, capture_output=True)
-        (row,) = grade("02", course=strict).rows
-        # both say a time long before these files were written here, as a forger's do
-        assert row.status == "doubtful time" and "doubtful time" in row.review, row
-        assert (row.seconds_late > 0) == found(strict)[0]
-        return found(strict)
-
-    assert collected("") == (True, LATE.removesuffix(" UTC"), 0.0)
-    on_time = collected("--before-duedate --student ada")
-    assert on_time[:2] == (False, EARLY.removesuffix(" UTC")) and on_time[2] > 0
-    assert collected("--update")[0], "as Formgrader's Collect does"
-    folder = strict / "submitted" / "ada" / LESSON
-    (folder / "timestamp.txt").write_text((folder / "arrived.txt").read_text())
-    (row,) = grade("02", course=strict).rows
-    assert row.status == "graded" and row.penalty > 0, "a person has decided"

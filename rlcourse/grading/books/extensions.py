@@ -5,7 +5,6 @@ extension as soon as there is a submission, so Formgrader and late penalties kno
 """
 
 import json
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.grading.books.due import due_date, written
-from rlcourse.grading.books.opening import is_absent, open_gradebook
 from rlcourse.grading.books.people import students_by_name, students_of
 from rlcourse.grading.handing_in.student_folder import utc
 from rlcourse.grading.names import alike, one_line, shown, why_no_id
@@ -25,8 +23,11 @@ from rlcourse.moments import moment
 FILE = "extensions.json"
 
 
-def extend(directory: CourseDirectory, lesson: str, student: str, until: str) -> datetime:
-    """Give `student` time until then, in place of what was given before; the time, in its zone.
+def extend(
+    directory: CourseDirectory, lesson: str, student: str, until: str | None
+) -> datetime | None:
+    """Give `student` time until then, in place of what was given before, or take it back if `until`
+    is None; the time, in its zone.
 
     Raises:
         UserError: that is no time, the lesson has no due date, or one that is not earlier.
@@ -35,19 +36,18 @@ def extend(directory: CourseDirectory, lesson: str, student: str, until: str) ->
     if due is None:
         raise UserError(f"{lesson} has no due date to extend: give it one in course.toml, [due]")
     try:
-        time = utils.parse_utc(utc(until))
+        time = due if until is None else utils.parse_utc(utc(until))
     except (ValueError, OverflowError, LookupError):
         raise UserError(
-            f"--until {one_line(until, 60)}: write a time as 2026-10-05 23:59 Europe/Berlin; "
+            f"--until {one_line(str(until), 60)}: write a time as 2026-10-05 23:59 Europe/Berlin; "
             "without a zone it is in UTC"
         ) from None
-    if time <= due:
+    if until and time <= due:
         raise UserError(f"{written(time)} is not after the due date, {written(due)}")
-    root = Path(directory.root)
-    given = known(root)
+    given = known(Path(directory.root))
     given.setdefault(lesson, {})[student] = written(time)
-    write_json(root / FILE, given)
-    return moment(until)
+    write_json(Path(directory.root) / FILE, given)
+    return moment(until) if until else None
 
 
 def described(time: datetime) -> str:
@@ -56,25 +56,6 @@ def described(time: datetime) -> str:
     if str(time.tzinfo) == "UTC":
         return f"{in_utc:%A, %Y-%m-%d %H:%M} UTC"
     return f"{time:%A, %Y-%m-%d %H:%M} {time.tzinfo} ({in_utc:%Y-%m-%d %H:%M} UTC)"
-
-
-def take_back(directory: CourseDirectory, lesson: str, student: str) -> None:
-    """Let the due date hold for `student` again, also in the gradebook.
-
-    Raises:
-        UserError: they were given no time.
-    """
-    root = Path(directory.root)
-    given = known(root)
-    had = given.get(lesson, {}).pop(student, None) is not None
-    if not is_absent(directory):
-        with open_gradebook(directory) as gradebook, suppress(MissingEntry):
-            if gradebook.find_submission(lesson, student).extension:
-                had = True
-                gradebook.grant_extension(lesson, student)
-    if not had:
-        raise UserError(f"{shown(student)} was given no time for {lesson}: nothing to take back")
-    write_json(root / FILE, {lesson: students for lesson, students in given.items() if students})
 
 
 def student_of(directory: CourseDirectory, text: str) -> str:

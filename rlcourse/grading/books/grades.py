@@ -1,11 +1,13 @@
 """The grades of a course as its gradebook holds them, points given by hand included."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.coursedir import CourseDirectory
 
 from rlcourse.courses import current
 from rlcourse.courses.course import chosen as lesson_of
@@ -129,6 +131,16 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         gradebook.db.commit()
     titles = {lesson.name: lesson.title for lesson in taught.lessons if lesson.name in chosen}
     return ClassGrades(students, chosen, grades, taught.name, titles)
+
+
+def waiting_in(directory: CourseDirectory) -> list[str]:
+    """The students for whom a person still has something to grade or to look at, in the lesson and
+    of the students that an nbgrader command is for."""
+    lesson, student = directory.assignment_id, directory.student_id
+    with suppress(UserError):  # nothing was graded, which nbgrader says itself
+        found = read_grades(Path(directory.root), [lesson]).waiting(lesson)
+        return [s for s in found if student in ("*", s)]
+    return []
 
 
 def _untagged(text: str) -> str:

@@ -7,7 +7,7 @@ everything else is a reason why nothing is graded, or a remark for a person. Not
 import os
 import re
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC
 from pathlib import Path
 
 from rlcourse.grading.handing_in.submission import digest
@@ -17,10 +17,8 @@ from rlcourse.grading.rejected import REFUSED, UNREADABLE, Rejected
 from rlcourse.grading.running.steps import Incident
 from rlcourse.moments import moment
 
-# Statuses: the notebook was graded, and a person should look
-UNTIMED, DOUBTFUL = "unreadable time", "doubtful time"
-TIMESTAMP, SECRET, ARRIVAL = "timestamp.txt", "submission_secret.txt", "arrived.txt"
-SOON = timedelta(minutes=10)  # within which what is handed in has been copied
+UNTIMED = "unreadable time"  # a status: the notebook was graded, and a person should look
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 LONGEST_NOTE = 1000  # bytes
 _TOKEN = re.compile(r"[\w-]{1,200}", re.ASCII)
 _YEARS = range(2000, 2200)
@@ -117,10 +115,6 @@ def _notes(directory: Path, student: str, lesson: str) -> tuple:
     except Exception:  # a note without a readable time: a person has to decide
         detail = "it holds no time that can be read, so the submission counts as on time"
         remarks.append(Incident(UNTIMED, TIMESTAMP, detail))
-    arrival = _arrival(directory, student, lesson)
-    if when and arrival and moment(arrival) - moment(when) > SOON:
-        detail = f"it says {when[:16]} UTC, but the files were last changed at {arrival[:16]} UTC"
-        remarks.append(Incident(DOUBTFUL, TIMESTAMP, detail))
     try:
         text = _note(directory, student, lesson, SECRET)
         if text is not None and _TOKEN.fullmatch(text):
@@ -128,15 +122,6 @@ def _notes(directory: Path, student: str, lesson: str) -> tuple:
     except Exception:  # useful only to the student, who then gets no feedback by the exchange
         pass
     return when, tuple(notes), tuple(remarks)
-
-
-def _arrival(directory: Path, student: str, lesson: str) -> str | None:
-    """When the submission came through the exchange, as ``arriving.Collect`` has written it."""
-    try:
-        text = _note(directory, student, lesson, ARRIVAL)
-        return None if text is None else utc(text)
-    except Exception:  # not ours, then
-        return None
 
 
 def _note(directory: Path, student: str, lesson: str, name: str) -> str | None:

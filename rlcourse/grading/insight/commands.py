@@ -24,7 +24,6 @@ def page(summary: dict, course, called: dict[str, str]) -> str:
         who=lambda student: f"{called[student]} ({student})" if student in called else student,
         kinds=KINDS,
         most_codes=4,  # of a group that are shown side by side
-        most_same=12,
         maker="rlcourse insight",
     )
 

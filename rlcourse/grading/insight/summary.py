@@ -12,7 +12,6 @@ from rlcourse.grading.insight.answers import Answer, Recorded
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, RIGHT, SYNTAX, UNNAMED
 
 WORTH = 3  # mistakes that five minutes of a lecture are enough for
-FEWEST_LINES = 4  # of code that two students do not write alike by chance so easily
 KINDS = {  # what is counted, in the order in which it is shown
     "right": "right",
     "named": "with a named mistake",
@@ -34,9 +33,6 @@ def summarized(recorded: Recorded, names: bool = False) -> dict:
     exercises.sort(key=lambda exercise: -exercise["points_lost"])
     mistakes = [m for e in exercises for m in e["mistakes"] if m["kind"] in (NAMED, UNNAMED)]
     mistakes.sort(key=lambda mistake: (-mistake["points_lost"], -mistake["answers"]))
-    long = [a for a in recorded.answers if a.text.count("\n") + 1 >= FEWEST_LINES]
-    same = [some for some in _grouped(long, lambda a: (a.exercise, a.text)).values() if some[1:]]
-    same.sort(key=lambda some: (-some[0].text.count("\n"), some[0].exercise))
     people = {
         "could_not_be_graded": recorded.unread,
         "nothing_recorded": list(recorded.unknown),
@@ -52,11 +48,6 @@ def summarized(recorded: Recorded, names: bool = False) -> dict:
             name: {"answered": answered, "blank": blank}
             for name, (answered, blank) in recorded.questions.items()
         },
-        "same_code": [  # what it means is for a person to say
-            {"exercise": some[0].exercise, "submissions": len(some), "code": some[0].text}
-            | _who(some, names)
-            for some in same
-        ],
     } | ({"students": people} if names else {})
 
 

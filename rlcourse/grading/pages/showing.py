@@ -8,7 +8,6 @@ exceeds them, its page holds what the grader wrote, its points and verdicts.
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -27,8 +26,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from rlcourse.authoring.hosted import is_setup
-from rlcourse.errors import UserError
-from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.books.grades import waiting_in
 from rlcourse.grading.confinement.disposable import Bounds, Disposable, Lost
 from rlcourse.grading.pages.formulas import mathml
 from rlcourse.grading.pages.markdown import harmless
@@ -241,12 +239,7 @@ class IsolatedFeedback(GenerateFeedback):
         """Make the pages. They show penalties, which points by hand and extensions have changed
         since, so these are brought up to date first. Who still lacks points is said at the end of
         the log, where people look."""
-        waiting: list[str] = []
-        with suppress(UserError):  # nothing was graded, which nbgrader says itself
-            lesson = self.coursedir.assignment_id
-            waiting = read_grades(Path(self.coursedir.root), [lesson]).waiting(lesson)
-            if self.coursedir.student_id != "*":
-                waiting = [s for s in waiting if s == self.coursedir.student_id]
+        waiting = waiting_in(self.coursedir)
         Path(self.coursedir.format_path(self.coursedir.feedback_directory, ".", ".")).mkdir(
             mode=0o700, parents=True, exist_ok=True
         )

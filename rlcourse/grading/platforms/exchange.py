@@ -10,29 +10,37 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from glob import glob
 from pathlib import Path
 
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import ignore_patterns, parse_utc, temp_attrs
 
-from rlcourse.errors import UserError
 from rlcourse.files import replace_bytes
 from rlcourse.grading.books.due import written
-from rlcourse.grading.books.grades import read_grades
-from rlcourse.grading.handing_in.student_folder import ARRIVAL, SECRET, TIMESTAMP
+from rlcourse.grading.books.grades import waiting_in
+from rlcourse.grading.handing_in.student_folder import SECRET, TIMESTAMP
 from rlcourse.grading.handing_in.untrusted_files import MOST_FILES, read_bytes
 from rlcourse.grading.names import one_line
 from rlcourse.grading.rejected import Rejected
+from rlcourse.moments import moment
 
 NOBODY = ""
+SOON = timedelta(minutes=10)  # within which what is handed in has been copied
+ELSEWHERE = (
+    "these did not hand in through the exchange, so send them their pages in feedback/ yourself"
+)
+WAITING = (
+    "points by hand are still to be given or confirmed, so these pages are not released (with "
+    "--student NAME, one is released all the same)"
+)
 
 
 class Collect(ExchangeCollect):
-    """nbgrader's own, which also notes when each submission arrived. It leaves out what belongs to
-    somebody other than the student it is named after, and what cannot be copied; the log says so.
-    """
+    """nbgrader's own, which does not believe in a time before that of the files. It leaves out what
+    belongs to somebody other than the student it is named after, and what cannot be copied; the log
+    says so."""
 
     def init_src(self) -> None:
         super().init_src()
@@ -63,13 +71,29 @@ class Collect(ExchangeCollect):
             Path(dest).mkdir()
             for name, data in self._files(Path(src)):
                 replace_bytes(Path(dest, name), data)
-            replace_bytes(Path(dest, ARRIVAL), written(time).encode())
+            self._keep_time(Path(dest, TIMESTAMP), time)
             if self.coursedir.groupshared:
                 for path in (Path(dest), *Path(dest).iterdir()):
                     path.chmod(path.stat().st_mode | (0o2770 if path.is_dir() else 0o660))
         except (OSError, RuntimeError, Rejected) as error:
             shutil.rmtree(dest, ignore_errors=True)
             self.log.error("%s could not be collected: %s", one_line(src), error)
+
+    def _keep_time(self, note: Path, time: datetime) -> None:
+        """The time that a student's server has stated counts, unless the files came later."""
+        with suppress(OSError, ValueError, LookupError, OverflowError):  # which grading reports
+            stated = moment(note.read_text("utf-8").strip())
+            if time - stated > SOON:
+                self.log.warning(
+                    "%s says %s, but its files were last changed at %s, which counts: if you "
+                    "believe the earlier time, write it into timestamp.txt and grade again",
+                    *(
+                        one_line(note.parents[1].name),
+                        written(stated.astimezone(UTC)),
+                        written(time),
+                    ),
+                )
+                replace_bytes(note, written(time).encode())
 
     def _files(self, source: Path) -> Iterator[tuple[str, bytes]]:
         """(name, content) of its files; folders in it are left out. Through a link, the grader
@@ -102,14 +126,8 @@ def other_owner(path: Path) -> str:
 
 def last_change(folder: Path) -> datetime:
     """The latest time at which anything in a folder, or the folder, was changed; in UTC."""
-    return datetime.fromtimestamp(max(_changes(folder)), UTC)
-
-
-def _changes(folder: Path) -> Iterator[float]:
-    yield folder.lstat().st_ctime
-    for place, folders, files in os.walk(folder):
-        for name in folders + files:
-            yield os.lstat(os.path.join(place, name)).st_ctime
+    changes = [path.lstat().st_ctime for path in (folder, *folder.rglob("*"))]
+    return datetime.fromtimestamp(max(changes), UTC)
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):
@@ -118,27 +136,16 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
     those whose answers wait for points by hand, for which their pages show 0."""
 
     def copy_files(self):
-        elsewhere = sorted(self._elsewhere())
-        if self.coursedir.student_id in elsewhere:
-            self.fail(self._sentence([self.coursedir.student_id]))
-        if elsewhere:
-            self.log.warning("%s", self._sentence(elsewhere))
-        waiting = [] if self.coursedir.student_id != "*" else self._waiting()
-        if waiting:
-            self.log.warning(
-                "points by hand are still to be given or confirmed, so these pages are not "
-                "released: %s; with --student NAME, one is released all the same",
-                ", ".join(waiting),
-            )
+        only, elsewhere = self.coursedir.student_id, sorted(self._elsewhere())
+        if only in elsewhere:
+            self.fail(f"{ELSEWHERE}: {only}")
+        waiting = waiting_in(self.coursedir) if only == "*" else []
+        for why, students in ((ELSEWHERE, elsewhere), (WAITING, waiting)):
+            if students:
+                self.log.warning("%s: %s", why, ", ".join(students))
         left_out = [self.coursedir.student_id_exclude, *elsewhere, *waiting]
         with temp_attrs(self.coursedir, student_id_exclude=",".join(filter(None, left_out))):
             super().copy_files()
-
-    def _waiting(self) -> list[str]:
-        lesson = self.coursedir.assignment_id
-        with suppress(UserError):  # nothing was graded, which nbgrader says itself
-            return read_grades(Path(self.coursedir.root), [lesson]).waiting(lesson)
-        return []
 
     def _elsewhere(self) -> Iterator[str]:
         directory, lesson = self.coursedir.feedback_directory, self.coursedir.assignment_id
@@ -147,9 +154,3 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
             found = re.fullmatch(pattern, folder)
             if found and not all((Path(folder) / name).is_file() for name in (TIMESTAMP, SECRET)):
                 yield found["student"]
-
-    def _sentence(self, students: list[str]) -> str:
-        return (
-            f"these did not hand in {self.coursedir.assignment_id} through the exchange, so send "
-            f"them their pages in feedback/ yourself: {', '.join(students)}"
-        )
