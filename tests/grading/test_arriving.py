@@ -2,12 +2,14 @@
 
 import os
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from rlcourse.grading.books.due import written
 from rlcourse.grading.platforms import exchange as arriving
 from rlcourse.grading.platforms.exchange import Collect, last_change
 
@@ -108,3 +110,17 @@ def test_what_is_changed_after_the_time_it_says_is_seen(tmp_path):
     (tmp_path / "a" / "x.ipynb").write_text("copied")
     os.utime(tmp_path / "a" / "x.ipynb", (0, 0))
     assert last_change(tmp_path / "a") > before
+
+
+def test_a_time_before_that_of_the_files_does_not_count(exchange, caplog):
+    """A student's own server states it, and whoever has a terminal there can state another one."""
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    handed_in(exchange, "ada", now)
+    forged = handed_in(exchange, "bob")
+    collect(exchange)
+    times = {
+        path.parents[1].name: path.read_text()
+        for path in exchange.parents[2].glob("submitted/*/*/timestamp.txt")
+    }
+    assert times == {"ada": now, "bob": written(last_change(forged))}
+    assert "bob says" in caplog.text and "ada says" not in caplog.text

@@ -84,14 +84,11 @@ class Collect(ExchangeCollect):
         with suppress(OSError, ValueError, LookupError, OverflowError):  # which grading reports
             stated = moment(note.read_text("utf-8").strip())
             if time - stated > SOON:
+                student, *times = (note.parents[1].name, stated.astimezone(UTC), time)
                 self.log.warning(
                     "%s says %s, but its files were last changed at %s, which counts: if you "
                     "believe the earlier time, write it into timestamp.txt and grade again",
-                    *(
-                        one_line(note.parents[1].name),
-                        written(stated.astimezone(UTC)),
-                        written(time),
-                    ),
+                    *(one_line(student), *map(written, times)),
                 )
                 replace_bytes(note, written(time).encode())
 
