@@ -16,7 +16,6 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.api import (
-    Grade,
     InvalidEntry,
     MissingEntry,
 )
@@ -155,8 +154,11 @@ class Grades:
         """By student the cells that wait for a person, and whether that is for points."""
         found: dict[str, dict[str, bool]] = {}
         with self._alone():
-            for student, name, grade in self._grades(Grade.needs_manual_grade):
-                found.setdefault(student, {})[name] = grade.auto_score is None
+            for submission in self.gradebook.assignment_submissions(self.lesson):
+                grades = (grade for notebook in submission.notebooks for grade in notebook.grades)
+                for grade in (grade for grade in grades if grade.needs_manual_grade):
+                    cells = found.setdefault(submission.student_id, {})
+                    cells[grade.name] = grade.auto_score is None
         return found
 
     def lateness(self) -> dict[str, tuple[float, float]]:
