@@ -2,8 +2,8 @@
 
 ``engine`` grades a lesson, from the files in ``submitted`` to nbgrader's gradebook. The rooms:
 
-- ``platforms``: Canvas, Moodle, Gradescope, nbgrader's exchange: what is collected there, and how
-  grades and feedback go back. The first three are each a class of ``platform.Platform``.
+- ``platforms``: Canvas, Moodle, nbgrader's exchange: what is collected there, and how grades and
+  feedback go back. The first two are each a class of ``platform.Platform``.
 - ``handing_in``: students' directories and notebooks; everything found there becomes a value.
 - ``confinement``: the walls (``isolation``, ``syscalls``), the files that can be read inside them
   (``visible``), processes that may be lost (``disposable``), and the ``channel`` by which all talk.

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -39,12 +38,12 @@ def collect(
     ] = False,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Put what students handed in on Canvas, Moodle or Gradescope into submitted/."""
+    """Put what students handed in on Canvas or Moodle into submitted/."""
     with needing("grade", "collecting"):
         from rlcourse.grading.books.due import due_date
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of, other_ids, students_of
-        from rlcourse.grading.platforms.collecting import ClassList, described, notebooks, take
+        from rlcourse.grading.platforms.collecting import described, notebooks, take
         from rlcourse.grading.platforms.platform import Worksheet
         from rlcourse.grading.table import Table
     if missing := [str(path) for path in files if not path.is_file()]:
@@ -53,16 +52,10 @@ def collect(
         raise UserError("--zone is the time zone of a worksheet: add --worksheet FILE")
     opened = Course.of(course)
     name, submitted = opened.lesson(lesson), opened.step(opened.directory.submitted_directory)
-    folders = [path.name for path in submitted.iterdir()] if submitted.is_dir() else []
-    listed = bool(other_ids(opened.root))
-    people = ClassList(students_of(opened.directory), listed, folders)
+    students, listed = students_of(opened.directory), bool(other_ids(opened.root))
     table = None if worksheet is None else Worksheet(Table.read(worksheet), _zone(zone))
-    found = notebooks(files, name, people, table)
+    found = notebooks(files, name, students, table, listed)
     rows = list(take(found, name, submitted, due_date(opened.directory, name), force))
-    if table:
-        here = datetime.now().astimezone().tzname()
-        zone = str(table.zone or f"this machine's time zone, {here}")
-        print(f"times of {worksheet} are read as those of {zone}")
     print(described(rows, names_of(opened.directory)))
     if not any(row.path for row in rows):
         why = "the table says why" if rows else f"no file is a student's notebook of {name}"
@@ -136,22 +129,17 @@ def roster(
     with needing("grade", "the gradebook"):
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.opening import open_gradebook
-        from rlcourse.grading.platforms.roster import Naming, enter_roster
+        from rlcourse.grading.platforms.roster import enter_roster
         from rlcourse.grading.table import Table
     if prefix and id is None:
         raise UserError(f"--prefix {prefix} goes before a column's text: add --id COLUMN")
     opened, read = Course.of(course), Table.read(table)
-    naming = None if id is None else Naming(id, prefix)
     with open_gradebook(opened.directory) as gradebook:
-        before = {student.id for student in gradebook.students}
-        entered = enter_roster(gradebook, Path(opened.directory.root), read, naming)
+        entered = enter_roster(gradebook, opened.root, read, id or "", prefix)
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
-    new = [f"{s.id} ({s.name})" for s in entered if s.id not in before]
-    joined = f", {len(new)} of them new: {', '.join(new)}" if before and new else ""
-    verb = "is" if len(entered) == 1 else "are"
-    such_as = f", such as {entered[0].id} ({entered[0].name})" if entered and not joined else ""
-    print(f"{counted(len(entered), 'student')} {verb} in the gradebook by name{joined}{such_as}")
+    such_as = f"such as {entered[0].id} ({entered[0].name})"
+    print(f"in the gradebook by name: {counted(len(entered), 'student')}, {such_as}")
 
 
 def grade(
@@ -191,9 +179,8 @@ def grade(
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
 
-    options = {"unit": "submission", "disable": as_json, "leave": False, "smoothing": 0}
-    options["delay"] = 1e-3  # not drawn before the first row, since an error may come first
-    with tqdm(desc="grade", **options) as bar:
+    # Not drawn before the first row, since an error may come first
+    with tqdm(desc="grade", unit="submission", disable=as_json, leave=False, delay=1e-3) as bar:
 
         def advance(row, count):
             bar.total = count
@@ -247,6 +234,7 @@ def grades(
     still to come, the field is empty.
     """
     with needing("grade", "exporting grades"):
+        from rlcourse.grading.books.grades import read_grades
         from rlcourse.grading.platforms.exporting import Filling, plain_table
         from rlcourse.grading.table import Table
     path = out or Path("grades.csv")
@@ -258,7 +246,8 @@ def grades(
         )
     if into is not None and path.resolve() == into.resolve():
         raise UserError(f"{into} is what the platform exported: choose another --out")
-    place, found = _read(course, lessons)
+    place = course or current().directory
+    found = read_grades(place, lessons or ())
     if into is None:
         table = plain_table(found)
     else:
@@ -271,14 +260,6 @@ def grades(
     for note in table.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
     print(path)
-
-
-def _read(course: Path | None, lessons: list[str] | None):
-    with needing("grade", "the gradebook"):
-        from rlcourse.grading.books.grades import read_grades
-
-        place = course or current().directory
-        return place, read_grades(place, lessons or ())
 
 
 def _columns(given: list[str], lessons: tuple[str, ...]) -> dict[str, str]:

@@ -33,7 +33,7 @@ from rlcourse.grading.judging.marking import Read, Reader, Readers
 from rlcourse.grading.judging.secret import course_secret
 from rlcourse.grading.locking import only_one, scratch_directory
 from rlcourse.grading.names import alike, one_line, shown, twins
-from rlcourse.grading.rejected import Rejected
+from rlcourse.grading.rejected import REFUSED, Rejected
 from rlcourse.grading.report import Report, Row
 from rlcourse.grading.running.library import write_library_of
 from rlcourse.grading.running.limits import Limits
@@ -251,7 +251,7 @@ class _Batch:
         if others := self.twins.get(student):
             named = ", ".join(map(shown, others))
             reason = f"easily confused with {named}: rename one of them"
-            return submissions.refused(student, reason)
+            return HandedIn(student, rejected=Rejected(REFUSED, reason))
         return submissions.read(self.directory, student, self.lesson)
 
     def _run(self, readers: Readers, student: str, sandbox: Sandbox) -> Ran:

@@ -27,15 +27,10 @@ def why_no_id(name: str) -> str | None:
         return f"rename it: a name has 1 to {LONGEST_ID} characters, and this one has {len(name)}"
     for c in name:
         if not (c in _ALSO or unicodedata.category(c)[0] in "LM" or c.isdecimal()):
-            return f"rename it without {_described(c)}: {RULE}"
+            return f"rename it without U+{ord(c):04X} {unicodedata.name(c, '')}: {RULE}"
     if not name[0].isalnum() or name[-1] in " ." or "  " in name or ".." in name:
         return f"rename it: {RULE}, no two dots together, no dot or space at the end"
     return None
-
-
-def _described(c: str) -> str:
-    """A character by its number and its name: ``U+2019 RIGHT SINGLE QUOTATION MARK``."""
-    return " ".join(filter(None, [f"U+{ord(c):04X}", unicodedata.name(c, "")]))
 
 
 def alike(name: str) -> str:

@@ -12,7 +12,6 @@ import json
 import subprocess
 import sys
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
@@ -54,12 +53,10 @@ class IsolatedAutograde(Autograde):
 
 
 class CarefulGenerateAssignment(GenerateAssignment):
-    """nbgrader's own; but what it would refuse, it refuses before it deletes the old release, and
-    it enters the due dates, which Formgrader shows."""
+    """nbgrader's own; but what it would refuse, it refuses before it deletes the old release."""
 
     def start(self) -> None:
         """Write the release. Raises ``NbGraderException`` if a cell with points is gone."""
-        from rlcourse.grading.books.due import enter_due_dates
         from rlcourse.grading.books.opening import open_gradebook
         from rlcourse.grading.books.released import enter_generated
 
@@ -71,9 +68,6 @@ class CarefulGenerateAssignment(GenerateAssignment):
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
         super().start()
-        if not self.no_database:
-            with open_gradebook(self.coursedir) as gradebook:
-                enter_due_dates(gradebook, Path(self.coursedir.root))
 
 
 class Refuse(NbGraderPreprocessor):

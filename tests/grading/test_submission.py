@@ -175,9 +175,7 @@ def test_outputs_of_25_mebibytes_are_no_reason_to_refuse(release, tmp_path):
         (["02_x-1.ipynb", "scratch.ipynb"], "02_x-1.ipynb"),
         (["02_x.ipynb.txt", "._02_x.ipynb"], "02_x.ipynb.txt"),
         (["02_x.txt", "._02_x.ipynb"], "there is no notebook; expected 02_x.ipynb"),
-        (["a.ipynb", "b.ipynb"], "two notebooks, a.ipynb and b.ipynb; hand in the right"),
-        ([f"{c}.ipynb" for c in "abcdef"], ", d.ipynb, e.ipynb and others; hand in the right one"),
-        ([f"{c}.ipynb" for c in "abcde"], "5 notebooks, a.ipynb, b.ipynb, c.ipynb, d.ipynb and e"),
+        (["a.ipynb", "b.ipynb"], "2 notebooks: hand in the right one alone, or rename it to 02_x"),
     ],
 )  # fmt: skip
 def test_the_notebook_is_found_whatever_a_browser_made_of_its_name(tmp_path, names, wanted):

@@ -52,10 +52,8 @@ def extend(
 
 def described(time: datetime) -> str:
     """A time for people: in its own zone, and in UTC, which the due date is shown in."""
-    in_utc = time.astimezone(UTC)
-    if str(time.tzinfo) == "UTC":
-        return f"{in_utc:%A, %Y-%m-%d %H:%M} UTC"
-    return f"{time:%A, %Y-%m-%d %H:%M} {time.tzinfo} ({in_utc:%Y-%m-%d %H:%M} UTC)"
+    in_utc = f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{time:%A, %Y-%m-%d %H:%M} {time.tzinfo} ({in_utc})"
 
 
 def student_of(directory: CourseDirectory, text: str) -> str:

@@ -66,15 +66,10 @@ class ClassGrades:
     students: dict[str, Student]
     lessons: tuple[str, ...]
     grades: dict[tuple[str, str], LessonGrade]  # by student and lesson
-    course: str = "rlcourse"
     titles: Mapping[str, str] = field(default_factory=dict)  # of lessons, without their numbers
 
     def of(self, student: str, lesson: str) -> LessonGrade:
         return self.grades[student, lesson]
-
-    def of_lesson(self, lesson: str) -> list[LessonGrade]:
-        """The grades of all students in one lesson."""
-        return [self.grades[student, lesson] for student in self.students]
 
     def waiting(self, lesson: str) -> list[str]:
         """The students for whom a person still has something to grade or to look at in a lesson."""
@@ -130,7 +125,7 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         }
         gradebook.db.commit()
     titles = {lesson.name: lesson.title for lesson in taught.lessons if lesson.name in chosen}
-    return ClassGrades(students, chosen, grades, taught.name, titles)
+    return ClassGrades(students, chosen, grades, titles)
 
 
 def waiting_in(directory: CourseDirectory) -> list[str]:

@@ -21,22 +21,17 @@ def unchanged(before: Path, notebook) -> set[str]:
 def _judged(cells: Iterable[dict]) -> dict[str, Any]:
     """By name, the points that a cell has and the text that they are for.
 
-    A written answer may go on in cells that the student added below it. A function may be written
+    A written answer may go on in cells that the student added, and a function may be written
     anywhere, so the text of a check is all code.
     """
     found: dict[str, tuple[float, list[str]]] = {}
-    code: list[str] = []
-    written: list[str] = []
+    of_kind = {True: list[str](), False: list[str]()}  # whether it is code: all that was written
     for cell in cells:
         about, text = cell["metadata"].get("nbgrader", {}), "".join(cell["source"])
-        if cell["cell_type"] == "code":
-            code.append(text)
-        if "rlcourse" not in cell["metadata"]:
-            written = []  # the answer above ends here
+        code = cell["cell_type"] == "code"
+        if code or "rlcourse" in cell["metadata"]:
+            of_kind[code].append(text)
         if about.get("grade"):
-            written = [text]
-            judged = code if cell["cell_type"] == "code" else written
-            found[about["grade_id"]] = (float(about["points"]), judged)
-        elif written:
-            written.append(text)
-    return found
+            own = [] if code else [text]
+            found[about["grade_id"]] = (float(about["points"]), code, own)
+    return {name: (points, own, of_kind[code]) for name, (points, code, own) in found.items()}

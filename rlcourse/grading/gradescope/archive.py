@@ -1,6 +1,7 @@
 """Gradescope's archive for a lesson: scripts, the course as a wheel, the lesson, and the secret."""
 
 import importlib.metadata
+import importlib.util
 import io
 import json
 import shutil
@@ -98,7 +99,7 @@ def course_wheel() -> tuple[str, bytes]:
                 shutil.copy2(root / name, tree / name)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         command += ["--disable-pip-version-check", "--wheel-dir", scratch, str(tree)]
-        if _has_setuptools():  # else pip fetches it
+        if importlib.util.find_spec("setuptools"):  # else pip fetches it
             command.append("--no-build-isolation")
         done = subprocess.run(command, capture_output=True, text=True)
         wheels = list(Path(scratch).glob("rlcourse-*.whl"))
@@ -106,13 +107,6 @@ def course_wheel() -> tuple[str, bytes]:
             said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
             raise UserError(f"the course's wheel was not built: {said[-1]}")
         return wheels[0].name, wheels[0].read_bytes()
-
-
-def _has_setuptools() -> bool:
-    try:
-        return int(importlib.metadata.version("setuptools").partition(".")[0]) >= 77
-    except importlib.metadata.PackageNotFoundError:
-        return False
 
 
 def _zipped(files: dict[str, bytes], executable: tuple[str, ...] = ()) -> bytes:

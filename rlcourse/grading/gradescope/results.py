@@ -10,7 +10,6 @@ from typing import Any
 from rlcourse.grading.names import one_line
 from rlcourse.grading.rejected import Rejected
 from rlcourse.grading.running.steps import Incident
-from rlcourse.words import points_of
 
 TEXT = {"output_format": "text", "visibility": "visible"}
 BY_HAND = "A person grades this one"
@@ -83,10 +82,3 @@ def _grade_id(cell: dict) -> str | None:
 def _source(cell: dict) -> str:
     source: Any = cell["source"]
     return "".join(source) if isinstance(source, list) else source
-
-
-def summary(result: dict) -> str:
-    """For the instructor, who alone sees what a run prints."""
-    scored = [test for test in result["tests"] if "score" in test]
-    points, most = (sum(test[key] for test in scored) for key in ("score", "max_score"))
-    return f"{points_of(points, most)}\n{result['output']}"

@@ -87,10 +87,6 @@ def read(directory: Path, student: str, lesson: str) -> HandedIn:
         return HandedIn(student, rejected=Rejected(UNREADABLE, reason))
 
 
-def refused(student: str, reason: str) -> HandedIn:
-    return HandedIn(student, rejected=Rejected(REFUSED, reason))
-
-
 def _notebook(directory: Path, student: str, lesson: str) -> bytes:
     inside = os.path.join(directory, student, lesson)
     if os.path.islink(os.path.dirname(inside)) or os.path.islink(inside):

@@ -11,7 +11,6 @@ from rlcourse.grading.rejected import MISSING, REFUSED, UNREADABLE, Rejected
 
 LARGEST_FILE = 64 * 2**20  # nearly all of it outputs, which are not read
 MOST_FILES = 10_000  # next to a notebook
-MOST_NAMED = 5  # of several notebooks, in a sentence
 NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers and mail programs add to a name
 
 
@@ -72,7 +71,6 @@ def find_notebook(directory: Path, lesson: str) -> str:
             return candidates[0]
     if not notebooks:
         raise Rejected(MISSING, f"there is no notebook; expected {name}")
-    *some, last = [*map(shown, notebooks[:MOST_NAMED]), "others"][: len(notebooks)]
-    count = "two" if len(notebooks) == 2 else str(len(notebooks))
-    which = f"{count} notebooks, {', '.join(some)} and {last}"
-    raise Rejected(MISSING, f"{which}; hand in the right one alone, or rename it to {name}")
+    raise Rejected(
+        MISSING, f"{len(notebooks)} notebooks: hand in the right one alone, or rename it to {name}"
+    )

@@ -25,7 +25,6 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from rlcourse.authoring.hosted import is_setup
 from rlcourse.grading.books.grades import waiting_in
 from rlcourse.grading.confinement.disposable import Bounds, Disposable, Lost
 from rlcourse.grading.pages.formulas import mathml
@@ -93,7 +92,6 @@ class Page:
         for preprocessor in self.preprocessors:
             exporter.register_preprocessor(preprocessor)
         exporter.register_preprocessor(without_markup)
-        exporter.register_preprocessor(without_setup)
         if FORMGRADERS in resources:
             answers = self._model_answers(Path(path).stem)
             exporter.register_preprocessor(partial(show_beside, answers))
@@ -145,12 +143,6 @@ def without_markup(notebook: NotebookNode, resources: dict) -> tuple:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("comment"):
             marks["comment"] = harmless(str(marks["comment"]))
-    return notebook, resources
-
-
-def without_setup(notebook: NotebookNode, resources: dict) -> tuple:
-    """The notebook without the cell that installs the course, which only JupyterLab folds."""
-    notebook.cells = [cell for cell in notebook.cells if not is_setup(cell)]
     return notebook, resources
 
 

@@ -71,10 +71,6 @@ class Canvas(Platform):
             "or make the assignment on Canvas and export again"
         )
 
-    def maximum(self, table: Table, at: int) -> str:
-        rows = (r for r in table.rows if table.field(r, STUDENT).casefold() == POINTS_POSSIBLE)
-        return next((row[at] for row in rows), "")
-
     def is_fixed(self, table: Table, row: list[str], at: int) -> bool:
         return row[at].strip().upper() == EXCUSED
 

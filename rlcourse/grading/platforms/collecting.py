@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,15 +18,13 @@ from rlcourse.grading.books.due import just_late, written
 from rlcourse.grading.books.people import Student, students_by_name
 from rlcourse.grading.handing_in.student_folder import TIMESTAMP
 from rlcourse.grading.handing_in.untrusted_files import LARGEST_FILE, NOTEBOOKS
-from rlcourse.grading.names import LONGEST_NAME, alike, one_line, shown, twins, why_no_id
+from rlcourse.grading.names import LONGEST_NAME, alike, one_line, shown, why_no_id
 from rlcourse.grading.platforms.archives import PACKED, Archive, Odd
 from rlcourse.grading.platforms.known import files_in
 from rlcourse.grading.platforms.matching import student_with
 from rlcourse.grading.platforms.platform import File, Worksheet
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
-MOST_NAMED = 3  # files that a row names
-AHEAD = timedelta(minutes=10)  # by which two clocks may differ
 NO_DUE_DATE = (
     "Canvas says late, but this lesson has no due date, so it counts as on time: set one in "
     "course.toml under [due], and collect again"
@@ -55,45 +53,31 @@ class Collected:
         when = ", late" if self.late else ""
         if self.time:
             when = f", handed in {self.time:%Y-%m-%d %H:%M} UTC"
-            if self.time > datetime.now(UTC) + AHEAD:
-                when += ", which is in the future: is --zone right?"
         change = f" ({self.change})" if self.change else ""
         doubt = f"; {self.doubt}" if self.doubt else ""
-        more = ", …" if len(self.beside) > MOST_NAMED else ""
-        beside = f"; left out: {', '.join(self.beside[:MOST_NAMED])}{more}" if self.beside else ""
+        beside = f"; left out: {', '.join(self.beside)}" if self.beside else ""
         return f"collected{'' if doubt else when}{change}{doubt}{beside}"
-
-
-@dataclass(frozen=True)
-class ClassList:
-    """Who may have handed in: all whom the gradebook knows, and whoever has a folder already."""
-
-    students: Sequence[Student] = ()
-    is_complete: bool = False  # there is a roster, so that whoever is not in it has no name yet
-    folders: Sequence[str] = ()
 
 
 def notebooks(
     sources: Iterable[Path],
     lesson: str,
-    people: ClassList = ClassList(),
+    students: Sequence[Student] = (),
     worksheet: Worksheet | None = None,
+    listed: bool = False,
 ) -> Iterator[Collected]:
     """The lesson's notebooks in all `sources`, one for each student, and every oddity.
 
-    A name too similar to that of a folder in `people` is refused.
+    `students` are those in the gradebook; nobody else is collected where a roster has `listed` all.
     """
     with ExitStack() as archives:
-        of_student, odd = _by_student(sources, people, worksheet, archives)
+        of_student, odd = _by_student(sources, students, worksheet, listed, archives)
         yield from (Collected(who, reason) for who, reason in sorted(odd.items()))
-        confused = twins(of_student, people.folders)
         left = LARGEST_ARCHIVE
         for student, files in sorted(of_student.items()):
             try:
                 if reason := why_no_id(student):
                     raise Odd(reason)
-                if student in confused:
-                    raise Odd(f"easily confused with {', '.join(map(shown, confused[student]))}")
                 if len(owners := sorted({file.owner for file in files})) > 1:
                     raise Odd(f"two people on the platform fit, {' and '.join(owners[:2])}")
                 found = _the_notebook(student, files, lesson, min(LARGEST_FILE, left))
@@ -104,10 +88,14 @@ def notebooks(
 
 
 def _by_student(
-    sources: Iterable[Path], people: ClassList, worksheet: Worksheet | None, archives: ExitStack
+    sources: Iterable[Path],
+    students: Sequence[Student],
+    worksheet: Worksheet | None,
+    listed: bool,
+    archives: ExitStack,
 ) -> tuple[dict[str, list[File]], dict[str, str]]:
     """({student: their files}, {whoever or whatever is not collected: why})."""
-    known = students_by_name(people.students)
+    known = students_by_name(students)
     of_student, odd = defaultdict(list), {}
     for source in sorted(sources):
         try:
@@ -118,21 +106,17 @@ def _by_student(
                         odd[shown(file.name)] = "its name does not say whose notebook it is"
                     continue
                 try:
-                    of_student[_student(file, people, known)].append(file)
+                    if file.problem:
+                        raise Odd(file.problem)
+                    student = student_with(file.ids, known)
+                    if listed and alike(student) not in known:
+                        raise Odd(NOT_LISTED)
+                    of_student[student].append(file)
                 except Odd as reason:
                     odd[one_line(file.owner)] = str(reason)
         except Odd as reason:
             odd[shown(source.name)] = str(reason)
     return of_student, odd
-
-
-def _student(file: File, people: ClassList, known: dict[str, set[str]]) -> str:
-    if file.problem:
-        raise Odd(file.problem)
-    student = student_with(file.ids, known)
-    if people.is_complete and alike(student) not in known:
-        raise Odd(NOT_LISTED)
-    return student
 
 
 def _the_notebook(student: str, files: list[File], lesson: str, most: int) -> Collected:

@@ -72,9 +72,6 @@ class Collect(ExchangeCollect):
             for name, data in self._files(Path(src)):
                 replace_bytes(Path(dest, name), data)
             self._keep_time(Path(dest, TIMESTAMP), time)
-            if self.coursedir.groupshared:
-                for path in (Path(dest), *Path(dest).iterdir()):
-                    path.chmod(path.stat().st_mode | (0o2770 if path.is_dir() else 0o660))
         except (OSError, RuntimeError, Rejected) as error:
             shutil.rmtree(dest, ignore_errors=True)
             self.log.error("%s could not be collected: %s", one_line(src), error)

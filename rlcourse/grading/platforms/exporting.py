@@ -80,13 +80,6 @@ class Filling:
         if fixed:
             there = f"{self.platform.name} does not change these grades, so they stay as they are"
             self.table.say(f"{lesson}: {there}: {', '.join(map(shown, sorted(fixed)))}")
-        stands = _number(self.platform.maximum(self.table, at))
-        for possible in {self.grades.of(s, lesson).possible for s in self.grades.students}:
-            if stands not in (None, possible):
-                self.table.say(
-                    f"{lesson}: {stands:g} points are possible there, but {possible:g} here; "
-                    "grades are not scaled, so change the points there"
-                )
 
     def _fixed(self, at: int) -> set[str]:
         return {s for s, row in self.rows.items() if self.platform.is_fixed(self.table, row, at)}
@@ -126,10 +119,3 @@ class Filling:
         if waiting:
             names = ", ".join(map(shown, sorted(waiting)))
             self.table.say(f"points by hand are still to come, so no feedback: {names}")
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.strip().replace(",", "."))
-    except ValueError:
-        return None

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from rlcourse.errors import UserError
 from rlcourse.grading.platforms.archives import Archive, last
 from rlcourse.grading.platforms.canvas import Canvas
-from rlcourse.grading.platforms.gradescope import Gradescope
 from rlcourse.grading.platforms.moodle import Moodle
 from rlcourse.grading.platforms.platform import File, Platform, Worksheet
 from rlcourse.grading.table import Table
 
-PLATFORMS: tuple[Platform, ...] = (Gradescope(), Moodle(), Canvas())
+PLATFORMS: tuple[Platform, ...] = (Moodle(), Canvas())
 _PLAIN = re.compile(r"([^/]+?)_([0-9]{2}_[^/]+)", re.DOTALL)  # ada_02_policy_gradient.ipynb
 
 

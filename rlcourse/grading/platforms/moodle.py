@@ -23,7 +23,7 @@ NAME = re.compile(r"[^_/]*_([0-9]+)_assignsubmission_file_?/?([^/]+)")
 NAME_IN_ZIP = re.compile(r"[^\w .-]|_")
 PARTICIPANTS, FULL_NAME, GRADE = "Identifier", "Full name", "Grade"
 HANDED_IN = "Last modified (submission)"
-MAXIMUM, CHANGEABLE = "Maximum Grade", "Grade can be changed"
+CHANGEABLE = "Grade can be changed"
 # "Thursday, 1 October 2026, 11:59 PM"; in American English "Thursday, October 1, 2026, 11:59 PM"
 TIMES = [f"{day}, {time}" for day in ("%d %B %Y", "%B %d, %Y") for time in ("%I:%M %p", "%H:%M")]
 NO_WORKSHEET = (
@@ -99,9 +99,6 @@ class Moodle(Platform):
                 "assignment, with Moodle in English"
             )
         return at
-
-    def maximum(self, table: Table, at: int) -> str:
-        return table.field(table.rows[0], MAXIMUM)
 
     def is_fixed(self, table: Table, row: list[str], at: int) -> bool:
         """Who was graded in Moodle's own gradebook is not graded by a worksheet."""

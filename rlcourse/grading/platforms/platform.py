@@ -1,6 +1,6 @@
 """What a learning platform is: the files that it packs, its table of people, its columns.
 
-A new platform is a class like those of ``canvas``, ``moodle`` and ``gradescope``, and its place in
+A new platform is a class like those of ``canvas`` and ``moodle``, and its place in
 the list of ``known``. It says what is where; who a person is here, what is collected and which
 points are written, is decided in one place for all of them.
 """
@@ -89,10 +89,6 @@ class Platform:
         """Where a lesson's points go; `wanted` is what the instructor says. ``UserError`` if that
         is not clear."""
         raise NotImplementedError
-
-    def maximum(self, table: Table, at: int) -> str:
-        """The points that are possible in a column, as the table says."""
-        return ""
 
     def is_fixed(self, table: Table, row: list[str], at: int) -> bool:
         """Whether a grade stays as it is there."""

@@ -6,7 +6,6 @@ people by their login, The Littlest JupyterHub by ``jupyter-`` and their login. 
 table is kept, so that what a platform files under any of them is theirs.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -21,52 +20,41 @@ from rlcourse.grading.platforms.platform import Platform, in_a_table
 from rlcourse.grading.table import Table
 
 
-@dataclass(frozen=True)
-class Naming:
-    """What those are called whom the gradebook does not know: a prefix and a column's text."""
-
-    column: str
-    prefix: str = ""
-
-    def verify(self, platform: Platform, table: Table) -> None:
-        """UserError if the table has no such column, or one that cannot name people."""
-        if self.column.casefold() == platform.number_column.casefold():
-            raise UserError(
-                f"--id {self.column}: {platform.name} numbers people anew in each assignment; name "
-                f"a column that stays, such as {platform.id_columns[1]}"
-            )
-        if table.column(self.column) is None:
-            raise UserError(
-                f"students are named here by the column {self.column!r}, which this table does not "
-                f"have: name one of {table.header} with --id"
-            )
-
-    def names(self, table: Table, row: list[str]) -> tuple[str, ...]:
-        """What a person is called by it: first with the prefix, and then without."""
-        text = table.field(row, self.column)
-        # A hub that puts a prefix before logins writes these in small letters.
-        return (self.prefix + (text.lower() if self.prefix else text), text) if text else ()
+def verify_column(column: str, platform: Platform, table: Table) -> None:
+    """UserError if the table has no such column, or one that cannot name people."""
+    if column.casefold() == platform.number_column.casefold():
+        raise UserError(
+            f"--id {column}: {platform.name} numbers people anew in each assignment; name a column "
+            f"that stays, such as {platform.id_columns[1]}"
+        )
+    if table.column(column) is None:
+        raise UserError(
+            f"this table has no column {column!r}: name one of {table.header} with --id"
+        )
 
 
 def enter_roster(
-    gradebook: Gradebook, course: Path, table: Table, naming: Naming | None = None
+    gradebook: Gradebook, course: Path, table: Table, column: str = "", prefix: str = ""
 ) -> list[Student]:
     """Enter everybody in the table, and return them. Who cannot be entered is in its notes.
 
-    `naming` is for those whom the gradebook of the course in the directory `course` does not know;
-    by default they are called by the platform's ids.
+    Those whom the gradebook of the course in the directory `course` does not know are called by
+    the text in that column, with the prefix before it, or by default by the platform's ids.
 
     Raises:
         UserError: it is no platform's table, has no such column, or lists nobody.
     """
     platform = platform_of(table)
-    if naming:
-        naming.verify(platform, table)
+    if column:
+        verify_column(column, platform, table)
     known = students_by_name(students_in(gradebook, course))
     entered: dict[str, Student] = {}
     for name, row in in_a_table(platform, table):
         person = platform.person(table, row)
-        ids = tuple(dict.fromkeys([*(naming.names(table, row) if naming else ()), *person.ids]))
+        text = table.field(row, column) if column else ""
+        # A hub that puts a prefix before logins writes these in small letters.
+        called = [prefix + (text.lower() if prefix else text), text] if text else []
+        ids = tuple(dict.fromkeys([*called, *person.ids]))
         try:
             student = student_with(ids, known)
             if alike(student) in entered:
