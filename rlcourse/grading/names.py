@@ -25,8 +25,9 @@ def why_no_id(name: str) -> str | None:
     """Why `name` is not accepted as a student's id, and what to do; None if it is."""
     if not name or len(name) > LONGEST_ID:
         return f"rename it: a name has 1 to {LONGEST_ID} characters, and this one has {len(name)}"
-    for c in name:
-        if not (c in _ALSO or unicodedata.category(c)[0] in "LM" or c.isdecimal()):
+    for c in unicodedata.normalize("NFC", name):
+        seen = (c.isalpha() or c.isdecimal()) and "FILLER" not in unicodedata.name(c, "")
+        if c not in _ALSO and not seen:
             return f"rename it without U+{ord(c):04X} {unicodedata.name(c, '')}: {RULE}"
     if not name[0].isalnum() or name[-1] in " ." or "  " in name or ".." in name:
         return f"rename it: {RULE}, no two dots together, no dot or space at the end"

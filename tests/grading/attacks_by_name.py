@@ -7,7 +7,6 @@ rows say "refused". The student who brings one along hands in a blank notebook.
 import os
 
 import classroom as room
-import directories
 from attacks import ATTACKS, TOTAL, Attack, Field
 from attacks_by_file import bytes_of, handed_in
 
@@ -54,8 +53,6 @@ for _label, _name in STRANGE.items():
 for _label, _name in FORMULAS.items():
     brought(_label, "exports", lambda student, name=_name: name + student.encode())
 brought("the neighbor's in capitals", "names", lambda student: _neighbor(student).upper().encode())
-brought("the neighbor's in Cyrillic letters", "names", lambda student: _neighbor(student).translate(
-    str.maketrans("oes", "\u043e\u0435\u0455")).encode())  # fmt: skip
 brought("one's own in capitals", "exports", lambda student: student.upper().encode())
 
 
@@ -84,22 +81,27 @@ file_named("a command to the terminal, a link", b"\x1b[2J.ipynb", "refused", 0.0
 file_named("a script, a link", b"<script>alert(1).ipynb", "refused", 0.0, b"\xff\xfe")
 
 
+FILES = [b"\xff.ipynb", b"\x1b[31m.ipynb", b"a\nada   9.00 of 9  graded.ipynb", b"<script>.ipynb"]
+
+
 @handed_in("many notebooks with names that act", "names", "missing")
 def _many(field, path):
     path.unlink()
-    for name in directories.FILES[2:9]:
+    for name in FILES:
         with open(os.path.join(bytes(path.parent), name), "wb") as file:
             file.write(bytes_of(field.perfect))
 
 
 # Notes
 
-for _number, _time in enumerate(directories.TIMES[::5]):  # the fuzzer tries all
-    _good = _time.startswith(b"2026") and _time.endswith((b"UTC", b"Berlin", b"Z")) and (
-        b"-13-" not in _time)  # fmt: skip
+TIMES = [
+    b"2026-01-02 03:04:05 UTC", b"0001-01-01 00:00:00 UTC", b"1e9", b"9" * 5000, b"[[[[",
+    b"\xff\xfe", b"2026-01-02 03:04:05 ../../etc/passwd",
+]  # fmt: skip
+for _number, _time in enumerate(TIMES):
 
     @handed_in(f"a time of submission, no. {_number}", "notes",
-               "graded" if _good else "unreadable time", TOTAL)  # fmt: skip
+               "unreadable time" if _number else "graded", TOTAL)  # fmt: skip
     def _note(field, path, note=_time):
         (path.parent / "timestamp.txt").write_bytes(note)
         return field.perfect

@@ -22,16 +22,12 @@ GOOD = b'{"cells": []}'
     "name, student",
     [
         ("ada_02_policy_gradient.ipynb", "ada"),
-        ("anna.maria-b_02_policy_gradient.ipynb", "anna.maria-b"),
         ("anna_maria_02_policy_gradient (1).ipynb", "anna_maria"),
-        ("s01_02_policy_gradient.ipynb", "s01"),
         ("kim_2026_12_staleness.ipynb", "kim_2026"),
         ("kimlee_98765_4321_02_policy_gradient-1.ipynb", "98765"),
-        ("kimlee_LATE_98765_4321_02_policy_gradient.ipynb", "98765"),
         ("kimlee_98765_4321_my homework.ipynb", "98765"),
         ("eve_6666_7777_1001_5556_02_policy_gradient.ipynb", "6666"),
         ("Jo Smith_12345_assignsubmission_file_02_policy_gradient.ipynb", "12345"),
-        ("Jo Smith_12345_assignsubmission_file/02_policy_gradient.ipynb", "12345"),
         ("Jo Smith_12345_assignsubmission_file_/02_policy_gradient-2.ipynb", "12345"),
         ("all/Jo Smith_12345_assignsubmission_file_/a/b/x.ipynb", "12345"),
         ("E_2222_assignsubmission_file_/x_1001_assignsubmission_file_/02_x.ipynb", "2222"),
@@ -147,7 +143,6 @@ def test_members_that_lie_about_themselves_cost_their_own_row(tmp_path):
     """Bombs that hide their size, a password, and a link, which is not followed."""
     dictionary = b"\x09\x04\x05\x00\x5d\xff\xff\xff\xff" + bytes(99)  # of four gibibytes
     for attributes, lies, content, collected in (
-        ({"compress_type": zipfile.ZIP_BZIP2}, {}, bytes(100 * 2**20), None),
         ({}, {"compress_type": zipfile.ZIP_LZMA}, dictionary, None),
         ({}, {"flag_bits": 1}, GOOD, None),
         ({}, {"file_size": 2**40}, GOOD, GOOD),
@@ -172,17 +167,8 @@ def test_two_members_of_one_name_bombs_and_damage_cost_their_own_row(tmp_path, m
         found = rows(tmp_path, [*CANVAS_ONES.items(), ("e_66_777_a.ipynb", b"1"),
                                 ("e_66_777_a.ipynb", b"2")])  # fmt: skip
     assert "two files with the same name" in found["66"] and FINE.items() <= found.items()
-    found = rows(tmp_path, CANVAS_ONES | {"e_66_777_a.ipynb": bytes(300 * 2**20)})
+    found = rows(tmp_path, CANVAS_ONES | {"e_66_777_a.ipynb": bytes(9 * 2**20)})
     assert "larger than 1 MiB" in found["66"] and FINE.items() <= found.items()
-    path = archive(tmp_path / "x.zip", CANVAS_ONES | {"e_66_777_a.ipynb": b"UNIQUE" * 9})
-    with zipfile.ZipFile(path) as made:
-        at = made.getinfo("e_66_777_a.ipynb").header_offset
-    data = bytearray(path.read_bytes())
-    data[at + 50 : at + 56] = b"broken"
-    path.write_bytes(data)
-    found = {row.student: row.reason for row in notebooks([path], LESSON)}
-    assert "cannot be unpacked" in found["66"] and found["1001"] == found["1002"] == ""
-    for content in (b"", b"PK", bytes(data[:-30])):
-        path.write_bytes(content)
-        (row,) = notebooks([path], LESSON)
-        assert "cannot be read" in row.reason
+    (tmp_path / "x.zip").write_bytes(b"PK")
+    (row,) = notebooks([tmp_path / "x.zip"], LESSON)
+    assert "cannot be read" in row.reason

@@ -54,19 +54,6 @@ def extend(course, until: str, student: str = "ada", lesson: str = "02"):
     return CliRunner().invoke(app, words)
 
 
-def test_points_given_by_hand_are_late_as_well(course):
-    """They come after grading, which has seen the other points only."""
-    assert read_grades(course).of("ada", LESSON).penalty == 4.0
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
-        grade = book.find_grade("why", LESSON, LESSON, "ada")
-        grade.manual_score, grade.needs_manual_grade = 2.0, False
-        book.db.commit()
-    found = read_grades(course).of("ada", LESSON)
-    assert (found.earned, found.penalty, found.points, found.late) == (6.0, 6.0, 0.0, True)
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:  # and Formgrader shows the same
-        assert book.find_submission(LESSON, "ada").late_submission_penalty == 6.0
-
-
 def test_an_extension_counts_from_now_on_and_is_nbgrader_s_own(course):
     done = extend(course, "2026-10-05 23:59 Europe/Berlin")
     assert done.output.startswith(

@@ -11,7 +11,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from rlcourse.grading.nbgrader_plugin import render_escaped
-from rlcourse.grading.pages.showing import Page, without_markup, without_setup
+from rlcourse.grading.pages.showing import Page, without_markup
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 
@@ -53,11 +53,3 @@ def test_names_and_comments_are_text_on_the_pages_of_a_notebook():
     comment = marked.cells[0].metadata.nbgrader.comment
     assert "<img" not in comment and "<strong>no</strong>" in comment
     assert Page.do  # which registers it for every page
-
-
-def test_the_cell_that_installs_the_course_is_on_no_page(template):
-    notebook = room.solved(template)
-    before = len(notebook.cells)
-    shown, _ = without_setup(notebook, {})
-    assert len(shown.cells) == before - 1
-    assert not any("def set_up(" in cell.source for cell in shown.cells)

@@ -8,12 +8,12 @@ that can be printed and written.
 import json
 import math
 import os
-import random
 import struct
 from contextlib import suppress
+from itertools import product
+from pathlib import Path
 
 import classroom as room
-import directories
 import nbformat
 import pytest
 import torch
@@ -277,11 +277,28 @@ def test_any_answer_earns_from_nothing_to_all_points(exam, grade_id, facts, few)
         mark.message.encode()
 
 
-def test_any_directory_of_a_student_is_a_row(release, template, tmp_path):
-    """Some are graded, and each reason not to is met; or this would show nothing."""
-    chance, good = random.Random(301), json.dumps(room.solved(template)).encode()
-    names = {directories.draw(chance, tmp_path, i, good) for i in range(301)}
-    listed = student_folder.students(tmp_path, room.LESSON)
-    assert {os.fsencode(name) for name in listed} == names
-    statuses = {directories.read(tmp_path, name, release) for name in sorted(names)}
-    assert {"graded", "missing", "refused", "unreadable file"} <= statuses
+def test_any_directory_of_a_student_is_a_row(template, tmp_path):
+    """Every kind of file under every kind of name, with times of every kind beside it."""
+    made = {
+        "graded": lambda path: path.write_text(json.dumps(room.solved(template))),
+        "text": lambda path: path.write_bytes(b"\xff\xfe\x00"),
+        "hole": lambda path: (path.touch(), os.truncate(path, 2**41)),
+        "pipe": os.mkfifo,
+        "folder": lambda path: path.mkdir(),
+        "link": lambda path: path.symlink_to("/etc/passwd"),
+        "endless": lambda path: path.symlink_to("/dev/zero"),
+        "nothing": lambda path: None,
+    }
+    times = [b"2026-01-02 03:04:05 UTC", b"", b"\x00", b"9" * 5000, b"2026-13-45 99:99:99 UTC",
+             b"9999-12-31 23:59:59 -1400", b"2026-01-02 03:04:05 /etc/localtime"]  # fmt: skip
+    for (kind, make), name in product(made.items(), (b"ada", b"\xff", b"<b>\x1b[2J")):
+        folder = os.path.join(bytes(tmp_path), name + kind.encode(), room.LESSON.encode())
+        os.makedirs(folder)
+        make(Path(os.fsdecode(folder)) / f"{room.LESSON}.ipynb")
+        (Path(os.fsdecode(folder)) / "timestamp.txt").write_bytes(times[len(kind)])
+    for student in student_folder.students(tmp_path, room.LESSON):
+        found = student_folder.read(tmp_path, student, room.LESSON)
+        assert len(found.fingerprint(b"against")) == 64 and found.shown.isprintable()
+        assert bool(found.data) != bool(found.rejected)
+        assert not found.rejected or found.rejected.reason.isprintable()
+        assert bool(found.data) == (student in ("adagraded", "adatext"))

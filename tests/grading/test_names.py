@@ -18,7 +18,7 @@ from rlcourse.grading.names import (
 
 @pytest.mark.parametrize(
     "name",
-    ["ada", "4321", "jane.doe@example.org", "Anna Maria", "zoë", "zoe\u0308", "张三", "नमस्ते",
+    ["ada", "4321", "jane.doe@example.org", "Anna Maria", "zoë", "zoe\u0308", "张三",
      "a-b_c.d", "Łukasz", "ﬁ", "o'brien@uni.edu", "ada+cs@uni.edu"],
 )  # fmt: skip
 def test_names_as_people_and_platforms_give_them_are_taken(name):
@@ -29,7 +29,7 @@ def test_names_as_people_and_platforms_give_them_are_taken(name):
     "name",
     ["", "=1", "-1", "@x", "+x", ".x", "a/b", "a\\b", "a\nb", "a\x1b[2J", "<b>", "'a", 'a"b',
      "o\u2019brien", "a;b", "a ", "a  b", "a..b", "a.", "\u202eab", "a\u200bb",
-     "\udcff", "😀", "a,b", "x" * 101],
+     "\udcff", "😀", "a,b", "x" * 101, "a\ufe0f", "\u3164a", "a\u115f", "a\u0335"],
 )  # fmt: skip
 def test_others_are_shown_quoted_and_in_ascii(name):
     assert why_no_id(name)

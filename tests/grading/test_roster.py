@@ -1,17 +1,15 @@
 """Names of a class, from the tables that Canvas and Moodle export."""
 
-import zipfile
 from types import SimpleNamespace
 
 import pytest
-from test_platforms import CANVAS, LESSON, WORKSHEET, table
+from test_platforms import CANVAS, WORKSHEET, table
 from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.grading.books.gradebook import Course
-from rlcourse.grading.books.people import names_of, students_by_name, students_of
-from rlcourse.grading.platforms.collecting import notebooks
+from rlcourse.grading.books.people import students_by_name, students_of
 from rlcourse.grading.platforms.matching import student_with
 from rlcourse.grading.platforms.roster import enter_roster
 
@@ -35,10 +33,6 @@ class Book:
         self.entered[student] = names
 
 
-def by_number(directory) -> dict[str, str]:
-    return {s.platform_id: s.id for s in students_of(directory)}
-
-
 def names(book: Book) -> dict[str, tuple[str, str]]:
     return {s: (n["first_name"], n["last_name"]) for s, n in book.entered.items() if n}
 
@@ -53,16 +47,6 @@ def test_moodle_s_students_are_called_by_what_holds_for_the_next_assignment_too(
         enter_roster(Book(), tmp_path, table(tmp_path, WORKSHEET.replace("Email address", "Phone")))
     with pytest.raises(UserError, match="Moodle numbers people anew"):
         enter_roster(Book(), tmp_path, table(tmp_path, WORKSHEET), "Identifier")
-    book = Book()
-    enter_roster(book, tmp_path, table(tmp_path, WORKSHEET), "Full name", "x-")
-    assert book.entered["x-new nobody"]["lms_user_id"] == "n@example.org"
-
-
-def test_a_hub_knows_them_by_their_login(tmp_path):
-    book = Book("4321")
-    enter_roster(book, tmp_path, table(tmp_path, CANVAS), "SIS Login ID")
-    assert set(book.entered) == {"4321", "lukasz", "eve", "new"}
-    assert book.entered["eve"]["lms_user_id"] == "4324", "which collect reads"
     with pytest.raises(UserError, match="no column 'Login'"):
         enter_roster(Book(), tmp_path, table(tmp_path, CANVAS), "Login")
 
@@ -90,29 +74,6 @@ def test_who_may_be_two_is_left_out_and_listed(tmp_path):
     enter_roster(book, tmp_path, exported)
     assert names(book)["4321"] == ("Jane", "Doe")
     assert any("two rows fit one student, 4321" in note for note in exported.notes)
-
-
-def test_what_the_platform_files_by_number_goes_to_whom_a_login_names(tmp_path):
-    directory = Course.open(tmp_path).directory
-    assert by_number(directory) == names_of(directory) == {}
-    assert not (tmp_path / "gradebook.db").exists()
-    (tmp_path / "canvas.csv").write_text(CANVAS, encoding="utf-8")
-    words = ["roster", str(tmp_path / "canvas.csv"), "--course", str(tmp_path)]
-    assert CliRunner().invoke(app, [*words, "--id", "SIS Login ID"]).exit_code == 0
-    assert names_of(directory)["jdoe@example.org"] == "Jane Doe"
-    assert by_number(directory) == {
-        "4321": "jdoe@example.org",
-        "4322": "lukasz",
-        "4324": "eve",
-        "4399": "new",
-    }
-    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
-        for name in ("doejane_4321", "muller_LATE_4322", "other_4400"):
-            archive.writestr(f"{name}_5001_my work.ipynb", "{}")
-    people = students_of(directory)
-    rows = notebooks([tmp_path / "submissions.zip"], LESSON, people)
-    found = {row.student: row.late for row in rows}
-    assert found == {"jdoe@example.org": False, "lukasz": True, "4400": False}
 
 
 def test_any_id_in_the_table_finds_a_student_here_and_on_other_platforms(tmp_path):

@@ -7,7 +7,7 @@ import classroom as room
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from rlcourse.authoring.cells import cell_id, without_magics
+from rlcourse.authoring.cells import cell_id
 from rlcourse.grading.handing_in.submission import ELSEWHERE, Found, parse, rebuild
 from rlcourse.grading.handing_in.untrusted_files import find_notebook, read_bytes
 from rlcourse.grading.rejected import Rejected
@@ -87,14 +87,6 @@ def test_added_text_and_answers_in_markdown_are_rewritten_and_unchanged_ones_are
     assert "](" not in room.cell_of(rebuilt, "applause").source
     untouched = rebuild(release, found(release))
     assert room.cell_of(untouched, "applause") == room.cell_of(release, "applause")
-
-
-def test_a_cell_of_blank_lines_is_read_at_once(release):
-    """Before, each of its lines was searched to the end of the cell: eight minutes."""
-    changed = room.with_code(release, "\n" * 150_000 + "%time x\n  !ls\n\n%%capture\ny = 1")
-    rebuilt = rebuild(release, found(changed))
-    assert any(cell.source.endswith("y = 1") for cell in rebuilt.cells)
-    assert without_magics("a\n  !ls\n\n%time b") == "a\n  pass\n\npass"
 
 
 FIRST, SECOND = room.NAMES[:2]
@@ -185,9 +177,3 @@ def test_the_notebook_is_found_whatever_a_browser_made_of_its_name(tmp_path, nam
         assert find_notebook(tmp_path, "02_x") == wanted
     except Rejected as rejected:
         assert wanted in rejected.reason
-
-
-def test_ipythons_lines_are_taken_out_of_what_is_parsed():
-    text = "%time 1\n  !ls\nhelp?\nx = !ls\ny = 1  # why?\n?z"
-    assert without_magics(text) == "pass\n  pass\npass\npass\ny = 1  # why?\npass"
-    assert without_magics("\n" * 300_000) == "\n" * 300_000
