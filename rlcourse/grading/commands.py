@@ -138,7 +138,7 @@ def roster(
         entered = enter_roster(gradebook, opened.root, read, id or "", prefix)
     for note in read.notes:
         print(f"rlcourse: {note}", file=sys.stderr)
-    such_as = f"such as {entered[0].id} ({entered[0].name})"
+    such_as = f"such as {entered[0].id} ({entered[0].full_name})"
     print(f"in the gradebook by name: {counted(len(entered), 'student')}, {such_as}")
 
 
@@ -148,10 +148,7 @@ def grade(
         Path | None, typer.Option(help="STUDENT/LESSON/LESSON.ipynb [default: the course's].")
     ] = None,
     student: Annotated[str | None, typer.Option(help="Grade only this student.")] = None,
-    course: Annotated[
-        Path | None,
-        typer.Option(help="Directory of the gradebook [default: the course's]."),
-    ] = None,
+    course: Annotated[Path | None, COURSE] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Grade again what was graded before.")
     ] = False,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
@@ -12,7 +11,7 @@ from nbgrader.coursedir import CourseDirectory
 from rlcourse.courses import current
 from rlcourse.courses.course import chosen as lesson_of
 from rlcourse.errors import UserError
-from rlcourse.grading.books.due import enter_due_dates, just_late, written
+from rlcourse.grading.books.due import enter_due_dates
 from rlcourse.grading.books.extensions import enter_extensions
 from rlcourse.grading.books.gradebook import Course
 from rlcourse.grading.books.late import Late
@@ -156,13 +155,6 @@ def _chosen(wanted: str, known: list[str]) -> str:
     raise UserError(f"the gradebook has no lesson {wanted!r}; it has {', '.join(known) or 'none'}")
 
 
-def _handed_in(time: datetime | None, due: datetime | None) -> str:
-    """When, in UTC; "" if nobody knows, as of what Canvas only calls late."""
-    if time is None or (due and written(time) == just_late(due)):
-        return ""
-    return f"{time:%Y-%m-%d %H:%M:%S}"
-
-
 def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> LessonGrade:
     assignment = gradebook.find_assignment(lesson)
     possible = float(assignment.max_score)
@@ -176,7 +168,7 @@ def _grade(gradebook: Gradebook, late: Late, student: str, lesson: str) -> Lesso
         possible,
         earned=float(found.score),
         penalty=late.penalize(gradebook, student, found),
-        handed_in=_handed_in(found.timestamp, assignment.duedate),
+        handed_in=f"{found.timestamp:%Y-%m-%d %H:%M:%S}" if found.timestamp else "",
         late=found.total_seconds_late > 0,
         review=any(g.needs_manual_grade and g.auto_score is not None for g in grades),
         asks=any(g.needs_manual_grade and g.auto_score is None for g in grades),

@@ -42,11 +42,6 @@ class Student:
         """First name, then last; "" if neither is known."""
         return " ".join(filter(None, [self.first_name, self.last_name]))
 
-    @property
-    def name(self) -> str:
-        """First name, then last; the id if neither is known."""
-        return self.full_name or self.id
-
 
 def students_by_name(students: Iterable[Student]) -> dict[str, set[str]]:
     """{each name that a student is known by, here or on the platform: whose it is}."""

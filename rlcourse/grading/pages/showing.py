@@ -36,8 +36,6 @@ NAMES = {"student", "last_name", "first_name", "notebook_path"}  # what Formgrad
 LARGEST_PAGE = 64 * 2**20  # characters
 LONGEST_BRIEF = 2000  # characters of each text on the page of a notebook that is too large
 BODY = '<div class="panel-body">'  # below the list
-# Pictures no wider than the page, and without the red frame that nbgrader's style puts around each
-PICTURES = "<style>img { max-width: 100%; height: auto; border: 0; }</style>"
 LISTED = re.compile(r'(<a href="#(?:check_)?([A-Za-z]\w*)">)[A-Z][a-z -]+</a>(?= \(Score: )')
 TOO_MUCH = (
     "**This notebook is too large to be shown in full** ({why}). Below are the points and "
@@ -103,7 +101,7 @@ class Page:
                 page, resources = exporter.from_filename(path, resources)
         except Exception as error:  # MemoryError among them
             return {"failed": type(error).__name__}
-        page = with_names(page).replace("</head>", f"{PICTURES}</head>", 1)
+        page = with_names(page)
         if len(page) > LARGEST_PAGE:
             return {"failed": "a page of too many characters"}
         return {"page": page, "extension": resources["output_extension"]}

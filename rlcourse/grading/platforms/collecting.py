@@ -25,10 +25,7 @@ from rlcourse.grading.platforms.matching import student_with
 from rlcourse.grading.platforms.platform import File, Worksheet
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
-NO_DUE_DATE = (
-    "Canvas says late, but this lesson has no due date, so it counts as on time: set one in "
-    "course.toml under [due], and collect again"
-)
+NO_DUE_DATE = "Canvas says late, but this lesson has no due date, so it counts as on time"
 NOT_LISTED = "not on the roster: run `rlcourse roster` with a new table, then collect again"
 
 

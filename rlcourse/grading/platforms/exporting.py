@@ -114,7 +114,7 @@ class Filling:
         waiting = set(self.grades.waiting(lesson))
         fixed = self._fixed(self.platform.column(self.table, lesson, "", None))
         wanted = [s for s in pages if s in self.rows and s not in waiting | fixed]
-        packed = [(pages[s], self.grades.students[s].name, self.rows[s]) for s in wanted]
+        packed = [(pages[s], self.grades.students[s].full_name, self.rows[s]) for s in wanted]
         self.platform.write_feedback(out, self.table, packed)
         if waiting:
             names = ", ".join(map(shown, sorted(waiting)))

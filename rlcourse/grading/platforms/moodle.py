@@ -88,8 +88,6 @@ class Moodle(Platform):
     def person(self, table: Table, row: list[str]) -> Person:
         called, mail = self.called(table, row), table.field(row, "Email address")
         first, _, name = called.rpartition(" ")
-        if "," in called:  # as some sites show names
-            name, _, first = (part.strip() for part in called.partition(","))
         return Person(tuple(self.ids(table, row)), name, first, mail)
 
     def column(self, table: Table, lesson: str, title: str, wanted: str | None) -> int:
