@@ -179,7 +179,7 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
         where["grade id", cell.kind, cell.grade_id].append(j)
         where["cell id", cell.kind, cell.cell_id].append(j)
         where["text", cell.kind, cell.source.strip()].append(j)
-        for name in bound_in(cell.source) if cell.kind == "code" else ():
+        for name in _functions(cell):
             where["function", cell.kind, name].append(j)
 
     def claim(i: int, *said: str) -> None:
@@ -200,6 +200,13 @@ def _match(notebook: NotebookNode, found: list[Found]) -> dict[int, int]:
     for i, kind, _, cell in cells:  # the instructor's own text, when ids were lost on the way
         claim(i, "text", kind, cell.source.strip())
     return matches
+
+
+def _functions(cell: Found) -> frozenset[str]:
+    """Names of the functions that a cell defines; importing one is not writing it."""
+    tree = parsed(cell.source) if cell.kind == "code" else None
+    body = tree.body if tree and not cell.source.lstrip().startswith("%%writefile") else []
+    return frozenset(node.name for node in body if isinstance(node, ast.FunctionDef))
 
 
 def parsed(source: str) -> ast.Module | None:

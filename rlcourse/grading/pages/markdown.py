@@ -19,6 +19,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from rlcourse.grading.pages.formulas import PLAIN, as_text, mathml
 
 LONGEST_MARKDOWN = 20_000  # characters; longer text is shown as plain text
+MOST_DOLLARS = 1000  # each formula takes about a millisecond to draw
 DEEPEST = 20
 # To the web or to a mailbox, by a whole address; other links stay as they were written, as text
 LINK = re.compile(r"(https?://[^/?#$\\]|mailto:)[^$\\\s]*", re.IGNORECASE)
@@ -27,7 +28,7 @@ _VERBATIM = PLAIN | frozenset('\n"')  # means nothing in Markdown either, but fo
 
 def harmless(markdown: str) -> str:
     """The text for a Markdown cell: unchanged if it can do no harm, else rewritten."""
-    if len(markdown) > LONGEST_MARKDOWN:
+    if len(markdown) > LONGEST_MARKDOWN or markdown.count("$") > MOST_DOLLARS:
         return _div(f"<pre>{as_text(markdown, keep_dollars=True)}</pre>")
     if all(c in _VERBATIM or c.isalnum() for c in markdown):
         return markdown
