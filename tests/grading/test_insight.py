@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.courses import current
-from rlcourse.errors import UserError
 from rlcourse.grading.insight.answers import Answer, Recorded
 from rlcourse.grading.insight.commands import page
 from rlcourse.grading.insight.summary import summarized
@@ -128,9 +127,3 @@ def test_the_whole_report_of_a_class(course, tmp_path):
     assert (tmp_path / "names.html").stat().st_mode & 0o777 == 0o600
     text = out.read_text()
     assert SIGN in text and "<script" not in text
-
-
-def test_nothing_graded_is_one_sentence(template):
-    result = CliRunner().invoke(app, ["insight", "02", "--course", str(template)])
-    assert isinstance(result.exception, UserError)
-    assert "no gradebook yet" in str(result.exception)
