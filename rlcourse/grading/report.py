@@ -83,17 +83,17 @@ class Report:
 
     def described(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
         """A table for people, with the `names` of students."""
-        lines = [("student", "name" * bool(names), "  by program", "status")]
+        rows = [("student", "name" * bool(names), "  by program", "status")]
         for row in self.rows:
             points = f"{f'{row.score:.2f} / {row.possible:g}':>12}"
             told = "; ".join(row.incidents) or row.status
             note = f"   [{', '.join(notes)}]" if (notes := _notes(row)) else ""
             called = one_line(names.get(row.student, ""), LONGEST_NAME)
-            lines.append((row.student, called, points, f"{told}{note}"))
+            rows.append((row.student, called, points, f"{told}{note}"))
         counts = Counter(row.status for row in self.rows)
         summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
         said = f"{counted(len(self.rows), 'submission')} of {self.lesson}: {summary}"
-        lines = [aligned(lines), said]
+        lines = [aligned(rows), said]
         if self.absent:
             absent = (f"{s} ({names[s]})" if names.get(s) else s for s in self.absent)
             lines.append(f"nothing from {len(self.absent)}: {', '.join(absent)}")

@@ -24,7 +24,7 @@ def _judged(cells: Iterable[dict]) -> dict[str, Any]:
     A written answer may go on in cells that the student added, and a function may be written
     anywhere, so the text of a check is all code.
     """
-    found: dict[str, tuple[float, list[str]]] = {}
+    found: dict[str, tuple[float, bool, list[str]]] = {}
     of_kind = {True: list[str](), False: list[str]()}  # whether it is code: all that was written
     for cell in cells:
         about, text = cell["metadata"].get("nbgrader", {}), "".join(cell["source"])

@@ -66,7 +66,7 @@ class Leaderboard:
         return said
 
     def __str__(self) -> str:
-        lines = [("place", "who", "accuracy", "greedy", "completions")]
+        lines: list[tuple] = [("place", "who", "accuracy", "greedy", "completions")]
         for e in self.entries:
             lines.append((e.places, e.name, e.accuracy, f"{e.greedy:.3f}", f"{e.completions:,}"))
         return "\n".join([aligned(lines), *self.remarks])
