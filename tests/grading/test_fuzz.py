@@ -295,7 +295,7 @@ def test_any_directory_of_a_student_is_a_row(template, tmp_path):
         folder = os.path.join(bytes(tmp_path), name + kind.encode(), room.LESSON.encode())
         os.makedirs(folder)
         make(Path(os.fsdecode(folder)) / f"{room.LESSON}.ipynb")
-        (Path(os.fsdecode(folder)) / "timestamp.txt").write_bytes(times[len(kind)])
+        (Path(os.fsdecode(folder)) / "timestamp.txt").write_bytes(times[len(kind) % len(times)])
     for student in student_folder.students(tmp_path, room.LESSON):
         found = student_folder.read(tmp_path, student, room.LESSON)
         assert len(found.fingerprint(b"against")) == 64 and found.shown.isprintable()
