@@ -128,11 +128,6 @@ def require_finite(
             )
 
 
-def computes_bfloat16(device: torch.device) -> bool:
-    """Whether this is a GPU that has bfloat16 in hardware, and does not only emulate it."""
-    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
 def autocast(device: torch.device, dtype: str, keep_rounded: bool = True) -> torch.autocast:
     """The precision in which something is computed. Weights and optimizer stay in float32.
 
