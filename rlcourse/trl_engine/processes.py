@@ -17,7 +17,7 @@ from rlcourse.errors import UserError
 
 # Rank zero evaluates, and runs the warm start, while the others wait for it.
 PATIENCE = timedelta(hours=12)
-TIME_TO_SPEAK = 5.0  # seconds
+TIME_TO_SPEAK = 15.0  # seconds
 
 
 class Processes:
@@ -47,7 +47,10 @@ class Processes:
     def on_main(self, job: Callable):
         """What `job()` returns in rank zero, for which the others wait; None in them."""
         result = self.each(job) if self.first else None
-        self.gathered(None)
+        try:
+            self.gathered(None)
+        except RuntimeError:  # rank zero is gone, and has said why
+            raise SystemExit(1) from None
         return result
 
     def from_first(self, value):
