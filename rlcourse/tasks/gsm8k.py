@@ -8,8 +8,8 @@ from random import Random
 
 from rlcourse import hub
 from rlcourse.errors import UserError, first_line
+from rlcourse.tasks.numbers import exact_number
 from rlcourse.tasks.problem import Problem, Task
-from rlcourse.tasks.rewards import extract_answer
 
 HUB_NAME = "openai/gsm8k"
 
@@ -73,6 +73,7 @@ def read_jsonl(path: str | Path) -> list[Problem]:
     """The problems of one file, in its order.
 
     An answer ends in ``#### N``; an answer that is nothing but a number stands for ``#### N``.
+    N may be written as "$1,234.50", 1e5 or 1/2.
 
     Raises:
         UserError: the file is missing, unreadable or empty, or names the first line that is not a
@@ -114,19 +115,16 @@ def _problem(row: object, place: str) -> Problem:
         answer = str(answer)
     if not isinstance(answer, str):
         raise UserError(f'{place} has no text "answer"; fix or remove it.')
-    if "####" not in answer and _is_number(answer):
+    if "####" not in answer:
         answer = f"#### {answer.strip()}"
-    if extract_answer(answer) is None:
-        raise UserError(f'{place} has an answer without "#### N"; end it with #### and the number.')
-    return Problem(row["question"], answer)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", ""))
-    except ValueError:
-        return False
-    return True
+    working, _, written = answer.rpartition("####")
+    number = exact_number(written)
+    if number is None:
+        raise UserError(
+            f"{place} ends in {written.strip()[:40]!r}, which is not one number: end the answer "
+            "with #### and a number such as 1234.5, and nothing after it."
+        )
+    return Problem(row["question"], f"{working}#### {number}")
 
 
 def _from_directory(directory: Path) -> tuple[list[Problem], list[Problem]]:

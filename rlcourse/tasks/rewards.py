@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from rlcourse.tasks.numbers import boxed_number, last_number
+
 
 def extract_answer(text: str) -> str | None:
     """The number after the last ``####``, in one canonical spelling.
@@ -51,16 +53,13 @@ def extract_lenient_answer(text: str) -> str | None:
     The canonical number after ``####``, in ``<answer>…</answer>`` or in ``\boxed{…}``, in this
     order of trust; without any of them the last number of the text. What a person would accept is
     close to this; what a training run should reward is not, because it can be earned by rambling.
+    What is written so that a part of it would be another number ("3,5", "10:30") is None.
     """
     for read in (extract_answer, extract_tagged_answer):
         if (number := read(text)) is not None:
             return number
-    boxed = re.findall(r"\\boxed\{([^{}]*[0-9][^{}]*)\}", text)
-    # A minus after a digit, a letter or a bracket is a subtraction, not a sign.
-    sign = r"(?:(?<![\w)\]])[-−])?\$?"
-    number = sign + r"(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
-    found = boxed or re.findall(number, text)
-    return extract_answer("####" + found[-1].replace("\\", "")) if found else None
+    boxed, number = boxed_number(text)
+    return number if boxed else last_number(text)
 
 
 def extract_strict_tagged_answer(text: str) -> str | None:

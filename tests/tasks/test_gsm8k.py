@@ -96,10 +96,14 @@ def test_a_single_file_is_split_without_overlap(tmp_path):
     assert not train & test
 
 
-@pytest.mark.parametrize("answer", [14, "14", " 14 ", "1,4", 14.0])
-def test_an_answer_that_is_only_a_number_is_the_final_number(tmp_path, answer):
+@pytest.mark.parametrize(
+    ("answer", "target"),
+    [(14, "14"), (" 14 ", "14"), (14.0, "14"), ("1e5", "100000"), (1e16, "1" + "0" * 16),
+     (0.00001, "0.00001"), ("half\n#### 1/2", "0.5"), ("x\n#### $1,234.50.", "1234.5")],
+)  # fmt: skip
+def test_an_answer_is_one_number_in_any_common_notation(tmp_path, answer, target):
     rows = [{"question": f"q{i}", "answer": answer} for i in range(2)]
-    assert load_task(write(tmp_path / "x.jsonl", *rows)).train[0].target == "14"
+    assert load_task(write(tmp_path / "x.jsonl", *rows)).train[0].target == target
 
 
 @pytest.mark.parametrize(
@@ -110,9 +114,20 @@ def test_an_answer_that_is_only_a_number_is_the_final_number(tmp_path, answer):
         ({"answer": "#### 1"}, 'no text "question"'),
         ({"question": "q"}, 'no text "answer"'),
         ({"question": "q", "answer": None}, 'no text "answer"'),
-        ({"question": "q", "answer": "fourteen"}, 'without "#### N"'),
-        ({"question": "q", "answer": "It is 3.\n####"}, 'without "#### N"'),
-        ({"question": "q", "answer": "nan"}, 'without "#### N"'),
+        ({"question": "q", "answer": "fourteen"}, "'fourteen', which is not one number"),
+        ({"question": "q", "answer": "It is 3.\n####"}, "which is not one number"),
+        *(
+            ({"question": "q", "answer": text}, "which is not one number")
+            for text in (
+                "nan",
+                "3,5",
+                "1_000",
+                "1/3",
+                "x\n#### 1 234",
+                "x\n#### 10:30",
+                "#### 5 + 2",
+            )
+        ),
     ],
 )
 def test_a_bad_line_is_named_by_file_and_number(tmp_path, bad, complaint):
