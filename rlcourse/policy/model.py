@@ -3,13 +3,12 @@
 import copy
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import TemplateError
 from torch import Tensor, nn
 
 from rlcourse.algorithms.policies import sample_tokens, token_entropy, token_logprobs
@@ -21,6 +20,7 @@ from rlcourse.policy.loading import (
     load_model_and_tokenizer,
     no_progress_bars,
 )
+from rlcourse.policy.prompts import format_prompt, opened_by
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.sampler import sample_completions
 
@@ -36,6 +36,7 @@ class Policy(nn.Module):
     """
 
     static_cache: bool | None = None  # how it decodes; see `sample_completions`
+    template: Mapping[str, Any] = {}  # arguments of the chat template
     sample_tokens = staticmethod(sample_tokens)
     token_logprobs = staticmethod(token_logprobs)
 
@@ -71,20 +72,12 @@ class Policy(nn.Module):
     # Text and tokens
 
     def format_prompt(self, question: str, system: str | None = None) -> str:
-        """The question as this model expects it: its chat template, or else plain text."""
-        if not self.tokenizer.chat_template:
-            return f"{system}\n\n" * bool(system) + f"Question: {question}\nAnswer:"
-        user = {"role": "user", "content": question}
-        messages = [{"role": "system", "content": system}, user] if system else [user]
-        try:
-            return self._chat(messages)
-        except TemplateError:  # some templates have no system role: the user says it instead
-            return self._chat([{"role": "user", "content": f"{system}\n\n{question}"}])
+        """The question as this model expects it; see `rlcourse.policy.prompts.format_prompt`."""
+        return format_prompt(self.tokenizer, question, system, self.template)
 
-    def _chat(self, messages: list[dict]) -> str:
-        return self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
-        )
+    def opening(self, system: str | None = None) -> str:
+        """What the chat template has already begun of every completion: ``<think>``, or ""."""
+        return opened_by(self.format_prompt("?", system))
 
     def encode_prompts(self, prompts: list[str]) -> tuple[Tensor, Tensor]:
         """Tokens (B, P) long and mask (B, P) bool, left-padded, one BOS if the model has one."""
@@ -251,6 +244,7 @@ class Policy(nn.Module):
         """An independent copy; `frozen` makes it a reference: eval mode, no gradients."""
         twin = type(self)(copy.deepcopy(self.model), self.tokenizer)
         twin.static_cache = self.static_cache
+        twin.template = self.template
         if frozen:
             twin.eval().requires_grad_(False)
         return twin

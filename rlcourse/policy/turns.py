@@ -112,7 +112,7 @@ class Speaker:
         ]
         try:
             text = tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
+                messages, tokenize=False, add_generation_prompt=True, **self.policy.template
             )
             _, between, after = text.split(MARK)
         except (TemplateError, ValueError):

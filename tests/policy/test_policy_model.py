@@ -158,13 +158,6 @@ def test_prompt_format_with_and_without_chat_template(policy):
     assert chat == "<bos>system : Be brief. user : How many? assistant :"
 
 
-def test_a_template_without_system_role_gets_it_from_the_user(policy):
-    refuse = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
-    policy.tokenizer.chat_template = refuse + CHAT
-    chat = policy.format_prompt("How many?", system="Be brief.")
-    assert chat == "<bos>user : Be brief.\n\nHow many? assistant :"
-
-
 def test_decode_leaves_out_what_ends_and_what_pads(policy):
     policy.eos_ids = (EOS, 7)
     tokens = torch.tensor([[3, 4, EOS, PAD], [5, 7, PAD, PAD], [8, 9, 10, 11]])
