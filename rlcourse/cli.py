@@ -26,6 +26,7 @@ from rlcourse.grading.insight.commands import insight
 from rlcourse.grading.ranking.commands import leaderboard
 from rlcourse.lab.commands import lab
 from rlcourse.planning.commands import plan
+from rlcourse.policy.commands import model
 from rlcourse.student.commands import progress
 from rlcourse.teaching.commands import teaching
 from rlcourse.training.commands import report
@@ -37,7 +38,7 @@ GROUPS = {
         *(roster, collect, extend, grade, insight, grades, gradescope),
         *(leaderboard, teaching),
     ),
-    "For training and measuring models": (train, plan, report, evaluate, compare),
+    "For training and measuring models": (model, train, plan, report, evaluate, compare),
     "For authors and contributors": (new_course, build, prove),
 }
 
