@@ -22,6 +22,14 @@ from transformers.utils import logging as progress
 from rlcourse import hub
 from rlcourse.errors import UserError, first_line
 from rlcourse.policy.decoding import require_cache
+from rlcourse.policy.other_files import (
+    base_of,
+    gguf_configuration,
+    is_adapter,
+    is_gguf,
+    load_gguf,
+    put_adapter_on,
+)
 
 TINY = Path(__file__).parent / "tiny"
 SMALL = 2_000_000  # parameters
@@ -35,6 +43,30 @@ def load_model_and_tokenizer(
 ) -> tuple[nn.Module, object]:
     """The model, in eval mode on its device, and the tokenizer. See `Policy.load`."""
     chosen, dtype = choose_device(device), choose_dtype(dtype)
+    if is_adapter(name):
+        model, tokenizer = load_model_and_tokenizer(base_of(name), "cpu", dtype)
+        model = put_adapter_on(model, name, merged=True)
+        if (Path(name).expanduser() / "tokenizer_config.json").exists():
+            tokenizer = AutoTokenizer.from_pretrained(Path(name).expanduser())
+    elif is_gguf(name):
+        model, tokenizer = load_gguf(Path(name).expanduser(), dtype)
+    else:
+        model, tokenizer = _load_complete(name, dtype)
+    require_cache(model)
+    use_threads_for(model)
+    if device is None and is_small(model):
+        chosen = torch.device("cpu")
+    try:
+        return model.to(chosen).eval(), tokenizer
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"The model {name} does not fit on {chosen}: "
+            'choose a smaller one, or load it with dtype="bfloat16".'
+        ) from error
+
+
+def _load_complete(name: str | os.PathLike, dtype: torch.dtype) -> tuple[Any, object]:
+    """A model with all its files in a directory or on the hub."""
     source = source_of(name)
     configuration(name)  # the first thing to fail, with the clearest message
     try:
@@ -53,17 +85,7 @@ def load_model_and_tokenizer(
             f"In the model {source}, {len(wrong)} weights are missing or of the wrong size "
             f"(the first is {wrong[0]}): download or save it again."
         )
-    require_cache(model)
-    use_threads_for(model)
-    if device is None and is_small(model):
-        chosen = torch.device("cpu")
-    try:
-        return model.to(chosen).eval(), tokenizer
-    except torch.OutOfMemoryError as error:
-        raise UserError(
-            f"The model {source} does not fit on {chosen}: "
-            'choose a smaller one, or load it with dtype="bfloat16".'
-        ) from error
+    return model, tokenizer
 
 
 def source_of(name: str | os.PathLike) -> Path | str:
@@ -78,6 +100,10 @@ def source_of(name: str | os.PathLike) -> Path | str:
 
 def configuration(name: str | os.PathLike) -> Any:
     """The model's configuration, without its weights."""
+    if is_adapter(name):
+        return configuration(base_of(name))
+    if is_gguf(name):
+        return gguf_configuration(Path(name).expanduser())
     source = source_of(name)
     try:
         if isinstance(source, str):

@@ -57,6 +57,8 @@ class Policy(nn.Module):
     ) -> "Policy":
         """Load the embedded model ("tiny"), a directory, or a model of the Hugging Face hub.
 
+        A GGUF file is read into an ordinary model, and the directory of a LoRA adapter is loaded as
+        its base model with the adapter merged into the weights.
         The device is the first available of CUDA, MPS and the CPU; a model of fewer than two
         million weights, such as the embedded one, stays on the CPU unless `device` says otherwise.
         Weights are float32 unless `dtype` says otherwise ("bfloat16" halves the memory on a GPU).
