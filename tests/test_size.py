@@ -25,10 +25,10 @@ BUDGETS = {
     "rlcourse/grading": 8880,
     "rlcourse/lab": 460,
     "rlcourse/planning": 1210,
-    "rlcourse/policy": 2390,
+    "rlcourse/policy": 2470,
     "rlcourse/reports": 1930,
     "rlcourse/student": 740,
-    "rlcourse/tasks": 1840,
+    "rlcourse/tasks": 1940,
     "rlcourse/teaching": 320,
     "rlcourse/training": 5120,
     "rlcourse/trl_engine": 1320,
@@ -50,12 +50,12 @@ BUDGETS = {
     "tests/policy": 1390,
     "tests/reports": 890,
     "tests/site": 1020,
-    "tests/tasks": 760,
+    "tests/tasks": 780,
     "tests/teaching": 250,
     "tests/training": 3550,
     "tests/trl_engine": 1010,
 }
-COMMANDS = 23  # that `rlcourse --help` lists
+COMMANDS = 24  # that `rlcourse --help` lists
 # What all of it may have: whoever gives one room more has to take it from another. On the way to
 # 47,000, 37,000, 36,000 and 22,000.
 HOUSE = {"rlcourse and course": 54_550, "rlcourse": 43_600, "tests": 36_600}
