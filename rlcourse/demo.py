@@ -2,7 +2,7 @@
 
 
 def demo() -> None:
-    """The main job without a browser: train the embedded model, then check a sample submission."""
+    """Train the embedded model and check a sample submission, without a browser."""
     from rlcourse import training
     from rlcourse.authoring import check_notebook, write_sample_submission
     from rlcourse.signals import continued_by

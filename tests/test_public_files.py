@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from safetensors.torch import load_file
 
 import rlcourse
+from rlcourse.policy.build_tiny import TINY
 from rlcourse.training.recipes.settings import RENAMED
 
 ROOT = Path(__file__).parents[1]
@@ -141,3 +143,13 @@ def test_git_ignores_students_work_grades_and_secrets(path):
     if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True).returncode:
         pytest.skip("needs a git checkout: it asks git")
     assert subprocess.run(words, cwd=ROOT).returncode == 0
+
+
+def test_texts_give_the_number_of_weights_in_the_file():
+    weights = sum(t.numel() for t in load_file(TINY / "model.safetensors").values())
+    texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md"), TINY / "README.md"]
+    texts.append(ROOT / "course" / "site" / "live" / "page.html")
+    said = " ".join(" ".join(path.read_text("utf-8").split()) for path in texts)
+    numbers = re.findall(r"(\d+) thousand weights|parameters \| ([\d,]+) ", said)
+    assert len(numbers) >= 4
+    assert set(numbers) == {(f"{weights / 1000:.0f}", ""), ("", f"{weights:,}")}

@@ -32,6 +32,7 @@ from rlcourse.reports import render_report
 COURSE = shipped()
 ROOT = COURSE.directory.parent  # of the repository, where its README is
 RENAMED = {"README.md": "index.md", "course/README.md": "course/instructors.md"}
+DESK = "instructors canvas moodle gradescope jupyterhub jupyterhub_reference late regrading backup"
 # One page of the reference each: what students and instructors call.
 REFERENCE = (
     *("algorithms", "tasks", "policy", "training", "evaluation", "planning", "reports"),
@@ -233,12 +234,12 @@ def fenced(text: str, language: str, role: str = "") -> str:
 def home_page(lessons: list[Lesson], pages: list[str], extra: Path) -> str:
     """The front page, and the tree of all pages."""
     pictures = {lesson.name: found for lesson in lessons if (found := first_picture(lesson, extra))}
-    guides = [RENAMED.get(p, p) for p in pages if p.startswith("course/")]
+    guides = {RENAMED.get(p, p) for p in pages if p.startswith("course/")}
     about = [p for p in pages if p.endswith(".md") and "/" not in p and p not in RENAMED]
     trees = {
         "Try it": ["train-one"],
         "Lessons": [f"lessons/{lesson.name}" for lesson in lessons],
-        "Guides": sorted(guides),
+        "Guides": sorted(guides, key=lambda page: (DESK.find(Path(page).stem), page)),
         "Reference": [f"reference/{part}" for part in REFERENCE],
         "Solutions": [f"solutions/{lesson.name}" for lesson in lessons],
         "The project": about,

@@ -103,7 +103,7 @@ def build(
         bool, typer.Option("--check", help="Only say whether anything is stale.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite answers in notebooks/.")
+        bool, typer.Option("--force", help="Overwrite answers that somebody wrote in notebooks/.")
     ] = False,
 ) -> None:
     """Build notebooks/ and solutions/ from course/lessons/ and the library."""

@@ -19,10 +19,10 @@ def evaluate(
     samples: Annotated[int, typer.Option(min=1, help="Completions per problem.")] = 8,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
     top_p: Annotated[
-        float | None, typer.Option(min=0.01, max=1, help="Sample from this share only.")
+        float | None, typer.Option(min=0.01, max=1, help="Keep the likeliest, up to this share.")
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(min=1, help="Sample from this many tokens only.")
+        int | None, typer.Option(min=1, help="Keep this many of the likeliest tokens.")
     ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
     system: Annotated[str | None, typer.Option(help="System message, before the question.")] = None,
@@ -33,7 +33,7 @@ def evaluate(
         int, typer.Option(min=1, help="Turns of an episode, where the task is an environment.")
     ] = 4,
     form: Annotated[
-        bool, typer.Option("--format-reward", help="Also measure it; always on for tagged answers.")
+        bool, typer.Option("--format-reward", help="Also measure the form, as for tagged answers.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the samples and of generated problems.")] = 0,
     batch: Annotated[int, typer.Option(min=1, help="Completions sampled at once.")] = 512,
@@ -98,8 +98,8 @@ def compare(
 ) -> None:
     """Compare two policies on the same problems: differences with intervals, and a verdict.
 
-    For a training run, this means its evaluation after training; RUN/evaluation_before.json means
-    the other one. RUN alone compares the two.
+    A training run stands for its evaluation after training, and RUN/evaluation_before.json for the
+    one before. Given one training run alone, the command compares these two.
     """
     from rlcourse.evaluation import compare as compared
 

@@ -83,7 +83,7 @@ def extend(
         typer.Option(help="Such as '2026-10-05 23:59 Europe/Berlin'; in UTC without a zone."),
     ] = None,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Take it back: the due date holds again.")
+        bool, typer.Option("--remove", help="Take the extension back: the due date holds again.")
     ] = False,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:

@@ -18,7 +18,7 @@ def plan(
         typer.Option(min=1, help="Mean length of a completion, in tokens [default: max_tokens]."),
     ] = None,
 ) -> None:
-    """Estimate what a recipe takes: memory, hours, which GPU it fits on. Nothing is loaded."""
+    """Estimate a recipe's memory and hours, and on which GPUs it fits; no model is loaded."""
     from rlcourse.planning.plan import plan as planned
     from rlcourse.planning.plan import plan_table
     from rlcourse.training import load_recipe, parse_overrides

@@ -23,7 +23,7 @@ def teaching(
     material: Annotated[Material, typer.Argument(help="What to make.")],
     lesson: Annotated[str, typer.Argument(help="Such as 06.")],
     format: Annotated[
-        Format, typer.Option(help="Of a quiz: text2qti makes QTI of it for Canvas; gift: Moodle.")
+        Format, typer.Option(help="A quiz for Canvas, by way of text2qti, or for Moodle (gift).")
     ] = Format.text2qti,
 ) -> None:
     """Write a lesson's slides, or its quiz for Canvas or Moodle, into this folder."""

@@ -13,7 +13,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="A run's directory.")],
     out: Annotated[Path | None, typer.Option(help="The page [default: RUN/report.html].")] = None,
 ) -> None:
-    """Write a run's report, finished or not, and say what its signals point to (lesson 10)."""
+    """Write a run's report, finished or not, and say which faults its signals point to."""
     from rlcourse.reports import read_run, write_report
     from rlcourse.reports.diagnosis import diagnosis
     from rlcourse.training import default_settings

@@ -125,7 +125,7 @@ def require_no_sense_of_place(policy: Policy) -> None:
     if any(name.endswith(tables) for name, _ in policy.model.named_modules()):
         raise UserError(
             f"{type(policy.model).__name__} has learned positions, which TRL does not pass when it "
-            "scores padded prompts: leave out --engine trl, or choose a model with rotary ones"
+            "scores padded prompts: leave out --engine trl, or take one with rotary positions"
         )
 
 

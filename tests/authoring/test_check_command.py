@@ -13,7 +13,7 @@ from rlcourse.authoring.runner import Report, Row
 from rlcourse.cli import app
 
 nbformat = pytest.importorskip("nbformat")
-GUIDE = Path(__file__).parents[2] / "course" / "README.md"
+GUIDE = Path(__file__).parents[2] / "course" / "in_class.md"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""The whole way of a class, by the commands of the instructor's guide, in its order.
+"""The instructor's guide, by its commands: the sample class of its first page, and a whole class.
 
-See desk.py for the class. What one command needs that a person does, such as handing in, is done
-before it.
+Blocks marked ``bash`` are run here, in the order of a term, which `ORDER` has; what a person does
+between two commands, such as handing in, is done before the second. desk.py has the class.
 """
 
 import csv
@@ -13,10 +13,23 @@ import subprocess
 import classroom as room
 import desk as at
 import pytest
+from nbgrader.api import Gradebook
 
 pytestmark = pytest.mark.slow
 
-GUIDE = room.REPOSITORY / "course" / "README.md"
+GUIDE = room.REPOSITORY / "course"
+FIRST = "README"  # the page of the sample class
+PATHS = (FIRST, "canvas", "moodle", "gradescope", "jupyterhub", "late", "regrading", "backup")
+PAGES = (*PATHS, "grading", "in_class", "own_course", "jupyterhub_reference")
+SAMPLE_ONLY = ("class.csv", "../", "{ada", "rm -r")  # lines that the class of many kinds skips
+ORDER = (  # of a term: how its commands begin
+    *("rlcourse doctor", "rlcourse roster", "rlcourse build", "nbgrader generate_assignment"),
+    *("nbgrader release_assignment", "rlcourse collect", "mkdir", "cp", "nbgrader collect"),
+    *("rlcourse grade 02", "nbgrader autograde", "rlcourse insight", "jupyter lab"),
+    *("nbgrader generate_feedback", "nbgrader release_feedback", "rlcourse grades", "(umask 077"),
+    *("rlcourse extend", "echo", "tar -x"),
+)
+LAST = "rlcourse grade 02 --student ada --force"  # it enters the time that `echo` has written
 STARTS_A_SERVER = "jupyter lab"
 ALL, QUESTION = sum(room.POINTS.values()), 2.0
 RIGHT = {"ada", "pia", at.LATE, at.BY_EXCHANGE[1]}
@@ -24,13 +37,64 @@ RIGHT = {"ada", "pia", at.LATE, at.BY_EXCHANGE[1]}
 STATES = {"named": 1, "unnamed": 1, "syntax": 1, "other": 1}
 
 
-def commands(language: str = "bash") -> list[str]:
-    """The lines of the guide's blocks."""
-    return [line for block in blocks(language) for line in block.splitlines() if line.strip()]
+def commands(page: str, language: str = "bash") -> list[str]:
+    """The lines of a page's blocks, those that a backslash continues as one."""
+    text = re.sub(r"\\\n\s*", " ", "\n".join(blocks(page, language)))
+    return [line for line in text.splitlines() if line.strip()]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    text = (GUIDE / f"{page}.md").read_text("utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def place(line: str) -> int:
+    """Where in a term a command stands."""
+    (found,) = [i for i, start in enumerate(ORDER) if line.startswith(start)]
+    return len(ORDER) if line == LAST else found
+
+
+def term() -> list[str]:
+    """The commands of all pages, each once, in the order of a term."""
+    lines = [line for page in PAGES for line in commands(page)]
+    mine = [line for line in lines if not any(part in line for part in SAMPLE_ONLY)]
+    return sorted(dict.fromkeys(mine), key=place)
+
+
+@pytest.mark.parametrize("page", PATHS)
+def test_a_page_that_is_followed_stays_short(page):
+    assert len((GUIDE / f"{page}.md").read_text("utf-8").split()) <= 700
+
+
+def test_the_sample_class_of_the_first_page_goes_as_the_page_says(template, tmp_path):
+    desk = at.Desk(template, tmp_path)
+    solved = room.REPOSITORY / "solutions" / f"{room.LESSON}.ipynb"
+    (desk.course.parent / "solutions").mkdir(exist_ok=True)
+    shutil.copy(solved, desk.course.parent / "solutions")
+    before, said = {p.name for p in desk.course.iterdir()}, {}
+    *lines, removes = commands(FIRST)
+    for line in lines:
+        if line == STARTS_A_SERVER:
+            with Gradebook(f"sqlite:///{desk.course}/gradebook.db") as book:
+                for student in ("ada", "bob"):
+                    grade = book.find_grade("applause", room.LESSON, room.LESSON, student)
+                    assert grade.needs_manual_grade
+                    grade.manual_score, grade.needs_manual_grade = QUESTION, False
+                book.db.commit()
+        else:
+            said[line] = desk.run(line)
+    (table,) = blocks(FIRST, "text")
+    assert said["rlcourse grade 02"].startswith(table)
+    page = desk.course / "feedback" / "bob" / room.LESSON / f"{room.LESSON}.html"
+    assert "mean" in page.read_text("utf-8")
+    last = [row.rpartition(",")[2] for row in (desk.course / "grades.csv").read_text().splitlines()]
+    shown = "{} for Ada, {} for Bob, {} for Cleo".format(*last[2:])
+    assert shown in (GUIDE / f"{FIRST}.md").read_text("utf-8"), shown
+    report = (desk.course / f"insight-{room.LESSON}.html").read_text("utf-8")
+    assert not re.search(r"\bbob\b", report, re.I)
+    desk.run(removes)
+    left = {p.name for p in desk.course.iterdir()} - before
+    assert left <= {".grading-secret", "source", "release", ".nbgrader.log", "__pycache__"}, left
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +102,14 @@ def desk(template, tmp_path_factory):
     """The desk after all commands, with what they printed, and what was handed out in between."""
     desk = at.Desk(template, tmp_path_factory.mktemp("guide"))
     desk.said = {}
-    (due,) = (b for b in blocks("toml") if "[due]" in b)
+    (due,) = blocks("late", "toml")
     with (desk.course / "course.toml").open("a") as settings:
         settings.write(f"\n{due}")
-    for line in dict.fromkeys(commands()):
+    for line in term():
         if line.startswith("nbgrader collect"):
             desk.hand_in_by_exchange()
         if line.startswith("rlcourse extend"):
-            penalty = next(x for x in commands("python") if "penalty_method" in x)
+            penalty = next(x for x in commands("late", "python") if "penalty_method" in x)
             with (desk.course / "nbgrader_config.py").open("a") as settings:
                 settings.write(f"\n{penalty}\n")
         if line == STARTS_A_SERVER:
@@ -53,7 +117,7 @@ def desk(template, tmp_path_factory):
                 autograde = f"submission/{room.LESSON}/mia/autograde"
                 desk.pressed = ask(autograde, "POST")
                 desk.by_hand = desk.grade_by_hand(ask)
-        else:
+        elif not line.startswith("tar -x"):  # in a new clone, below
             desk.said[line] = desk.run(line)
     return desk
 
@@ -165,17 +229,16 @@ def test_late_counts_unless_there_is_an_extension_and_points_by_hand_outlive_a_r
 def test_a_new_clone_goes_on_with_what_was_backed_up(desk, tmp_path):
     """Nothing is graded again, nothing waits that did not, and every grade is the same."""
     before = desk.run("rlcourse grades --out grades-now.csv && cat grades-now.csv")
-    desk.run(next(line for line in commands() if "tar -c" in line))
+    saved, *restored = commands("backup")
+    desk.run(saved)
     assert not (desk.root / "rlcourse-backup.tar.gz").stat().st_mode & 0o077
     clone = tmp_path / "repository"
     shutil.copytree(desk.clean, clone)
     for name in ("course.toml", "nbgrader_config.py"):  # what was changed in the old one
         shutil.copy(desk.course / name, clone / "course")
     course = clone / "course"
-    desk.run("tar -xzf ~/rlcourse-backup.tar.gz", course)
-    for line in ("rlcourse build 02", "nbgrader generate_assignment 02_policy_gradient --force"):
-        desk.run(line, course)
-    said = desk.run("rlcourse grade 02", course)
+    for line in restored:
+        said = desk.run(line, course)  # at last, of rlcourse grade
     waits = re.compile(r"^(\w+) .*a written answer waits", re.M)
     assert "ada" not in waits.findall(said), said
     assert desk.run("rlcourse grades --out grades-now.csv && cat grades-now.csv", course) == before
@@ -211,5 +274,5 @@ def test_every_status_of_the_guide_exists_and_every_status_is_in_the_guide():
     known = {steps.GRADED, steps.TIMED_OUT, steps.DIED, steps.OVER_MEMORY, steps.IMPORTED}
     known |= {student_folder.UNTIMED}
     known |= {rejected.UNREADABLE, rejected.MISSING, rejected.REFUSED, rejected.WRONG}
-    table = GUIDE.read_text().split("| status |")[1].split("\n\n")[0]
+    table = (GUIDE / "grading.md").read_text("utf-8").split("| status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| ([a-z ]+?) \|", table, flags=re.MULTILINE)) == known

@@ -44,7 +44,7 @@ Participant 4399,New Nobody,n@example.org,No submission,,9.00,Yes,-,-,
 """
 
 
-GUIDE = Path(__file__).parents[2] / "course" / "README.md"
+GUIDE = Path(__file__).parents[2] / "course" / "late.md"
 
 
 @pytest.fixture(scope="module")

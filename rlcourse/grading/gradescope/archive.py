@@ -40,7 +40,7 @@ def write_archive(wanted: str, course: Path | None, out: Path) -> dict:
     taught = current(opened.root)
     if taught.is_package:
         raise UserError(
-            "Gradescope's archive holds rlcourse alone: a course of your own is not in it"
+            "a course of your own cannot be packed for Gradescope: collect its notebooks here"
         )
     source = load_source(opened, lesson)
     release = student_notebook(source, lesson, opened.root / "nbgrader_config.py")

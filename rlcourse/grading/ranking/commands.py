@@ -23,14 +23,17 @@ def leaderboard(
         bool, typer.Option("--json", help="Print it for machines instead of a page.")
     ] = False,
     names: Annotated[
-        bool, typer.Option("--names", help="Say who; without it, everybody is a letter.")
+        bool,
+        typer.Option(
+            "--names", help="Name the students; without this option, everybody is a letter."
+        ),
     ] = False,
     course: Annotated[
         Path | None,
         typer.Option("--course", help="Directory of the gradebook [default: the course's]."),
     ] = None,
 ) -> None:
-    """Rank a class by what its trainers have trained, and say which places mean nothing."""
+    """Rank a class's trainers by the models that they train, and say which places are tied."""
     if out and as_json:
         raise UserError("--out is for the page: --json prints, so use > FILE")
     with needing("grade", "the leaderboard"):
