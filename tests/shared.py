@@ -1,6 +1,7 @@
 """What several tests need: folders that take long to make, and answers as students write them."""
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType
@@ -57,3 +58,19 @@ def as_written(reference: FunctionType) -> FunctionType:
     )
     copy.__kwdefaults__ = reference.__kwdefaults__
     return copy
+
+
+# The pages of the instructor's guide that are followed step by step; blocks marked bash are tested.
+GUIDE = Path(__file__).parents[1] / "course"
+PATHS = ("README", "canvas", "moodle", "gradescope", "jupyterhub", "late", "regrading", "backup")
+
+
+def commands(page: str, language: str = "bash") -> list[str]:
+    """The lines of a page's blocks, those that a backslash continues as one."""
+    text = re.sub(r"\\\n\s*", " ", "\n".join(blocks(page, language)))
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (GUIDE / f"{page}.md").read_text("utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)

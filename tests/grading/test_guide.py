@@ -1,7 +1,7 @@
-"""The instructor's guide, by its commands: the sample class of its first page, and a whole class.
+"""A whole class, by the commands of the instructor's guide, in the order of a term.
 
-Blocks marked ``bash`` are run here, in the order of a term, which `ORDER` has; what a person does
-between two commands, such as handing in, is done before the second. desk.py has the class.
+What a person does between two commands, such as handing in, is done before the second. desk.py has
+the class, and tests/test_first_page.py the sample class of the guide's first page.
 """
 
 import csv
@@ -13,13 +13,10 @@ import subprocess
 import classroom as room
 import desk as at
 import pytest
-from nbgrader.api import Gradebook
+from shared import GUIDE, PATHS, blocks, commands
 
 pytestmark = pytest.mark.slow
 
-GUIDE = room.REPOSITORY / "course"
-FIRST = "README"  # the page of the sample class
-PATHS = (FIRST, "canvas", "moodle", "gradescope", "jupyterhub", "late", "regrading", "backup")
 PAGES = (*PATHS, "grading", "in_class", "own_course", "jupyterhub_reference")
 SAMPLE_ONLY = ("class.csv", "../", "{ada", "rm -r")  # lines that the class of many kinds skips
 ORDER = (  # of a term: how its commands begin
@@ -37,17 +34,6 @@ RIGHT = {"ada", "pia", at.LATE, at.BY_EXCHANGE[1]}
 STATES = {"named": 1, "unnamed": 1, "syntax": 1, "other": 1}
 
 
-def commands(page: str, language: str = "bash") -> list[str]:
-    """The lines of a page's blocks, those that a backslash continues as one."""
-    text = re.sub(r"\\\n\s*", " ", "\n".join(blocks(page, language)))
-    return [line for line in text.splitlines() if line.strip()]
-
-
-def blocks(page: str, language: str) -> list[str]:
-    text = (GUIDE / f"{page}.md").read_text("utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
-
-
 def place(line: str) -> int:
     """Where in a term a command stands."""
     (found,) = [i for i, start in enumerate(ORDER) if line.startswith(start)]
@@ -59,42 +45,6 @@ def term() -> list[str]:
     lines = [line for page in PAGES for line in commands(page)]
     mine = [line for line in lines if not any(part in line for part in SAMPLE_ONLY)]
     return sorted(dict.fromkeys(mine), key=place)
-
-
-@pytest.mark.parametrize("page", PATHS)
-def test_a_page_that_is_followed_stays_short(page):
-    assert len((GUIDE / f"{page}.md").read_text("utf-8").split()) <= 700
-
-
-def test_the_sample_class_of_the_first_page_goes_as_the_page_says(template, tmp_path):
-    desk = at.Desk(template, tmp_path)
-    solved = room.REPOSITORY / "solutions" / f"{room.LESSON}.ipynb"
-    (desk.course.parent / "solutions").mkdir(exist_ok=True)
-    shutil.copy(solved, desk.course.parent / "solutions")
-    before, said = {p.name for p in desk.course.iterdir()}, {}
-    *lines, removes = commands(FIRST)
-    for line in lines:
-        if line == STARTS_A_SERVER:
-            with Gradebook(f"sqlite:///{desk.course}/gradebook.db") as book:
-                for student in ("ada", "bob"):
-                    grade = book.find_grade("applause", room.LESSON, room.LESSON, student)
-                    assert grade.needs_manual_grade
-                    grade.manual_score, grade.needs_manual_grade = QUESTION, False
-                book.db.commit()
-        else:
-            said[line] = desk.run(line)
-    (table,) = blocks(FIRST, "text")
-    assert said["rlcourse grade 02"].startswith(table)
-    page = desk.course / "feedback" / "bob" / room.LESSON / f"{room.LESSON}.html"
-    assert "mean" in page.read_text("utf-8")
-    last = [row.rpartition(",")[2] for row in (desk.course / "grades.csv").read_text().splitlines()]
-    shown = "{} for Ada, {} for Bob, {} for Cleo".format(*last[2:])
-    assert shown in (GUIDE / f"{FIRST}.md").read_text("utf-8"), shown
-    report = (desk.course / f"insight-{room.LESSON}.html").read_text("utf-8")
-    assert not re.search(r"\bbob\b", report, re.I)
-    desk.run(removes)
-    left = {p.name for p in desk.course.iterdir()} - before
-    assert left <= {".grading-secret", "source", "release", ".nbgrader.log", "__pycache__"}, left
 
 
 @pytest.fixture(scope="module")
@@ -184,20 +134,12 @@ def test_every_waiting_answer_gets_its_points_in_formgrader(desk):
     assert {s for s, manual in found.items() if manual == 1.0} == wrote
 
 
-def test_the_report_counts_every_kind_and_names_nobody(desk):
+def test_the_report_counts_every_kind(desk):
     found = json.loads(desk.run("rlcourse insight 02 --json"))
     (loss,) = [e for e in found["exercises"] if e["exercise"] == "reinforce_loss"]
     for state, count in STATES.items():
         assert loss["counts"][state] == count, loss["counts"]
-    never = {at.ABSENT, *at.NOT_COLLECTED}
-    assert found["nothing_graded"] == len(never)
-    page = (desk.course / f"insight-{room.LESSON}.html").read_text()
-    desk.run("rlcourse insight 02 --names")  # beside the page for the class
-    named_page = (desk.course / f"insight-{room.LESSON}-names.html").read_text()
-    shown = [s for s in at.KINDS if re.search(rf"\b{s}\b", named_page)]
-    assert len(shown) > 2 and not any(re.search(rf"\b{s}\b", page) for s in shown)
-    named = json.loads(desk.run("rlcourse insight 02 --json --names"))
-    assert set(named["students"]["nothing_graded"]) == never
+    assert found["nothing_graded"] == len({at.ABSENT, *at.NOT_COLLECTED})
 
 
 def test_feedback_and_export_stand_where_the_guide_says(desk):
