@@ -1,20 +1,17 @@
 """Two and three mistakes at once: named rightly or not at all, and in bounded work."""
 
-from collections import Counter
-
 import pytest
 import torch
 
 from rlcourse.checks.asking.calling import call_all, describe
 from rlcourse.checks.judging.exam import Exam
-from rlcourse.checks.judging.several import STEPS, Runs, edited, together
-from rlcourse.checks.judging.sketch import Sketch, Steps
-from rlcourse.checks.proving.proof_of_several import RIGHT, UNNAMED, WRONG, prove_several
+from rlcourse.checks.judging.several import edited, together
+from rlcourse.checks.judging.sketch import Sketch
+from rlcourse.checks.proving.trying import Court, several
 from rlcourse.exercises import all as every
 from rlcourse.exercises import get
 
 EDITED = [exercise.name for exercise in every() if edited(exercise)]
-PAIRS, TRIPLES = 2, 1  # of an exercise; `rlcourse prove --pairs` tries all pairs
 
 
 def judged(name, seed=0, hidden=False, *, of):
@@ -27,14 +24,14 @@ def judged(name, seed=0, hidden=False, *, of):
 
 
 @pytest.mark.slow
-def test_a_sample_of_pairs_and_triples_is_named_rightly_or_not_at_all():
-    count: Counter[str] = Counter()
+def test_a_sample_of_pairs_is_named_rightly_or_not_at_all():
+    found = []
     for name in EDITED:
-        for size, sample in ((2, PAIRS), (3, TRIPLES * (name in ("reinforce_loss", "gae")))):
-            count += prove_several(get(name), size, [7], sample)
-    assert not count[WRONG]
-    # Of all pairs and triples of a sample more than 95 % are named.
-    assert count[UNNAMED] <= 0.15 * (count.total() - count[RIGHT])
+        court = Court(get(name), 7)
+        found += [court.verdict(fn) for _, fn in several(get(name), 2, 7)]
+    assert "false name" not in found and "passed" not in found
+    # Of all pairs of a sample more than 95 % are named.
+    assert found.count("unnamed") <= 0.15 * len(found)
 
 
 def test_what_is_wrong_is_listed_with_advice_and_so_is_what_is_right():
@@ -68,9 +65,7 @@ def test_a_function_that_nothing_explains_gets_no_name_in_bounded_work():
         exam = Exam(get("grpo_loss"), 3, hidden)
         result = exam.judge(describe(grpo_loss), call_all(grpo_loss, exam.cases))
         assert not result.passed and result.mistake is None
-        assert exam.runs.cache_info().currsize == 1  # all of them on one case
-        runs = Runs(exam.exercise, exam.cases[-2])
-        assert runs.results(2) and runs.results(3) and -100 < runs.steps.left < STEPS
+        assert exam.of_several.cache_info().currsize == 1  # all of them on one case
 
 
 @pytest.mark.parametrize("name", EDITED)
@@ -102,30 +97,10 @@ def test_edits_are_made_together_where_decision_and_place_differ():
     assert not mean.goes_with(largest) and not unmasked.goes_with(doubled)
     x, mask = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 1.0, 0.0])
     assert sketch.compiled([mean, once, default])(x, mask) == 1.0 + 3.0
-    options = [mean, largest, unmasked, doubled, once, default]
-    for size in (1, 2, 3):
-        found = sketch.run({"x": x, "mask": mask}, options, size, Steps(1000))
-        assert len({frozenset(edits) for edits, _ in found}) == len(found)
-        for edits, result in found:
-            assert result == sketch.compiled(edits)(x, mask)
-    assert len(found) == 4 + 4 + 2 + 2  # without one of the four places in turn
 
 
 def test_an_edit_of_text_that_is_not_there_once_is_refused():
     sketch = Sketch(scaled_sum)
-    for text in ("median()", "total", "total = kept.sum()\n    for"):
+    for text in ("median()", "total"):
         with pytest.raises(ValueError):
             sketch.edit("the sum", text, "x")
-
-
-def test_a_search_finds_the_same_whether_its_statements_are_compiled_or_not():
-    """A statement costs more where it is new, and is new in each search."""
-    sketch = Sketch(scaled_sum)
-    texts = ("x", "x + mask", "x - mask", "mask", "2 * x")
-    options = [sketch.edit("the mask", "x * mask", text) for text in texts]
-    options += [sketch.edit("the loop", "range(2)", f"range({n})") for n in (1, 3, 4, 5)]
-    arguments = {"x": torch.ones(2), "mask": torch.ones(2)}
-    first, again = (
-        [made for made, _ in sketch.run(arguments, options, 2, Steps(60))] for _ in range(2)
-    )
-    assert first == again and 0 < len(first) < 20

@@ -17,7 +17,7 @@ from rlcourse.checks.judging.comparing import Difference, compare_anything
 from rlcourse.checks.judging.failed import FailedCheck
 from rlcourse.checks.judging.naming import find_mistake
 from rlcourse.checks.judging.partial_credit import missed_edges, partial_credit
-from rlcourse.checks.judging.several import Runs
+from rlcourse.checks.judging.several import results_of_several
 from rlcourse.checks.telling.diagnose import (
     besides,
     diagnose,
@@ -51,9 +51,9 @@ class Exam:
         with one_thread():
             self.cases = exercise.draw_cases(seed, hidden)
         self._of_mistake: dict[tuple[Mistake, int, bool], Outcome] = {}
-        # What two or three declared mistakes at once give on a case: thousands of results, kept for
+        # What two or three declared mistakes at once give on a case: hundreds of results, kept for
         # the next answer, since nearly all need the same case.
-        self.runs = lru_cache(KEPT)(lambda i: Runs(exercise, self.cases[i]))
+        self.of_several = lru_cache(KEPT)(lambda i: results_of_several(exercise, self.cases[i]))
 
     @cached_property
     def expected(self) -> list[Outcome]:

@@ -1,25 +1,30 @@
 """Which two or three declared mistakes an answer has made at once.
 
-Only mistakes that are edits of one sketch can be combined. All ways to make two of them, then
-three, are run on the most telling failing case, where nearly all drop out after one call. The rest
-must give the answer's value and gradient on *every* case, and each of their parts must show.
+Only mistakes that are edits of one sketch can be combined. All ways to make two of them, and some
+to make three, are run on the most telling failing case, where nearly all drop out after one call.
+The rest must give the answer's value and gradient on *every* case, and each of their parts must
+show.
 """
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
-from typing import Any, NamedTuple
+from itertools import chain, combinations, islice
+from typing import Any
 
-from rlcourse.checks.asking.calling import as_data
+import torch
+
+from rlcourse.checks.asking.calling import arguments_of, as_data
+from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.judging.comparing import BESIDES, Tolerance, compare_values
-from rlcourse.checks.judging.sketch import Edit, Sketch, Steps
+from rlcourse.checks.judging.sketch import Edit, Sketch
 from rlcourse.checks.telling.show import size_of
 
-MOST = 3  # mistakes at once
-STEPS = 12_000  # statements run for one check: the same number on every machine
+Parts = tuple[Mistake, ...]  # made at once
+TRIED = 400  # ways: all of two mistakes, and those of three while there are fewer than these
 FITTING = 100  # ways that fit the first case and are held against all of them
 LARGE = 300  # numbers in a case beyond which each call takes longer
 
@@ -31,7 +36,7 @@ def edit_of(mistake: Mistake) -> Edit:
 
 
 @lru_cache(maxsize=10_000)
-def together(parts: tuple[Mistake, ...]) -> Mistake:
+def together(parts: Parts) -> Mistake:
     """Several mistakes, made at once, as one."""
     if len(parts) == 1:
         return parts[0]
@@ -54,7 +59,7 @@ def edited(exercise: Exercise) -> dict[Sketch, list[Mistake]]:
     return found
 
 
-def ways(exercise: Exercise, size: int) -> Iterator[tuple[Mistake, ...]]:
+def ways(exercise: Exercise, size: int) -> Iterator[Parts]:
     """Every choice of that many mistakes that can be made at once."""
     for mistakes in edited(exercise).values():
         for chosen in combinations(mistakes, size):
@@ -63,55 +68,19 @@ def ways(exercise: Exercise, size: int) -> Iterator[tuple[Mistake, ...]]:
                 yield chosen
 
 
-class Way(NamedTuple):
-    """Several mistakes made at once, and what they give on one case."""
-
-    parts: tuple[Mistake, ...]
-    value: Any
-    loosest: float | None  # of the tolerances of the parts
-
-
-class Runs:
-    """The results of all ways to make several mistakes, on one case of an exam."""
-
-    def __init__(self, exercise: Exercise, case):
-        self.exercise, self.case = exercise, case
-        self.steps = Steps(STEPS)
-        self._by_size: dict[int, list[Way]] = {}
-
-    def results(self, size: int) -> list[Way]:
-        if size not in self._by_size:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._by_size[size] = list(self._run(size))
-        return self._by_size[size]
-
-    def _run(self, size: int) -> Iterator[Way]:
-        for sketch, mistakes in edited(self.exercise).items():
-            of = {edit_of(m): (i, m) for i, m in enumerate(mistakes)}
-            for edits, result in sketch.run(self.case.arguments, list(of), size, self.steps):
-                parts = sorted((of[edit] for edit in edits), key=lambda pair: pair[0])
-                mistakes_made = tuple(mistake for _, mistake in parts)
-                loosest = max((m.atol for m in mistakes_made if m.atol is not None), default=None)
-                yield Way(mistakes_made, result, loosest)
-
-    def that_fit(self, value: Any, size: int, derived: tuple[str, ...]) -> list:
-        """The ways whose result is this one, save what follows from the rest of it."""
-        rule = Tolerance.of(self.case)
-        return [
-            way.parts
-            for way in self.results(size)
-            if not self._differences(way, value, rule, derived)
-        ]
-
-    def _differences(self, way: Way, value, rule, derived) -> list:
-        if way.loosest is not None:
-            rule = Tolerance.of(replace(self.case, atol=way.loosest))
-        found = compare_values(as_data(way.value), value, rule, "")
-        return [d for d in found if d.kind not in BESIDES and d.name not in derived]
+def results_of_several(exercise: Exercise, case: Case) -> list[tuple[Parts, Any]]:
+    """Ways to make several mistakes, and the result of each on the case, if it has one."""
+    pairs, found = list(ways(exercise, 2)), []
+    triples = islice(ways(exercise, 3), max(0, TRIED - len(pairs)))
+    with warnings.catch_warnings(action="ignore"), torch.no_grad():
+        for parts in chain(pairs, triples):
+            with suppress(Exception):
+                value = together(parts).implementation(**arguments_of(case))
+                found.append((parts, as_data(value)))
+    return found
 
 
-def find_several(trial) -> list[tuple[Mistake, ...]]:
+def find_several(trial) -> list[Parts]:
     """The ways that explain an answer; all the same on every case, the first declared first.
 
     `trial` is a `naming.Trial`, whose attempt says what to leave out of account.
@@ -122,14 +91,23 @@ def find_several(trial) -> list[tuple[Mistake, ...]]:
         return []
     sizes = {i: size_of(failed.cases[i].arguments) for i in telling}
     probe = max(telling, key=lambda i: (sizes[i] <= LARGE, not failed.cases[i].edge, sizes[i]))
-    runs, value = exam.runs(probe), failed.outcomes[probe].value
     derived = exam.exercise.derived if attempt.without_derived else ()
-    for size in range(2, MOST + (not derived)):
-        fitting = runs.that_fit(value, size, derived)[:FITTING]
-        found = [parts for parts in fitting if _explains(trial, parts, probe)]
+    value, of_size = failed.outcomes[probe].value, dict[int, list[Parts]]()
+    for parts, theirs in exam.of_several(probe):
+        if _fits(failed.cases[probe], together(parts), theirs, value, derived):
+            of_size.setdefault(len(parts), []).append(parts)
+    for size in sorted(of_size):
+        found = [p for p in of_size[size][:FITTING] if _explains(trial, p, probe)]
         if found:
             return found if _are_alike(exam, found) else []
     return []
+
+
+def _fits(case: Case, whole: Mistake, theirs: Any, value: Any, derived: tuple[str, ...]) -> bool:
+    """Whether a result is this one, save what follows from the rest of it."""
+    rule = Tolerance.of(case if whole.atol is None else replace(case, atol=whole.atol))
+    found = compare_values(theirs, value, rule, "")
+    return all(d.kind in BESIDES or d.name in derived for d in found)
 
 
 def is_no_news(trial) -> bool:
@@ -139,7 +117,7 @@ def is_no_news(trial) -> bool:
     return attempt.numbers_only and not (attempt.aside or attempt.without_derived or beside)
 
 
-def _explains(trial, parts: tuple[Mistake, ...], probe: int) -> bool:
+def _explains(trial, parts: Parts, probe: int) -> bool:
     """Whether the parts together give the answer's numbers everywhere, and each of them shows."""
     whole = together(parts)
     if not (trial.reproduces(whole, probe) and trial.reproduces_all(whole)):
@@ -149,7 +127,7 @@ def _explains(trial, parts: tuple[Mistake, ...], probe: int) -> bool:
     return all(_shows(trial, parts, part) for part in parts)
 
 
-def _shows(trial, parts: tuple[Mistake, ...], part: Mistake) -> bool:
+def _shows(trial, parts: Parts, part: Mistake) -> bool:
     """Whether enough cases tell the parts together from those without this one."""
     whole, rest = together(parts), together(tuple(p for p in parts if p is not part))
     apart = [found for i in trial.seen() if (found := trial.apart(rest, whole, i))]
@@ -157,13 +135,13 @@ def _shows(trial, parts: tuple[Mistake, ...], part: Mistake) -> bool:
     return len(apart) >= (1 if kinds <= set(BESIDES) else part.telling)
 
 
-def _are_alike(exam, found: list[tuple[Mistake, ...]]) -> bool:
+def _are_alike(exam, found: list[Parts]) -> bool:
     """Whether several explanations are one and the same function, on other cases too."""
     first, *others = map(together, found)
     return all(exam.other_drawing.same(first, other) for other in others)
 
 
-def right_decisions(trial, found: Sequence[tuple[Mistake, ...]]) -> list[str]:
+def right_decisions(trial, found: Sequence[Parts]) -> list[str]:
     """What was decided rightly, and shows: every other choice would have given other numbers.
 
     Where both are right, "the KL: its sign" and "the KL: its weight" are listed as "the KL".
