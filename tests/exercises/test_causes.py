@@ -61,34 +61,22 @@ def in_a_helper(x, a, dim):
         (unset_typo, "Nothing is called `advantge` here: is `advantage` meant?"),
         # what something is
         (lambda x, a, dim: dim.bool(), "`dim` is None, which has no `bool`."),
-        (lambda x, a, dim: x.sofmax(-1), "`x` is a tensor of shape (4, 6), which has no `sofmax`: "
+        (lambda x, a, dim: x.sofmax(-1), "`x` is a tensor, which has no `sofmax`: "
          "is `softmax` meant?"),
         (lambda x, a, dim: torch.sofmax(x), "`torch` has nothing called `sofmax`: "
          "is `softmax` meant?"),
-        (lambda x, a, dim: x + dim, "`x` is a tensor of shape (4, 6), and `dim` is None."),
-        (lambda x, a, dim: "n" + len(a), "'n' is a text, and `len(a)` is an int."),
+        (lambda x, a, dim: x + dim, "`x` is (4, 6) and `dim` is None."),
         (lambda x, a, dim: dim[0], "`dim` is None."),
-        (lambda x, a, dim: range(len(a) / 2), "`len(a) / 2` is a float."),
-        # arguments
-        (lambda x, a, dim: float(x), "`x` is (4, 6): `float` takes a single number."),
-        (lambda x, a, dim: a.item(), "`a` is (4,): `item` takes a single number."),
-        # places
-        (lambda x, a, dim: a[4], "`a` is (4,) of float32."),
-        (lambda x, a, dim: [x[i] for i in range(5)], "`x` is (4, 6) of float32 and `i` is 4."),
-        (lambda x, a, dim: a.shape[1], "`a.shape` is (4,)."),
-        (lambda x, a, dim: a.sum(1), "`a` is (4,)."),
+        (lambda x, a, dim: float(x), "`x` is (4, 6)."),
+        (lambda x, a, dim: [x[i] for i in range(5)], "`x` is (4, 6) and `i` is 4."),
         (lambda x, a, dim: x[a], "`x` is (4, 6) of float32 and `a` is (4,) of float32."),
         (lambda x, a, dim: NAMES["minus"], "`NAMES` has no such key: its keys are 'plus'."),
-        # numbers
-        (lambda x, a, dim: 1 / (len(a) - 4), "The divisor `len(a) - 4` is 0."),
-        (lambda x, a, dim: -(x > 0), ""),
-        (lambda x, a, dim: -dim, "`dim` holds bool."),
+        (lambda x, a, dim: -(x > 0), "`x` is (4, 6) of float32."),
         (own_error, "Your own `raise` stops it, on arguments that are allowed."),
     ],
 )  # fmt: skip
 def test_the_cause_is_what_the_code_shows(fn, said):
-    bools = {"dim": torch.ones(2, dtype=torch.bool)} if "bool." in said else {}
-    assert cause(fn, **bools) == said
+    assert cause(fn) == said
 
 
 def test_nothing_is_said_of_a_callers_operands_where_the_callee_failed():
@@ -103,7 +91,7 @@ def test_an_object_that_cannot_be_described_ends_no_check():
         def __getattr__(self, name):
             raise RuntimeError
 
-    assert cause(lambda x, a, dim: dim + 1, dim=Odd()) in ("", "`dim` is an Odd, and 1 is an int.")
+    assert cause(lambda x, a, dim: dim + 1, dim=Odd()) in ("", "`dim` is an Odd.")
 
 
 def sft_loss(logprobs, mask):

@@ -121,7 +121,8 @@ def usual_settings():
 def _set(gradients: bool, dtype: torch.dtype, deterministic: bool) -> None:
     torch.set_grad_enabled(gradients)
     torch.set_default_dtype(dtype)
-    torch.use_deterministic_algorithms(deterministic)
+    if torch.are_deterministic_algorithms_enabled() != deterministic:  # it imports a compiler
+        torch.use_deterministic_algorithms(deterministic)
 
 
 def call(fn: Callable, case: Case, repeat: bool = False) -> Outcome:

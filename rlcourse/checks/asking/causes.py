@@ -1,19 +1,23 @@
 """Why the student's code raised: which names hold what at the place where it did.
 
-A sentence is said only where the frame shows the cause: an operand is called by name where exactly
-one fits what the exception says, and what it holds is looked up. Everywhere else nothing is said,
-and the exception's own text has to do.
+Only what the frame shows is said: what the names of the expression hold, which name or attribute
+does not exist, which key is missing.
 """
 
 import ast
 import difflib
 import inspect
 import re
+from collections.abc import Iterable
+from typing import Any
 
-from rlcourse.checks.asking.operands import SAID, divided_by_zero, is_of, listed, upper
-from rlcourse.checks.asking.scene import Scene, holds, written
+from torch import Tensor
+
+from rlcourse.checks.asking.scene import Scene, holds, kind, written
 
 LONGEST = 400  # characters
+MOST = 4  # names
+OF_DTYPES = r"dtype|scalar type|[Bb]ool|'\w*(?:Long|Int|Float|Double)\w*'|indices|\bcast"
 SIMILAR = 0.75  # of two names, one of which may be meant
 _OF_ATTRIBUTE = re.compile(r"'([\w.]+)' (?:object )?has no attribute '(\w+)'")
 
@@ -40,17 +44,54 @@ def _cause(error: BaseException, scene: Scene) -> str:
         return _missing_attribute(error, scene, node)
     if isinstance(node, ast.Raise | ast.Assert) and not scene.inside:
         return _own_error(node, message)
-    if isinstance(error, ZeroDivisionError):
-        return divided_by_zero(scene, node)
     if isinstance(error, KeyError):
         return _missing_key(error, scene, node)
-    for pattern, say in SAID:
-        if found := re.search(pattern, message):
-            return say(scene, node, *found.groups())
-    return ""
+    return _held(scene, node, bool(re.search(OF_DTYPES, message)))
 
 
-# Names
+def _held(scene: Scene, node: ast.AST, dtypes: bool) -> str:
+    """What the names of the expression hold; of tensors the shape, and the dtype if it matters."""
+    found = {n: v for n, v in scene.names(node).items() if not callable(v) or _is_tensor(v)}
+    if not found or len(found) > MOST:
+        return ""
+    said = upper(listed(f"`{name}` is {_held_in(value, dtypes)}" for name, value in found.items()))
+    sides = _sides(node)
+    rows = [n for n, v in found.items() if _is_tensor(v) and v.ndim == 1 and n in sides]
+    grids = [v.shape for v in found.values() if _is_tensor(v) and v.ndim == 2]
+    if len(rows) == 1 and len({*grids}) == 1 and sides:
+        height, width = grids[0]
+        if len(found[rows[0]]) == height != width:
+            return f"{said}: one number for each row. `{rows[0]}[:, None]` makes it a column."
+    return f"{said}."
+
+
+def _held_in(value: Any, dtypes: bool) -> str:
+    held = holds(value)
+    return f"{held} of {str(value.dtype)[6:]}" if dtypes and _is_tensor(value) else held
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _sides(node: ast.AST) -> list[str]:
+    """The two sides of an operation, as they are written."""
+    if isinstance(node, ast.BinOp):
+        return [ast.unparse(node.left), ast.unparse(node.right)]
+    if isinstance(node, ast.AugAssign):
+        return [ast.unparse(node.target), ast.unparse(node.value)]
+    return [
+        ast.unparse(part) for part in ast.iter_child_nodes(node) if isinstance(node, ast.Compare)
+    ]
+
+
+def listed(items: Iterable[str]) -> str:
+    *first, last = (*items,) or ("",)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _unset(error: NameError, scene: Scene) -> str:
@@ -87,7 +128,7 @@ def _missing_attribute(error: AttributeError, scene: Scene, node: ast.AST) -> st
     if inspect.ismodule(owner):
         what = f"{written(attribute.value)} has nothing called `{name}`"
     else:
-        what = f"{is_of(scene, attribute.value, type(owner).__name__)}, which has no `{name}`"
+        what = f"{upper(written(attribute.value))} is {kind(owner_type)}, which has no `{name}`"
     meant = difflib.get_close_matches(name, dir(owner), 1, SIMILAR)
     return f"{what}: is `{meant[0]}` meant?" if meant else f"{what}."
 

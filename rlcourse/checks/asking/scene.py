@@ -142,10 +142,6 @@ class Scene:
                     found[ast.unparse(part)] = value
         return found
 
-    def tensors(self, node: ast.AST) -> dict[str, Tensor]:
-        """Those of the names that hold tensors."""
-        return {n: value for n, value in self.names(node).items() if isinstance(value, Tensor)}
-
 
 def _is_bound(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
@@ -155,7 +151,3 @@ def written(node: ast.AST) -> str:
     """A piece of code as it stands, if it is short."""
     text = ast.unparse(node)
     return f"`{text}`" if len(text) <= LONGEST_TERM else "a term"
-
-
-def dtype(value: Tensor) -> str:
-    return str(value.dtype).removeprefix("torch.")
