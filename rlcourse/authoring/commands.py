@@ -46,48 +46,35 @@ def prove(
     seeds: Annotated[int, typer.Option(min=1, help="Drawings of the cases.")] = 5,
     mutants: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Check this many random changes of the right answers instead; try 200."
-        ),
+        typer.Option(min=1, help="Check this many random changes of the right answers instead."),
     ] = None,
     pairs: Annotated[
-        bool,
-        typer.Option(
-            "--pairs", help="Make two and three mistakes at once, instead or after the mutants."
-        ),
-    ] = False,
-    sample: Annotated[
         int | None,
-        typer.Option(min=1, help="How many of the pairs for each draw; by default all."),
+        typer.Option(min=1, help="Check this many ways to make two or three mistakes at once."),
     ] = None,
-    equivalent: Annotated[
-        bool, typer.Option("--equivalent", help="Also list the mutants that no case tells apart.")
-    ] = False,
 ) -> None:
     """Prove the checks: every right answer passes, every known mistake is named as itself.
 
     It also says what is missing in an exercise's files, and which notebooks must be built again.
     """
     from rlcourse import exercises
-    from rlcourse.checks.proving import mutation_testing, proof, proof_of_contest, proof_of_several
+    from rlcourse.checks.proving import proof, trying
     from rlcourse.courses import current
     from rlcourse.courses.demands import lacking
 
     chosen = [exercises.get(name) for name in names] if names else exercises.all(contests=True)
-    contests = [exercise for exercise in chosen if exercise.contest]
-    chosen = [exercise for exercise in chosen if not exercise.contest]
+    compared = [exercise for exercise in chosen if not exercise.contest]
     holds = True
     if mutants:
-        holds = mutation_testing.report(chosen, mutants, equivalent, range(seeds))
+        holds = trying.report(compared, trying.mutants, mutants, range(seeds))
     if pairs:
-        holds = proof_of_several.report(chosen, range(seeds), sample) and holds
+        holds = trying.report(compared, trying.several, pairs, range(seeds)) and holds
     if not (mutants or pairs):
         holds = proof.report(chosen, range(seeds), partial(lacking, current(), seeds=range(seeds)))
-        holds = proof_of_contest.report(contests) and holds
         with needing("grade", "comparing notebooks with their lessons"):
             from rlcourse.authoring import build
 
-            for lesson in sorted({exercise.lesson for exercise in [*chosen, *contests]}):
+            for lesson in sorted({exercise.lesson for exercise in chosen}):
                 try:
                     build([lesson], check=True, progress=False)
                 except UserError as error:

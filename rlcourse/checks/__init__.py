@@ -11,5 +11,5 @@
   whole trainer.
 - ``telling`` finds the words: ``diagnose`` where no declared mistake explains the answer;
   ``evidence`` calls the function again for a smaller example; ``result`` and ``html`` show it all.
-- ``proving`` proves the declarations, and tries them on ``mutants`` of the right answers.
+- ``proving`` proves the declarations, and tries them on wrong answers that nobody declared.
 """

@@ -10,11 +10,9 @@ the number is the same: they need no such case.
 """
 
 import ast
-import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -22,7 +20,8 @@ import torch
 from rlcourse.checks.asking.calling import call, one_thread
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging.exam import Exam, judge
-from rlcourse.checks.proving.mutants import compiled, source_tree, with_change
+from rlcourse.checks.telling.changes import Change, filled, places
+from rlcourse.checks.telling.rewriting import Source
 
 NEAR = 1e-3  # numbers that are this close are equal to a tolerance
 ANY = "*"  # in `boundaries`: every comparison of the function
@@ -50,7 +49,7 @@ def unshown(exercise: Exercise, seeds: Iterable[int], but: Collection[str]) -> I
     excused, needless = {code for code, _ in exercise.boundaries}, dict(exercise.boundaries)
     changes = list(changed(exercise.reference, but))
     said: dict[str, None] = {}
-    for seed, hidden in product(seeds, (False, True)):
+    for seed, hidden in product(seeds if changes else (), (False, True)):
         with one_thread(), torch.random.fork_rng(devices=[]):
             exam = Exam(exercise, seed, hidden)
             missed = [change for change in changes if not _is_told(exam, change)]
@@ -80,33 +79,18 @@ def _is_told(exam: Exam, change: Changed) -> bool:
 def changed(reference: Callable, but: Collection[str] = ()) -> Iterator[Changed]:
     """The reference with each of its comparisons changed, one at a time; and likewise with those in
     functions of its module that it calls."""
-    functions = _with_helpers(inspect.unwrap(reference))
-    trees = {fn: tree for fn in functions if (tree := source_tree(fn))}
-    if functions[0] not in trees:
+    try:
+        source = Source(reference, set(but) - {reference.__name__})
+    except ValueError:
         return
-    names = {**functions[0].__globals__, _is_near.__name__: _is_near}
-    home = SimpleNamespace(__globals__=names)
-    for fn, tree in trees.items():
-        if fn is not functions[0] and fn.__name__ in but:
-            continue
-        for place, node in enumerate(ast.walk(tree)):
+    for number, (tree, fn) in enumerate(zip(source.trees, source.functions, strict=True)):
+        for parent, field, node in places(tree):
             for words, code, new in _instead(node):
-                made = {**trees, fn: with_change(tree, (place, new))}
-                top = made.pop(functions[0])
-                line = fn.__code__.co_firstlineno + getattr(node, "lineno", 1) - 1
-                function = compiled(top, home, *made.values())  # type: ignore[arg-type]
+                change = Change(0, parent, field, node, new)
+                function = source.changed(number, change, _is_near_=_is_near)
                 assert function is not None
-                yield Changed(code, f"{fn.__name__}, line {line}", words, function)
-
-
-def _with_helpers(reference: FunctionType) -> list[FunctionType]:
-    """A function, and those of its module that it calls, itself or by others."""
-    found = [reference]
-    for fn in found:
-        beside = (reference.__globals__.get(name) for name in fn.__code__.co_names)
-        called = (inspect.unwrap(other) for other in beside if isinstance(other, FunctionType))
-        found += [f for f in called if f.__module__ == reference.__module__ and f not in found]
-    return found
+                place = f"{fn.__name__}, line {source.line(number, change)[0]}"
+                yield Changed(code, place, words, function)
 
 
 def _instead(node: ast.AST) -> Iterator[tuple[str, str, ast.expr]]:
@@ -122,13 +106,10 @@ def _instead(node: ast.AST) -> Iterator[tuple[str, str, ast.expr]]:
             ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]
             yield f"`{SIGNS[other]}` for `{sign}`", code, ast.Compare(node.left, ops, sides[1:])
         elif sign and len(node.ops) == 1:
-            is_equal = isinstance(op, ast.Eq)
-            never = ast.BinOp(
-                node, ast.BitAnd() if is_equal else ast.BitOr(), ast.Constant(not is_equal)
-            )
-            yield f"{not is_equal} for `{sign}`", code, never
-            name = ast.Name(_is_near.__name__, ast.Load())
-            near = ast.Call(name, [a, b, ast.Constant(is_equal)], [])
+            equal = isinstance(op, ast.Eq)
+            never = "X & False" if equal else "X | True"
+            yield f"{not equal} for `{sign}`", code, filled(never, X=node)
+            near = filled(f"_is_near_(A, B, {equal})", A=a, B=b)
             yield f"a tolerance of {NEAR:g} for `{sign}`", code, near
 
 

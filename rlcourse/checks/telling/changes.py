@@ -1,7 +1,8 @@
-"""What may stand in one place of a wrong function instead: the changes that ``repair`` tries.
+"""What may stand in one place of a function instead, as slips of the pen would have it.
 
-Each change replaces one node of the syntax tree by another that fits the kind of value which was
-seen there. The rank says how likely students are to have slipped in this way: 0 comes first.
+Each change puts another node of the syntax tree, which fits the kind of value that was seen there,
+in the place of one. The rank says how likely students are to have slipped in this way: 0 comes
+first.
 """
 
 import ast
@@ -13,11 +14,16 @@ from typing import Any
 from torch import Tensor
 
 NUMBERS = ("float", "number", "integer")  # kinds of values that can be added and multiplied
+KINDS = {
+    "bool": "truth", "int": "integer", "float": "number", "str": "str", "list": "list",
+    "tuple": "list",
+}  # fmt: skip
 OPERATORS = {
     ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add, ast.Div, ast.Mult),
     ast.Mult: (ast.Div, ast.Add, ast.Sub), ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
     ast.Pow: (ast.Mult,), ast.FloorDiv: (ast.Div, ast.Mod), ast.Mod: (ast.FloorDiv,),
     ast.BitAnd: (ast.BitOr,), ast.BitOr: (ast.BitAnd,), ast.MatMult: (ast.Mult,),
+    ast.And: (ast.Or,), ast.Or: (ast.And,),
 }  # fmt: skip
 COMPARISONS = {
     ast.Lt: (ast.LtE, ast.Gt, ast.GtE, ast.Eq), ast.LtE: (ast.Lt, ast.GtE, ast.Gt, ast.Eq),
@@ -36,6 +42,7 @@ ALIKE = [
         "zeros_like ones_like", "new_zeros new_ones", "float double", "clamp_min clamp_max",
     )
 ]  # fmt: skip
+LIKELY = ("sum", "mean", "min", "max", "minimum", "maximum")  # to be meant in place of another
 # What may be missing around a value X of a kind, by rank. M is a mask.
 MISSING = {
     "float": (
@@ -67,71 +74,68 @@ MISSING = {
 MODULES = ("torch", "F", "math", "np", "re", "random", "itertools", "functools")
 MASKS = ("mask", "m", "keep", "valid", "real")
 LEAST_LIKELY = 3  # the last rank
-Option = tuple[int, ast.AST]  # rank, and what comes in place of the node
+Option = tuple[int, str | ast.AST]  # rank, and what comes in place of the node X
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Another node in one place of a tree."""
+    """Another node, or the code of one, in one place of a tree."""
 
     rank: int
     parent: ast.AST
     field: str
-    old: ast.AST
-    new: ast.AST
+    old: Any
+    new: str | ast.AST
 
     @property
     def line(self) -> int:
         return getattr(self.old, "lineno", getattr(self.parent, "lineno", 0))
 
-    def make(self) -> None:
-        self._put(self.old, self.new)
+    def made(self) -> ast.AST:
+        """What now stands in the place."""
+        new = filled(self.new, X=self.old) if isinstance(self.new, str) else self.new
+        new = new if hasattr(new, "lineno") else ast.copy_location(new, self.old)
+        put(self.parent, self.field, self.old, ast.fix_missing_locations(new))
+        return new
 
-    def undo(self) -> None:
-        self._put(self.new, self.old)
 
-    def _put(self, there: ast.AST, here: ast.AST) -> None:
-        value = getattr(self.parent, self.field)
-        if isinstance(value, list):
-            value[next(i for i, item in enumerate(value) if item is there)] = here
-        else:
-            setattr(self.parent, self.field, here)
+def put(parent: ast.AST, field: str, old: ast.AST, new: ast.AST) -> None:
+    """`new` in the place of `old`."""
+    value = getattr(parent, field)
+    if isinstance(value, list):
+        value[next(i for i, item in enumerate(value) if item is old)] = new
+    else:
+        setattr(parent, field, new)
+
+
+def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, Any]]:
+    """Every (parent, field, node)."""
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            items = value if isinstance(value, list) else [value]
+            yield from ((parent, name, item) for item in items if isinstance(item, ast.AST))
 
 
 def kind_of(value: Any) -> str:
     """The kind of value that decides what may stand in its place."""
     if isinstance(value, Tensor):
         return "float" if value.is_floating_point() else "count"
-    kinds = {
-        bool: "truth",
-        int: "integer",
-        float: "number",
-        str: "str",
-        list: "list",
-        tuple: "list",
-    }
-    found = (name for kind, name in kinds.items() if isinstance(value, kind))
-    return next(found, type(value).__name__)
+    return KINDS.get(type(value).__name__, type(value).__name__)
 
 
 def changes(
     tree: ast.AST, kinds: Mapping[ast.AST, str], names: Mapping[str, str]
 ) -> Iterator[Change]:
-    """All changes of places that ran, the likeliest first.
+    """All changes of places that ran.
 
     `kinds` has the kind of value of each node that ran, "" where it has none; `names` those of the
     function's variables.
     """
-    maker, known = _Maker(kinds, names, tree), set()
-    places = [(parent, field, old) for parent in ast.walk(tree) for field, old in _parts(parent)]
-    places = [place for place in places if place[-1] in kinds]
-    for maker.rank in range(LEAST_LIKELY + 1):
-        for parent, field, old in places:
-            for rank, new in maker.options(old, parent, field):
-                if rank == maker.rank and (key := (id(old), ast.dump(new))) not in known:
-                    known.add(key)
-                    located = new if hasattr(new, "lineno") else ast.copy_location(new, old)
-                    yield Change(rank, parent, field, old, ast.fix_missing_locations(located))
+    options = _Options(kinds, names, tree)
+    for parent, field, old in places(tree):
+        if old in kinds:
+            for rank, new in options.of(old, parent, field):
+                yield Change(rank, parent, field, old, new)
 
 
 def filled(code: str, **holes: ast.expr) -> ast.expr:
@@ -144,29 +148,18 @@ def filled(code: str, **holes: ast.expr) -> ast.expr:
     return Fill().visit(ast.parse(code, mode="eval").body)
 
 
-def _parts(node: ast.AST) -> Iterator[tuple[str, Any]]:
-    for name, value in ast.iter_fields(node):
-        yield from ((name, item) for item in (value if isinstance(value, list) else [value]))
-
-
 def _with(node: Any, **fields) -> Any:
     node = copy.copy(node)
     vars(node).update(fields)
     return node
 
 
-def _name(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
 def _without(items: list, i: int) -> list:
     return items[:i] + items[i + 1 :]
 
 
-class _Maker:
-    """What may come in place of a node, of one rank at a time where there is much of it."""
-
-    rank = 0
+class _Options:
+    """What may come in place of a node."""
 
     def __init__(self, kinds: Mapping[ast.AST, str], names: Mapping[str, str], tree: ast.AST):
         self.kinds, self.names = kinds, names
@@ -174,46 +167,41 @@ class _Maker:
         self.texts = sorted(text for text in texts if isinstance(text, str))
         self.masks = [n for n in names if n in MASKS and names[n] in ("count", "float")]
 
-    def options(self, node: Any, parent: ast.AST, field: str) -> Iterator[Option]:
+    def of(self, node: Any, parent: ast.AST, field: str) -> Iterator[Option]:
+        if isinstance(node, ast.AugAssign):
+            yield from ((0, _with(node, op=other())) for other in OPERATORS.get(type(node.op), ()))
         if isinstance(node, ast.stmt):
-            yield from self._statement(node)
+            if not isinstance(node, ast.Return | ast.FunctionDef | ast.Import | ast.ImportFrom):
+                yield 1, ast.Pass()
         elif isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            yield from getattr(self, f"_{type(node).__name__.lower()}", self._nothing)(node)
+            yield from getattr(self, f"_{type(node).__name__.lower()}", lambda node: ())(node)
             if field in ("test", "ifs"):
-                yield 0, filled("not X", X=node)
-                yield from ((2, ast.Constant(value)) for value in (True, False))
+                yield from ((0, "not X"), (2, "True"), (2, "False"))
             if self._is_value(node, parent, field):
                 yield from self._around(node)
 
-    def _nothing(self, node: ast.expr) -> Iterator[Option]:
-        return iter(())
-
     def _is_value(self, node: ast.expr, parent: ast.AST, field: str) -> bool:
         """Whether something can stand around it."""
-        index = isinstance(parent, ast.Subscript) and field == "slice"
         named = isinstance(parent, ast.keyword) and parent.arg in ("dim", "dtype", "keepdim")
-        fixed = (ast.Constant, ast.Tuple, ast.Starred, ast.Slice)
+        fixed = isinstance(node, ast.Constant | ast.Tuple | ast.Starred | ast.Slice)
         inside_text = isinstance(parent, ast.JoinedStr | ast.FormattedValue)
-        indexed_by_number = index and self.kinds.get(node) != "count"
-        return not (
-            field == "func" or named or inside_text or indexed_by_number or isinstance(node, fixed)
-        )
+        index = isinstance(parent, ast.Subscript) and field == "slice"
+        by_number = index and self.kinds.get(node) != "count"
+        return not (field == "func" or named or inside_text or by_number or fixed)
 
     def _around(self, node: ast.expr) -> Iterator[Option]:
-        kind, own = self.kinds.get(node, ""), getattr(node, "id", None)
-        by_rank = ["", *MISSING.get(kind, ()), "", "", "", ""]
-        codes = by_rank[self.rank + (not own)]  # around a name it is a rank less likely
-        for code in filter(None, codes.split(" ; ")):
-            for mask in self.masks if "M" in code.replace(".mT", "") else [""]:
-                if own != mask:
-                    yield self.rank, filled(code, X=node, M=_name(mask))
-        if kind not in NUMBERS or self.rank < LEAST_LIKELY:
-            return
-        for name, other in self.names.items():
+        kind, own = self.kinds.get(node, ""), getattr(node, "id", "")
+        for rank, codes in enumerate(MISSING.get(kind, ()), start=bool(own)):
+            for code in filter(None, codes.split(" ; ")):  # around a name it is less likely
+                if "M" not in code:
+                    yield rank, code
+                else:
+                    yield from ((rank, code.replace("M", m)) for m in self.masks if m != own)
+        for name, other in self.names.items() if kind in NUMBERS else ():
             if name != own and other in NUMBERS:
                 if not own and other == kind:
-                    yield 3, _name(name)
-                yield from ((3, filled(f"X {op} N", X=node, N=_name(name))) for op in "*/+-")
+                    yield LEAST_LIKELY, name
+                yield from ((LEAST_LIKELY, f"X {op} {name}") for op in "*/+-")
 
     def _binop(self, node: ast.BinOp) -> Iterator[Option]:
         left, op, right = node.left, node.op, node.right
@@ -233,11 +221,10 @@ class _Maker:
         yield 0, node.operand
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             value: Any = node.operand.value
-            values = (0, 1, -value - 1)  # -1 for 0, as in `dim`
-            yield from ((0, filled(str(value))) for value in values)
+            yield from ((0, code) for code in ("0", "1", f"-{value + 1}"))
 
     def _boolop(self, node: ast.BoolOp) -> Iterator[Option]:
-        yield 0, _with(node, op=ast.And() if isinstance(node.op, ast.Or) else ast.Or())
+        yield from ((0, _with(node, op=other())) for other in OPERATORS[type(node.op)])
         for i in range(len(node.values)):
             rest = _without(node.values, i)
             yield 1, _with(node, values=rest) if len(rest) > 1 else rest[0]
@@ -267,11 +254,11 @@ class _Maker:
         yield from ((int(i > 4), ast.Constant(v)) for i, v in enumerate(new) if v != value)
         for name, kind in self.names.items():
             if kind == self.kinds.get(node) and kind in ("integer", "number", "str"):
-                yield 1, _name(name)
+                yield 1, name
 
     def _name(self, node: ast.Name) -> Iterator[Option]:
         kind = self.kinds.get(node)
-        yield from ((1, _name(n)) for n, k in self.names.items() if n != node.id and k == kind)
+        yield from ((1, n) for n, k in self.names.items() if n != node.id and k == kind)
 
     def _attribute(self, node: ast.Attribute) -> Iterator[Option]:
         if node.attr in ("float32", "float64", "float", "double", "long", "bool", "int64"):
@@ -303,10 +290,9 @@ class _Maker:
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         args, owner = node.args, getattr(node.func, "value", None)
         for other in dict.fromkeys(o for words in ALIKE if called in words for o in words):
+            func = _with(node.func, attr=other) if owner else filled(other)
             if other != called:
-                near = other in ("sum", "mean", "min", "max", "minimum", "maximum")
-                func = _with(node.func, attr=other) if owner else _name(other)
-                yield int(not near), _with(node, func=func)
+                yield int(other not in LIKELY), _with(node, func=func)
         if owner and getattr(owner, "id", None) not in MODULES:
             yield 0, owner
         for i, argument in enumerate(args):
@@ -319,11 +305,8 @@ class _Maker:
             for sign in "+-" if called == "range" else "":
                 moved = filled(f"X {sign} 1", X=argument)
                 yield 0, _with(node, args=[*args[:i], moved, *args[i + 1 :]])
-        yield from self._options_of_call(node, called)
         if called == "range":
-            yield 0, filled("reversed(X)", X=node)
-
-    def _options_of_call(self, node: ast.Call, called: str) -> Iterator[Option]:
+            yield 0, "reversed(X)"
         for i, option in enumerate(node.keywords):
             yield 1, _with(node, keywords=_without(node.keywords, i))
             if other := {"min": "max", "max": "min"}.get(option.arg or ""):
@@ -336,11 +319,3 @@ class _Maker:
         for option, value in (word.split("=") for word in added):
             if option not in [k.arg for k in node.keywords]:
                 yield 1, _with(node, keywords=[*node.keywords, ast.keyword(option, filled(value))])
-
-    def _statement(self, node: ast.stmt) -> Iterator[Option]:
-        if isinstance(node, ast.AugAssign):
-            yield from ((0, _with(node, op=other())) for other in OPERATORS.get(type(node.op), ()))
-        if isinstance(node, ast.Break | ast.Continue):
-            yield 1, ast.Continue() if isinstance(node, ast.Break) else ast.Break()
-        if not isinstance(node, ast.Return | ast.FunctionDef | ast.Import | ast.ImportFrom):
-            yield 1, ast.Pass()
