@@ -1,8 +1,7 @@
 """What is wrong with an answer that no declared mistake explains.
 
 Each question below looks at all failing cases and gives one sentence, or None. The first answer is
-the diagnosis; where the failure is confined to some cases, a second sentence says to which. Then
-each of the ``EXPLANATIONS`` is asked what it can say beyond that.
+the diagnosis; where the failure is confined to some cases, a second sentence says to which.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from rlcourse.checks.asking.specs import MODE
 from rlcourse.checks.judging.failed import FailedCheck, as_tensor, is_numeric
 from rlcourse.checks.judging.naming import begun
 from rlcourse.checks.telling import patterns
-from rlcourse.checks.telling.almost_right import almost_right
 from rlcourse.checks.telling.places import Place, suspected
 from rlcourse.checks.telling.result import place_in_result
 from rlcourse.checks.telling.show import shortened
@@ -47,15 +45,7 @@ def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
             break
     sentences += [*diagnose_broken(failed, aside), *besides(failed)]
     sentences += [*_only_case(failed, at), *_unread(failed)]
-    return _explained(failed, sentences), at
-
-
-def _explained(failed: FailedCheck, sentences: list[str]) -> list[str]:
-    """The sentences after the first explanation, which says more than that the values differ."""
-    for explanation in EXPLANATIONS:
-        if said := explanation(failed):
-            return [said, *(sentence for sentence in sentences if sentence != DIFFER)]
-    return sentences
+    return sentences, at
 
 
 def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
@@ -334,10 +324,6 @@ QUESTIONS = (
     _after,
     _values,
 )
-
-# What goes beyond the diagnosis, the most telling first: each takes the failed check, and gives a
-# sentence that comes before the others, or None.
-EXPLANATIONS = (almost_right,)
 
 
 def _is_number(value: Any) -> bool:

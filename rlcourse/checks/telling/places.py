@@ -104,17 +104,6 @@ def _single_rows(given: Arguments) -> Iterator[Arguments]:
     yield from (taken(given, 0, rows, [i]) for i in range(rows))
 
 
-def _in_double(given: Arguments) -> Iterator[Arguments]:
-    yield {
-        name: value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
-        for name, value in given.items()
-    }
-
-
-def _has_float32(given: Arguments) -> bool:
-    return any(isinstance(t, Tensor) and t.dtype == torch.float32 for t in given.values())
-
-
 PROPERTIES = (
     Property(
         "a row of the mask is empty",
@@ -140,29 +129,13 @@ PROPERTIES = (
         lambda given: _shape(given)[0] > 1,
         _single_rows,
     ),
-    Property("the arguments are float32", "in float64", _has_float32, _in_double),
-    Property(
-        "a reward is negative",
-        "without their signs",
-        _has("rewards", lambda r: (r < 0).any()),
-        _made("rewards", torch.abs),
-    ),
-    Property(
-        "a reward is neither 0 nor 1",
-        "with rewards of 0 and 1",
-        _has("rewards", lambda r: ((r != 0) & (r != 1)).any()),
-        _made("rewards", lambda r: (r > r.mean()).to(r.dtype)),
-    ),
-    Property(
-        "an advantage is negative",
-        "without their signs",
-        _has("advantages", lambda a: (a < 0).any()),
-        _made("advantages", torch.abs),
-    ),
-    Property(
-        "the mask is float",
-        "with a bool mask",
-        _has("mask", lambda m: torch.tensor(m.is_floating_point())),
-        _made("mask", lambda m: m.bool()),
+    *(
+        Property(
+            f"{article} {name} is negative",
+            "without their signs",
+            _has(f"{name}s", lambda x: (x < 0).any()),
+            _made(f"{name}s", torch.abs),
+        )
+        for article, name in (("a", "reward"), ("an", "advantage"))
     ),
 )
