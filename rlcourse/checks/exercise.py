@@ -24,9 +24,8 @@ functions that the page names as mistakes, with the reference's parameters.
 
 Then ``rlcourse prove masked_mean`` shows whether every mistake is rejected *and named as itself*,
 every alternative passes, the stub fails, and the files say all they should, on fresh seeds; with
-``--pairs`` whether two and three mistakes at once are named rightly or not at all; and with
-``--mutants 200`` whether random changes of the right answers are rejected, none named falsely.
-The last two can be asked for together; ``--sample 20`` tries that many of the pairs.
+``--pairs 40`` whether two and three mistakes at once are named rightly or not at all; and with
+``--mutants 40`` whether random changes of the right answers are rejected, none named falsely.
 
 Rules of thumb:
 
@@ -132,7 +131,7 @@ class Exercise:
                 case,
                 differentiable=case.differentiable or _present(self.differentiable, case),
                 tracked=tracked,
-                exact_dtype=exact,
+                exact_dtype=exact or case.exact_dtype,
             )
             for case in self.cases(CaseSampler(seed, hidden))
         ]

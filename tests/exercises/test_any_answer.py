@@ -104,5 +104,5 @@ def test_what_no_question_foresaw_gets_the_last_sentence(monkeypatch):
     monkeypatch.setattr(engine, "diagnose", stumble)
     wrong = check(lambda rewards: rewards.sum() + 1e5, exercise, seed=0)
     assert not wrong.passed and wrong.sentences == ("The values differ from the expected ones.",)
-    monkeypatch.setattr(comparing, "compare", stumble)
+    monkeypatch.setattr(comparing, "differences", stumble)
     assert check(lambda rewards: rewards.sum(), exercise, seed=0).agreeing == 0

@@ -12,7 +12,7 @@ from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.exercise import Mistake
 from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.checks.judging.comparing import compare
+from rlcourse.checks.judging.comparing import compare_anything
 from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.proving.proof import prove
 from rlcourse.exercises import get
@@ -91,14 +91,14 @@ def test_gradient_is_recorded_for_arguments_that_are_no_leaves():
     ],
 )
 def test_comparison_is_elementwise_and_relative(a, b, kinds):
-    found = compare(Outcome(a), Outcome(b), Case("", {}))
+    found = compare_anything(Outcome(a), Outcome(b), Case("", {}))
     assert [difference.kind for difference in found] == kinds
 
 
 def test_gradient_of_another_shape_never_broadcasts():
     case = Case("", {"x": torch.ones(3)}, differentiable=("x",))
     ones = Outcome(gradients={"x": torch.ones(3)})
-    assert compare(ones, Outcome(gradients={"x": torch.ones(1)}), case)
+    assert compare_anything(ones, Outcome(gradients={"x": torch.ones(1)}), case)
 
 
 def test_random_function_is_judged_by_a_statistic():

@@ -4,7 +4,7 @@ The expected side is the reference, or a declared mistake whose numbers are trie
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,51 +42,65 @@ class Difference:
 def compare_anything(
     expected: Outcome, actual: Outcome, case: Case, observe: Callable | None = None
 ) -> list[Difference]:
-    """``compare``, but an answer that no comparison foresaw just differs."""
+    """All differences; an answer that no comparison foresaw just differs."""
     try:
-        return compare(expected, actual, case, observe)
+        return list(differences(expected, actual, case, observe))
     except Exception as error:
         return incomparable(error)
+
+
+def is_apart(
+    expected: Outcome,
+    actual: Outcome,
+    case: Case,
+    observe: Callable | None,
+    counts: Callable[[Difference], bool],
+) -> bool:
+    """Whether some difference counts; no more is looked for than the first."""
+    try:
+        return any(map(counts, differences(expected, actual, case, observe)))
+    except Exception as error:
+        return bool(incomparable(error))
 
 
 def incomparable(error: Exception) -> list[Difference]:
     return [Difference("incomparable")]
 
 
-def compare(
+def differences(
     expected: Outcome, actual: Outcome, case: Case, observe: Callable | None = None
-) -> list[Difference]:
-    """All differences; none when `actual` does what `expected` did.
+) -> Iterator[Difference]:
+    """None when `actual` does what `expected` did.
 
     `observe(case, value)` turns a random value into the statistics that are compared, by name.
     """
     if case.raises:
         kinds = [outcome.error.type if outcome.error else None for outcome in (expected, actual)]
-        return [] if kinds[0] == kinds[1] else [Difference("error", "", *kinds)]
+        if kinds[0] != kinds[1]:
+            yield Difference("error", "", *kinds)
+        return
     if expected.error or actual.error:
-        return _compare_errors(expected, actual)
+        yield from _compare_errors(expected, actual)
+        return
     if False in (expected.repeatable, actual.repeatable):
-        same = expected.repeatable == actual.repeatable or actual.repeatable is None
-        return [] if same else [Difference("unrepeatable")]
+        if expected.repeatable != actual.repeatable and actual.repeatable is not None:
+            yield Difference("unrepeatable")
+        return
     rule = Tolerance.of(case)
     found = list(compare_values(expected.value, actual.value, rule, "", observe is not None))
+    yield from found
     if observe and not found:
         seen = observe(case, expected.value), observe(case, actual.value)
-        found = list(compare_values(*seen, rule, ""))
+        yield from compare_values(*seen, rule, "")
     for name in case.compared:
         wanted, got = (_gradient(outcome, name, case) for outcome in (expected, actual))
         if not (rule.close(wanted, got) or Tolerance.of(case, expected.value).close(wanted, got)):
-            kind = "leak" if name in case.constants else "gradient"
-            found.append(Difference(kind, name, wanted, got))
-    found += [
-        Difference("changed", name) for name in sorted({*expected.changed} ^ {*actual.changed})
-    ]
+            yield Difference("leak" if name in case.constants else "gradient", name, wanted, got)
+    for name in sorted({*expected.changed} ^ {*actual.changed}):
+        yield Difference("changed", name)
     for name, wanted in expected.after.items():
-        found += [
-            Difference("after", name, d.expected, d.actual)
-            for d in compare_values(wanted, actual.after.get(name), rule, name)
-        ]
-    return found
+        for d in compare_values(wanted, actual.after.get(name), rule, name):
+            yield Difference("after", name, d.expected, d.actual)
 
 
 def _compare_errors(expected: Outcome, actual: Outcome) -> list[Difference]:
@@ -136,7 +150,7 @@ def _compare_tensors(expected, actual, rule, name, types_only):
         yield Difference("shape", name, expected, actual)
         return
     if expected.dtype != actual.dtype:
-        if not (rule.any_float and expected.is_floating_point() and actual.is_floating_point()):
+        if not (rule.any_float and {expected.dtype, actual.dtype} <= RELATIVE.keys()):
             yield Difference("dtype", name, expected, actual)
         rule = rule.loosened()
     if not types_only and not rule.close(expected, actual):
@@ -182,7 +196,8 @@ class Tolerance:
 
     def loosened(self) -> "Tolerance":
         """For a result in the wrong precision, so that only the precision counts as wrong."""
-        return replace(self, relative=max(self.relative, 1e-3), absolute=max(self.absolute, 1e-5))
+        relative = max(self.relative, RELATIVE[torch.float32])
+        return replace(self, relative=relative, absolute=max(self.absolute, 1e-6))
 
     def close(self, expected: Tensor, actual: Tensor) -> bool:
         if expected.shape != actual.shape:

@@ -4,12 +4,18 @@ A mistake is claimed only if it explains every failing case, in value and gradie
 distinguish it from the right answer, and if no other declared mistake explains the answer as well.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rlcourse.checks.exercise import Mistake
-from rlcourse.checks.judging.comparing import BESIDES, Difference, compare_anything, negative
+from rlcourse.checks.judging.comparing import (
+    BESIDES,
+    Difference,
+    compare_anything,
+    is_apart,
+    negative,
+)
 from rlcourse.checks.judging.failed import FailedCheck
 from rlcourse.checks.judging.several import find_several, right_decisions, together
 from rlcourse.checks.telling.show import RIGHT, WRONG
@@ -89,10 +95,11 @@ def find_mistake(exam, failed: FailedCheck) -> Named | None:
     """
     for attempt in attempts(failed):
         trial = Trial(exam, failed, attempt)
-        found = [trial.named(m) for m in exam.exercise.mistakes if trial.explains(m)]
-        everywhere = [named for named in found if named.everywhere]
-        if everywhere:
-            return everywhere[0]
+        found = []
+        for named in map(trial.named, filter(trial.explains, exam.exercise.mistakes)):
+            if named.everywhere:
+                return named
+            found.append(named)
         if several := find_several(trial):
             return trial.named_several(several)
         found = [named for named in found if not trial.is_weak(named.mistake)]
@@ -153,7 +160,7 @@ class Trial:
     def apart(self, one: Mistake, other: Mistake, i: int) -> list[Difference]:
         """Where two mistakes differ on a case."""
         theirs, others = (self.exam.outcome_of(m, i, self._repeat) for m in (one, other))
-        return self._differences(theirs, others, i, other)
+        return list(filter(self._counts, self._compare(compare_anything, theirs, others, i, other)))
 
     def is_everywhere(self, mistake: Mistake) -> bool:
         """Whether it gives the answer's numbers where these are right, too."""
@@ -192,7 +199,7 @@ class Trial:
 
     def _is_apart(self, mistake: Mistake, i: int) -> bool:
         theirs = self.exam.outcome_of(mistake, i, self._repeat)
-        return bool(self._differences(self.exam.expected[i], theirs, i, mistake))
+        return self._differs(self.exam.expected[i], theirs, i, mistake)
 
     def agree(self, one: Named, other: Named) -> bool:
         """Whether two mistakes give the same on every case, so that it does not matter which."""
@@ -204,15 +211,21 @@ class Trial:
         """Whether it gives the answer's numbers on this case."""
         theirs = self.exam.outcome_of(mistake, i, self._repeat)
         theirs = negative(theirs) if self.attempt.negated else theirs
-        return not self._differences(theirs, self.failed.outcomes[i], i, mistake)
+        return not self._differs(theirs, self.failed.outcomes[i], i, mistake)
 
-    def _differences(self, expected, actual, i: int, mistake: Mistake) -> list[Difference]:
+    def _differs(self, expected, actual, i: int, mistake: Mistake) -> bool:
+        return self._compare(is_apart, expected, actual, i, mistake, self._counts)
+
+    def _compare(self, how: Callable, expected, actual, i: int, mistake: Mistake, *more) -> Any:
         case = self.failed.cases[i]
         case = replace(case, atol=mistake.atol) if mistake.atol is not None else case
-        found = compare_anything(expected, actual, case, self.exam.exercise.observe)
+        return how(expected, actual, case, self.exam.exercise.observe, *more)
+
+    def _counts(self, difference: Difference) -> bool:
+        """Whether the attempt does not ignore it."""
         if self.attempt.without_derived:
-            found = [d for d in found if _is_first(d, self.exam.exercise.derived)]
-        return [d for d in found if not (self.attempt.numbers_only and d.kind in BESIDES)]
+            return _is_first(difference, self.exam.exercise.derived)
+        return not (difference.kind in BESIDES and self.attempt.numbers_only)
 
     @property
     def _repeat(self) -> bool:

@@ -4,19 +4,23 @@ For every exercise and seed, visible and hidden: the reference and every alterna
 fails, and every mistake is rejected and named as itself. Where there is an oracle, the reference
 agrees with it. A *paraphrase* of a mistake has its effect in other words, and gets its name; a
 *neighbor* looks like it and has another effect, and does not. An error that is asked for is
-compared by its type alone, or an answer whose words differ would be refused.
+compared by its type alone, or an answer whose words differ would be refused. A contest is proven on
+two variants, the public one and one that no student has seen, which takes about a minute.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
-from rlcourse.checks.asking.calling import call_all, describe
-from rlcourse.checks.exercise import Exercise
+from rlcourse.checks.asking.calling import Outcome, call_all, describe
+from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.judging.exam import Exam, judge
 from rlcourse.checks.judging.sketch import Edit
+from rlcourse.checks.judging.trial import Trial
 from rlcourse.checks.telling.result import Result
 
 SEEDS = (0, 1, 2, 3, 4)
+VARIANTS = ((0, False), (20_261_124, True))  # of a contest
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,7 @@ def prove(exercises: Iterable[Exercise], seeds: Iterable[int] = SEEDS) -> list[R
     return [
         row
         for exercise in exercises
-        for seed in seeds
-        for hidden in (False, True)
+        for seed, hidden in (VARIANTS if exercise.contest else product(seeds, (False, True)))
         for row in _prove_one(exercise, seed, hidden)
     ]
 
@@ -49,8 +52,10 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
     def row(kind: str, function: str, ok: bool, verdict: str) -> Row:
         return Row(exercise.name, kind, function, seed, hidden, ok, verdict)
 
-    def examine(fn: Callable) -> Result:
-        return exam.judge(describe(fn), call_all(fn, exam.cases))
+    def examine(fn: Callable, outcomes: list[Outcome] | None = None) -> Result:
+        if exercise.contest:
+            return Trial(exercise, seed).examine(describe(fn), fn)
+        return exam.judge(describe(fn), outcomes or call_all(fn, exam.cases))
 
     for kind, functions in (
         ("reference", (exercise.reference,)),
@@ -72,7 +77,7 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
         ]
         yield row("oracle", exercise.oracle.__name__, not apart, f"differs on {apart}")
     for mistake in exercise.mistakes:
-        result = examine(mistake.implementation)
+        result = examine(mistake.implementation, _known_outcomes(exam, mistake))
         named = not result.passed and result.mistake == mistake.name
         said = result.mistake or result.message
         if result.passed:
@@ -87,6 +92,17 @@ def _prove_one(exercise: Exercise, seed: int, hidden: bool) -> Iterator[Row]:
             yield row(kind, f"{mistake.name}: {_title(fn)}", ok, said)
 
 
+def _known_outcomes(exam: Exam, mistake: Mistake) -> list[Outcome] | None:
+    """What the mistake does on all cases, which the exam needs to name others, too. None where a
+    second call may do something else."""
+    first = exam.cases[:1]
+    if exam.exercise.suspects or exam.exercise.contest or exam.exercise.observe:
+        return None
+    if call_all(mistake.implementation, first)[0].repeatable is False:
+        return None
+    return [exam.outcome_of(mistake, i) for i in range(len(exam.cases))]
+
+
 def _title(fn: Callable) -> str:
     if isinstance(fn, Edit):
         return " and ".join(f"`{new}`" for _, _, new in fn.spans)
@@ -95,7 +111,9 @@ def _title(fn: Callable) -> str:
 
 def _errors_compared_by_their_words(exam: Exam) -> list[str]:
     """The labels of cases on which the reference raises, and which do not say so."""
-    if exam.exercise.suspects:  # a student's own test may raise whatever it likes
+    if (
+        exam.exercise.suspects or exam.exercise.contest
+    ):  # a student's own test may raise whatever it likes
         return []
     both = zip(exam.cases, exam.expected, strict=True)
     return [case.label for case, outcome in both if outcome.error and not case.raises]
