@@ -1,9 +1,11 @@
 """What a lesson calls: ``check`` and ``ready``."""
 
+import ast
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +41,8 @@ def check(
     """
     found = exercise_of(fn, exercise)
     result = _try_out(fn, found) if found.contest else _compare(fn, Exam(found, seed, hidden))
+    if older := _older(fn):
+        result = replace(result, sentences=(older, *result.sentences))
     execution = os.environ.get("NBGRADER_EXECUTION")
     if not hidden and execution is None:
         record.save(result)
@@ -201,6 +205,23 @@ def _missing_in_this_cell() -> list[str]:
     except (SyntaxError, KeyError, IndexError):
         return []
     return sorted(needed - shell.user_ns.keys())
+
+
+def _older(fn: Callable) -> str:
+    """A sentence if Python could not read the newest cell that defines the function."""
+    shell, name = notebook(), re.escape(getattr(fn, "__name__", "") or "-")
+    cells = reversed(shell.history_manager.input_hist_raw) if shell else ()
+    defines = rf"^\s*(async\s+)?def\s+{name}\b"
+    text = next((cell for cell in cells if re.search(defines, cell, re.MULTILINE)), "")
+    try:
+        ast.parse(shell.transform_cell(text) if shell else "")
+    except SyntaxError as error:
+        line = f" in line {error.lineno}" if error.lineno else ""
+        return (
+            f"The cell that defines {fn.__name__} has a syntax error{line}, so it did not run: "
+            "this is about the definition from before."
+        )
+    return ""
 
 
 @dataclass(frozen=True)

@@ -97,3 +97,12 @@ def test_a_waiting_cell_shows_what_the_course_saw_folded(said):
 def steps(lines: list[str]) -> list[str]:
     """What each cell said."""
     return [part.strip() for part in "\n".join(lines).split("WENT ON")[:-1]]
+
+
+def test_after_a_syntax_error_a_check_says_that_it_judges_the_older_definition(said):
+    checked = "from rlcourse import check\nprint(check(mean_reward))"
+    broken, mended = "def mean_reward(rewards):\n    return rewards.mean(", "x = 1"
+    said_of = "\n".join(said(checked, broken, mended, checked))
+    first, _, after = said_of.partition("RAISED")
+    words = "The cell that defines mean_reward has a syntax error in line 2, so it did not run"
+    assert words in after and "syntax error" not in first
