@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rlcourse import exercises
+from rlcourse import algorithms, exercises
 from rlcourse.checks.asking.calling import call_all, describe
 from rlcourse.checks.judging.exam import Exam
 
@@ -43,3 +43,26 @@ def test_a_constant_from_ones_own_divisor_gets_no_name():
     for result in judged("monte_carlo_policy_gradient", monte_carlo_policy_gradient, 6):
         assert not result.passed and result.mistake is None
         assert "times 2" not in result.message
+
+
+def with_another_eps(parts, weights, group_size, eps=1e-4):
+    columns = [algorithms.group_normalized_advantages(p, group_size, eps) for p in parts.T]
+    total = torch.stack(columns, dim=1) @ weights
+    return (total - total.mean()) / (total.std(correction=min(1, len(total) - 1)) + 1e-8)
+
+
+def of_rounded_numbers(before, after):
+    pairs = [(a.bfloat16() != b.bfloat16()) for a, b in zip(before, after, strict=True)]
+    return sum(int(p.sum()) for p in pairs) / max(1, sum(p.numel() for p in pairs))
+
+
+@pytest.mark.parametrize(
+    ("name", "fn", "words"),
+    [
+        ("decoupled_advantages", with_another_eps, "0/0"),
+        ("changed_share", of_rounded_numbers, "`isclose`"),
+    ],
+)
+def test_a_name_says_no_more_than_the_numbers_show(name, fn, words):
+    for result in judged(name, fn, 2):
+        assert result.mistake and words not in result.message

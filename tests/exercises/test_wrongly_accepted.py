@@ -1,5 +1,6 @@
 """Wrong answers that once passed because a case was missing: each is rejected on every drawing."""
 
+import math
 import re
 
 import pytest
@@ -30,6 +31,21 @@ def by_range(text):
 
 def in_float32(counts, n, ks):
     return algorithms.pass_at_k_curve(counts, n, ks).float()
+
+
+def advantages_in_float32(rewards, group_size, k):
+    return algorithms.pass_at_k_advantages(rewards, group_size, k).float()
+
+
+def with_eps_in_float32(p, group_size, method):
+    weights = algorithms.difficulty_weight(p, group_size, method)
+    if method == "std":
+        for right in range(1, group_size):
+            q = right / group_size
+            std = (q * (1 - q) * group_size / (group_size - 1)) ** 0.5
+            chance = math.comb(group_size, right) * p**right * (1 - p) ** (group_size - right)
+            weights = weights + chance * q * (1 - q) * (1 / (std + 1e-4) - 1 / std)
+    return weights.float()
 
 
 def kl_with_infinite_gradients(logits_p, logits_q):
@@ -74,6 +90,8 @@ WRONG = [
     ("grpo_step", step_that_switches_the_mode),
     ("calculator", by_range),
     ("pass_at_k_curve", in_float32),
+    ("pass_at_k_advantages", advantages_in_float32),
+    ("difficulty_weight", with_eps_in_float32),
 ]
 
 

@@ -119,6 +119,13 @@ def _evaluated(text):
         return "?"
 
 
+def _evaluated_with_builtins(text):
+    try:
+        return str(eval(text))
+    except Exception:
+        return "?"
+
+
 def by_hand(text):
     """Without a regular expression."""
     for sign, work in (("+", operator.add), ("-", operator.sub), ("*", operator.mul)):

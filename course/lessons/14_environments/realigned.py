@@ -99,5 +99,15 @@ def by_loop(values, mask, target):
     return moved
 
 
+def _one_shift(values, mask, target):
+    moved = 0 * by_loop(values, mask, target)
+    for i, (here, there) in enumerate(zip(mask.bool(), target.bool(), strict=True)):
+        columns = here.nonzero().flatten()
+        shifted = columns + (there.int().argmax() - here.int().argmax())
+        kept = (shifted >= 0) & (shifted < target.shape[1])
+        moved[i, shifted[kept]] = values[i, columns[kept]]
+    return moved * target
+
+
 sketch = Sketch(line_by_line, first, last, row_by_row, flipped, in_order)
 alternatives = (by_loop,)

@@ -65,6 +65,9 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         curve(5 * t, 0.2, 0.7, 16.0, 1.5) + 0.01 * draw.normal(len(t)),
         0.2,
     )
+    for t_of in (1.0, 2.0, 4.0):  # 49 to the power of 1/2 is 7
+        one, gain, pair = tensor([t_of]), 0.25 + tensor([0.0625]), (49 * t_of, 7 * t_of)
+        yield case(f"two curves through the only step, {t_of:g}", one, gain, 0.25, pair, (1.0, 0.5))
     yield case("nothing learned", t, torch.full_like(t, 0.25), 0.25)
     yield case("float32", t.float(), noisy.float(), 0.3)
 

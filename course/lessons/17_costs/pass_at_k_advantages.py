@@ -15,7 +15,8 @@ from rlcourse.checks.declaring import Case, CaseSampler, Sketch, tensor
 
 def cases(draw: CaseSampler) -> Iterator[Case]:
     def case(label: str, rewards: Tensor, group_size: int, k: int) -> Case:
-        return Case(label, {"rewards": rewards, "group_size": group_size, "k": k})
+        arguments = {"rewards": rewards, "group_size": group_size, "k": k}
+        return Case(label, arguments, exact_dtype=True)
 
     def group(right: int, size: int) -> Tensor:
         rewards = torch.zeros(size, dtype=torch.float64)
