@@ -45,11 +45,8 @@ Rules of thumb:
   the call leaves in it (parameters) is compared like a result.
 - A random function names a statistic of its result in ``observe`` and gives its cases an ``atol``.
 - Implementations stay small: the reference with one thing wrong.
-- A decision is named as one would list it after "Right:", "the ratio" or "the KL: its sign"; what
-  comes before a colon is listed once if all of it is right. Options of one decision exclude
-  each other. An edit makes new tensors: lines are run once for all that have them in common. Where
-  a function draws, changes an argument or returns early, its edits stand above all decisions and
-  are not put together.
+- Options of one decision exclude each other. Where a function draws or changes an argument, its
+  edits stand above all decisions and are not put together.
 """
 
 import re

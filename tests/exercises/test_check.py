@@ -231,3 +231,25 @@ def test_a_function_that_never_ends_is_interrupted_and_its_line_named(monkeypatc
     assert not result.passed and 0 < result.agreeing < result.cases
     assert "is there a loop that never ends?" in result.message
     assert signal.getsignal(signal.SIGPROF) is before
+
+
+@pytest.mark.slow
+def test_beside_eight_busy_processes_a_check_says_the_same_letter_by_letter():
+    def token_entropy(logits):  # is repaired
+        logp = logits.log_softmax(-1)
+        return -(logp.exp() * logp).sum(1)
+
+    def gae(rewards, values, mask, gamma=0.99, lam=0.95):  # is not explained
+        return rewards.sin() + values.cos()
+
+    def said():
+        return [check(fn, seed=3).message for fn in (token_entropy, gae)]
+
+    quiet = said()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+    try:
+        assert said() == quiet
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()

@@ -67,3 +67,20 @@ def test_results_of_another_shape_are_shown_with_their_shapes():
     assert "shape (0, " in message.partition("Smallest case")[2]
     message = check(lambda rewards: rewards.mean()[None], exercise="mean_reward", seed=0).message
     assert "shape ()" in message and "shape (1,)" in message
+
+
+def half_known(x, mask, dim=None):
+    """Without `dim` padding counts; with it something is wrong that nobody declared."""
+    if dim is None:
+        return (x * mask).mean()
+    kept = (x * mask).sum(dim)
+    return kept / mask.sum(dim).clamp(min=1) + 0.01 * kept.detach().cos()
+
+
+def test_a_mistake_that_explains_some_cases_is_named_for_these_and_no_others():
+    result = check(half_known, "masked_mean", seed=0)
+    first, then, *_ = result.sentences
+    assert result.mistake is None and result.half
+    assert f"of the {result.cases - result.agreeing} cases that fail, your numbers are" in first
+    assert result.half in first and "The others, such as" in then
+    assert "dim" in result.example.case.arguments and "values differ" not in result.message

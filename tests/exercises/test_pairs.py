@@ -34,19 +34,16 @@ def test_a_sample_of_pairs_is_named_rightly_or_not_at_all():
     assert found.count("unnamed") <= 0.15 * len(found)
 
 
-def test_what_is_wrong_is_listed_with_advice_and_so_is_what_is_right():
+def test_what_is_wrong_is_listed_with_advice():
     result, _ = judged(
         "grpo_loss", of=("the KL the other way around", "a mean in which padding takes part")
     )
     first, *rest = result.sentences
     assert first == "Your numbers are what two mistakes together give."
-    assert [sentence.partition(": ")[0] for sentence in rest] == ["Wrong", "Wrong", "Right"]
+    assert [sentence.partition(": ")[0] for sentence in rest] == ["Wrong", "Wrong"]
     assert "The samples come from πθ" in result.message
-    right = rest[-1]
-    assert all(words in right for words in ("the ratio", "the clip", "the sign", "the rest of"))
     assert result.mistake == "a mean in which padding takes part + the KL the other way around"
-    html = result._repr_html_()
-    assert html.count("✗") >= 2 and html.count("✓") == 1
+    assert result._repr_html_().count("✗") >= 2
 
 
 def test_a_mistake_that_another_one_hides_is_not_claimed():

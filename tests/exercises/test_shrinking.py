@@ -70,7 +70,6 @@ def test_a_row_that_has_tokens_keeps_one_and_a_distribution_stays_one():
     assert {cut["mask"].shape for cut in cuts} == {(1, 4), (2, 2), (2, 3)}
     for cut in cutting.cuts({"p": probabilities}):
         assert cutting._is_distribution(cut["p"])
-    assert not list(cutting.roundings({"p": probabilities}))
 
 
 def test_worked_examples_and_statistics_stay_as_they_are():

@@ -4,6 +4,7 @@ An ``Exam`` hands out its cases, takes outcomes back and returns a result. It ne
 student's function, and it can judge many students: references and mistakes run once.
 """
 
+from copy import copy
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
@@ -15,13 +16,14 @@ from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.judging import testing
 from rlcourse.checks.judging.comparing import Difference, compare_anything
 from rlcourse.checks.judging.failed import FailedCheck
-from rlcourse.checks.judging.naming import find_mistake
+from rlcourse.checks.judging.naming import find_half, find_mistake
 from rlcourse.checks.judging.partial_credit import missed_edges, partial_credit
 from rlcourse.checks.judging.several import results_of_several
 from rlcourse.checks.telling.diagnose import (
     besides,
     diagnose,
     diagnose_broken,
+    diagnose_rest,
     last_resort,
     place_of,
 )
@@ -68,6 +70,13 @@ class Exam:
             only = call_all(mistake.implementation, self.cases[i : i + 1], repeat)
             self._of_mistake[key] = _seen(self.exercise, only)[0]
         return self._of_mistake[key]
+
+    def with_mistake(self, name: str) -> "Exam":
+        """The same cases, on which what a declared mistake does is held for right."""
+        exam, cases = copy(self), range(len(self.cases))
+        mistake = next(m for m in self.exercise.mistakes if m.name == name)
+        exam.expected = [self.outcome_of(mistake, i) for i in cases]
+        return exam
 
     @cached_property
     def other_drawing(self) -> "Exam":
@@ -129,7 +138,7 @@ class Exam:
 
     def _explained(self, failed: FailedCheck, outcomes: list[Outcome]) -> dict[str, Any]:
         """The mistake by its name, the sentences, and the case to show."""
-        named, at, place = find_mistake(self, failed), None, None
+        named, at, place, half = find_mistake(self, failed), None, None, None
         if suspects := self.exercise.suspects:
             named = named if named and named.everywhere else None
             sentences = testing.explain(suspects, self.cases, outcomes, failed.failing, self.hidden)
@@ -140,11 +149,15 @@ class Exam:
             sentences = [*named.sentences(), *diagnose_broken(failed, named.attempt.aside)]
             if named.attempt.numbers_only:
                 sentences += besides(failed)
+        elif found := find_half(self, failed):
+            half, explained = found
+            sentences, at = diagnose_rest(failed, half, explained)
         else:
             sentences, at = diagnose(failed)
             place = place_of(failed, sentences)
         return {
             "mistake": named.mistake.name if named else None,
+            "half": half.name if half else None,
             "sentences": tuple(sentences),
             "place": place,
             "example": None if self.hidden or suspects else Example.of(failed, at),

@@ -17,10 +17,11 @@ from rlcourse.checks.judging.comparing import (
     negative,
 )
 from rlcourse.checks.judging.failed import FailedCheck
-from rlcourse.checks.judging.several import find_several, right_decisions, together
-from rlcourse.checks.telling.show import RIGHT, WRONG
+from rlcourse.checks.judging.several import find_several, together
+from rlcourse.checks.telling.show import WRONG
 
 ENOUGH = 3  # cases: fewer that happen to agree are a coincidence
+PROBES = 5  # failing cases, one of which a mistake must explain to be tried on all
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,7 @@ class Named:
     mistake: Mistake
     everywhere: bool  # it also agrees where the answer is right
     attempt: Attempt
-    several: tuple[tuple[Mistake, ...], ...] = ()  # ways to explain it by several at once
-    trial: Any = None  # the `Trial` that found those
-
-    @property
-    def parts(self) -> tuple[Mistake, ...]:
-        """What it is made of."""
-        return self.several[0] if self.several else (self.mistake,)
+    several: tuple[Mistake, ...] = ()  # that were made at once
 
     def holds(self, trial: "Trial") -> bool:
         """Whether it is true of the answer on the trial's cases as well."""
@@ -72,13 +67,11 @@ class Named:
         return f"{subject} are those of {self.mistake.name}{turned}.", self.mistake.diagnosis
 
     def _list(self) -> tuple[str, ...]:
-        """What is wrong, line by line, and what is right."""
+        """What is wrong, line by line."""
         result = "first result is" if self.attempt.without_derived else "numbers are"
-        many = {2: "two", 3: "three"}[len(self.parts)]
-        wrong = [f"{WRONG}{begun(part.name)}. {part.diagnosis}" for part in self.parts]
-        decided = ", ".join(right_decisions(self.trial, self.several))
-        right = [f"{RIGHT}{begun(decided)}."] if decided else []
-        return f"Your {result} what {many} mistakes together give.", *wrong, *right
+        many = {2: "two", 3: "three"}[len(self.several)]
+        wrong = [f"{WRONG}{begun(part.name)}. {part.diagnosis}" for part in self.several]
+        return f"Your {result} what {many} mistakes together give.", *wrong
 
 
 def begun(words: str) -> str:
@@ -101,10 +94,34 @@ def find_mistake(exam, failed: FailedCheck) -> Named | None:
                 return named
             found.append(named)
         if several := find_several(trial):
-            return trial.named_several(several)
+            return Named(together(several), True, attempt, several)
         found = [named for named in found if not trial.is_weak(named.mistake)]
         if found and all(trial.agree(found[0], other) for other in found):
             return found[0]
+    return None
+
+
+def find_half(exam, failed: FailedCheck) -> tuple[Mistake, frozenset[int]] | None:
+    """The declared mistake that an answer has made on some failing cases, and which these are;
+    None where it could be another one, or where the answer is right and the mistake is not."""
+    attempt = Attempt(failed.failing, numbers_only=True)
+    trial, found = Trial(exam, failed, attempt), dict[Mistake, frozenset[int]]()
+    probes = (
+        [] if failed.is_told_by_errors else failed.failing[:: len(failed.failing) // PROBES + 1]
+    )
+    for mistake in exam.exercise.mistakes:
+        if not any(trial.reproduces(mistake, i) for i in probes):
+            continue
+        explained = frozenset(i for i in failed.failing if trial.reproduces(mistake, i))
+        telling = [i for i in explained if trial.is_apart_from_right(mistake, i)]
+        if len(telling) >= ENOUGH and trial.is_everywhere(mistake):
+            found[mistake] = explained
+    for mistake, explained in found.items():
+        if all(other <= explained for other in found.values()):
+            alike = [m for m, other in found.items() if other == explained]
+            cases = range(len(failed.cases))
+            if not any(trial.apart(m, mistake, i) for m in alike for i in cases):
+                return mistake, explained
     return None
 
 
@@ -148,10 +165,6 @@ class Trial:
     def named(self, mistake: Mistake) -> Named:
         return Named(mistake, self.is_everywhere(mistake), self.attempt)
 
-    def named_several(self, found: list[tuple[Mistake, ...]]) -> Named:
-        """The first of several explanations that amount to the same."""
-        return Named(together(found[0]), True, self.attempt, tuple(found), self)
-
     def seen(self) -> list[int]:
         """The cases that count; those that fail, which tell the most, come first."""
         others = set(range(len(self.failed.cases))) - {*self.attempt.failing, *self.attempt.aside}
@@ -189,7 +202,7 @@ class Trial:
         numbers.
         """
         again = {i for i, case in enumerate(self.failed.cases) if case.constants}
-        apart = [i for i in self.attempt.failing if self._is_apart(mistake, i)]
+        apart = [i for i in self.attempt.failing if self.is_apart_from_right(mistake, i)]
         return set(apart) - again or set(apart)
 
     def _needed(self, mistake: Mistake) -> int:
@@ -197,7 +210,8 @@ class Trial:
         kinds = {d.kind for i in self.attempt.failing for d in self.failed.differences[i]}
         return 1 if kinds <= set(BESIDES) else mistake.telling
 
-    def _is_apart(self, mistake: Mistake, i: int) -> bool:
+    def is_apart_from_right(self, mistake: Mistake, i: int) -> bool:
+        """Whether the case tells the mistake from a right answer."""
         theirs = self.exam.outcome_of(mistake, i, self._repeat)
         return self._differs(self.exam.expected[i], theirs, i, mistake)
 

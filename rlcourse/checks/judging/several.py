@@ -7,7 +7,7 @@ show.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -80,15 +80,16 @@ def results_of_several(exercise: Exercise, case: Case) -> list[tuple[Parts, Any]
     return found
 
 
-def find_several(trial) -> list[Parts]:
-    """The ways that explain an answer; all the same on every case, the first declared first.
+def find_several(trial) -> Parts:
+    """Mistakes that together explain an answer, the first declared of ways that amount to the same;
+    empty if there are none.
 
     `trial` is a `naming.Trial`, whose attempt says what to leave out of account.
     """
     attempt, failed, exam = trial.attempt, trial.failed, trial.exam
     telling = [i for i in attempt.failing if not failed.is_broken(i)]
     if attempt.negated or not telling or not edited(exam.exercise) or is_no_news(trial):
-        return []
+        return ()
     sizes = {i: size_of(failed.cases[i].arguments) for i in telling}
     probe = max(telling, key=lambda i: (sizes[i] <= LARGE, not failed.cases[i].edge, sizes[i]))
     derived = exam.exercise.derived if attempt.without_derived else ()
@@ -99,8 +100,8 @@ def find_several(trial) -> list[Parts]:
     for size in sorted(of_size):
         found = [p for p in of_size[size][:FITTING] if _explains(trial, p, probe)]
         if found:
-            return found if _are_alike(exam, found) else []
-    return []
+            return found[0] if _are_alike(exam, found) else ()
+    return ()
 
 
 def _fits(case: Case, whole: Mistake, theirs: Any, value: Any, derived: tuple[str, ...]) -> bool:
@@ -139,36 +140,3 @@ def _are_alike(exam, found: list[Parts]) -> bool:
     """Whether several explanations are one and the same function, on other cases too."""
     first, *others = map(together, found)
     return all(exam.other_drawing.same(first, other) for other in others)
-
-
-def right_decisions(trial, found: Sequence[Parts]) -> list[str]:
-    """What was decided rightly, and shows: every other choice would have given other numbers.
-
-    Where both are right, "the KL: its sign" and "the KL: its weight" are listed as "the KL".
-    """
-    parts, whole = found[0], together(found[0])
-    wrong = {edit_of(part).decision for parts in found for part in parts}
-    shows: dict[str, bool] = {}
-    for option in edited(trial.exam.exercise)[edit_of(parts[0]).sketch]:
-        edit = edit_of(option)
-        known = edit.decision in wrong or not shows.get(edit.decision, True)
-        if not known and all(edit.goes_with(edit_of(part)) for part in parts):
-            more = together((*parts, option))
-            shows[edit.decision] = any(trial.apart(whole, more, i) for i in trial.seen())
-    return _grouped(shows, wrong)
-
-
-def _grouped(shows: dict[str, bool], wrong: set[str]) -> list[str]:
-    """The right ones, by what stands before the colon."""
-    groups: dict[str, list[str]] = {}
-    for decision in shows:
-        groups.setdefault(decision.partition(": ")[0], []).append(decision)
-    listed = []
-    for group, decisions in groups.items():
-        right = [d.partition(": ")[2] for d in decisions if shows[d]]
-        if len(right) == len(decisions):
-            partly = any(d.partition(": ")[0] == group for d in wrong)
-            listed.append(f"the rest of {group}" if partly else group)
-        elif right:
-            listed.append(f"{group} ({', '.join(right)})")
-    return listed

@@ -1,5 +1,4 @@
-"""Smaller arguments that a caller could still pass: fewer rows or groups, fewer tokens, rounder
-numbers.
+"""Smaller arguments that a caller could still pass: fewer rows or groups, fewer tokens.
 
 The tensors in a batch of rollouts or a script of episodes are cut like the arguments themselves,
 under names such as "rollouts.tokens".
@@ -16,7 +15,6 @@ from rlcourse.checks.asking.specs import Spec
 
 Arguments = dict[str, Any]
 
-DECIMALS = (0, 1)
 BATCHES = ("rollouts", "sentences", "scripted_environments")  # kinds of `Spec` with rows to cut
 COUNTS = ("num_iterations", "max_turns", "max_backtracks", "iterations")  # of rounds
 
@@ -152,26 +150,3 @@ def _is_log_distribution(value: Any) -> bool:
     if not isinstance(value, Tensor) or not value.is_floating_point() or value.numel() < 2:
         return False
     return bool((value <= 0).all()) and _is_distribution(value.exp())
-
-
-def roundings(arguments: Arguments) -> Iterator[Arguments]:
-    """All the numbers rounder, or those of one argument."""
-    values = flat(arguments)
-    rounder = [
-        {n: v.round(decimals=digits) for n, v in values.items() if _is_rough(v, digits)}
-        for digits in DECIMALS
-    ]
-    ways = [rounded for rounded in rounder if len(rounded) > 1]
-    ways += [{name: value} for rounded in rounder for name, value in rounded.items()]
-    for rounded in ways:
-        yield nested({**values, **rounded}, arguments)
-
-
-def _is_rough(value: Any, digits: int) -> bool:
-    """Whether a tensor has more decimals than that, and may lose them."""
-    if not isinstance(value, Tensor) or not value.is_floating_point():
-        return False
-    if _is_distribution(value) or _is_log_distribution(value):
-        return False
-    # A number that rounds to 0 was small for a reason.
-    return not torch.equal(value.round(decimals=digits), value) and bool(value.abs().max() > 0.1)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rlcourse.checks.asking.calling import TORCH_GENERATOR, Failure, Opaque, describe
 from rlcourse.checks.asking.specs import MODE
+from rlcourse.checks.exercise import Mistake
 from rlcourse.checks.judging.failed import FailedCheck, as_tensor, is_numeric
 from rlcourse.checks.judging.naming import begun
 from rlcourse.checks.telling import patterns
@@ -46,6 +47,20 @@ def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
     sentences += [*diagnose_broken(failed, aside), *besides(failed)]
     sentences += [*_only_case(failed, at), *_unread(failed)]
     return sentences, at
+
+
+def diagnose_rest(
+    failed: FailedCheck, half: Mistake, explained: frozenset[int]
+) -> tuple[list[str], int | None]:
+    """The same where one mistake explains some of the failing cases, and something else others."""
+    rest = failed.without(explained)
+    sentences, at = diagnose(rest)
+    at = rest.smallest if at is None else at
+    count = f"{len(explained)} of the {len(failed.failing)} cases that fail"
+    first = f"On {count}, your numbers are those of {half.name}. {half.diagnosis}"
+    label = f"“{failed.cases[at].label}”"
+    then = f"The others, such as {label}, show something else, too."
+    return [first, then, *(said for said in sentences if said != DIFFER)], at
 
 
 def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
@@ -262,8 +277,10 @@ def _pattern(s: FailedCheck) -> str | None:
     if s.exercise.observe:
         return None  # a statistic of the result is not the result
     if pairs := s.pairs("value"):
-        right = s.right_pairs("value")
-        return patterns.explain(pairs, right, "Your result", "the expected one")
+        places = {d.name for _, d in s.found("value")}
+        only = places.pop() if len(places) == 1 else ""  # of a tuple, whose rest is right
+        yours = f"`{place_in_result(only)}`" if only else "Your result"
+        return patterns.explain(pairs, s.right_pairs("value"), yours, "the expected one")
     for name in s.exercise.differentiable:
         pairs, right = s.pairs("gradient", name), s.right_pairs("gradient", name)
         if pairs and (found := patterns.explain(pairs, right, "your gradient", "the expected one")):
@@ -304,8 +321,9 @@ def _values(s: FailedCheck) -> str | None:
             names = list(dict.fromkeys(d.name.partition("[")[0] for _, d in found))
             return f"Your result differs in what is compared: {', '.join(names)}."
         return DIFFER
-    if s.found("gradient"):
-        return "The value is right, but its gradient is not."
+    if found := s.found("gradient"):
+        names = dict.fromkeys(d.name for _, d in found)
+        return f"The value is right, but the gradient in {_code_list(names)} is not."
     return "The result differs from the expected one."
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from rlcourse.checks.judging.comparing import Difference, Tolerance
-from rlcourse.checks.telling.show import RIGHT, WRONG
+from rlcourse.checks.telling.show import WRONG
 
 if TYPE_CHECKING:  # a result shows itself by what is here
     from rlcourse.checks.telling.result import Example, Result
@@ -86,13 +86,12 @@ def result_html(result: "Result") -> str:
 
 
 def _sentence(text: str) -> str:
-    """A sentence on a line of its own; in a list of what is wrong and right, after a mark."""
-    for begins, mark, color in ((WRONG, "✗", RED), (RIGHT, "✓", GREEN)):
-        if text.startswith(begins):
-            marked = f'<span style="color: {color}">{mark}</span> <strong>{begins.strip()}</strong>'
-            style = "padding-left: 1.3em; text-indent: -1.3em; margin: .15em 0"
-            return f'<div style="{style}">{marked} {prose(text.removeprefix(begins))}</div>'
-    return f"<div>{prose(text)}</div>"
+    """A sentence on a line of its own; in a list of what is wrong, after a mark."""
+    if not text.startswith(WRONG):
+        return f"<div>{prose(text)}</div>"
+    mark = f'<span style="color: {RED}">✗</span> <strong>{WRONG.strip()}</strong>'
+    style = "padding-left: 1.3em; text-indent: -1.3em; margin: .15em 0"
+    return f'<div style="{style}">{mark} {prose(text.removeprefix(WRONG))}</div>'
 
 
 def _example_html(example: "Example") -> str:

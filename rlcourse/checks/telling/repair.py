@@ -29,26 +29,33 @@ class Repair:
     line_number: int  # in its cell or file
     line: str
     cases: int
+    half: str = ""  # the mistake that is left
 
     @property
     def sentence(self) -> str:
         where = f"line {self.line_number} of {self.function}: `{self.line}`"
-        return f"With one change in one line, all {self.cases} cases agree. Look at {where}."
+        agree = f"all {self.cases} cases agree"
+        if self.half:
+            agree = f"only {self.half} is left"
+        return f"With one change in one line, {agree}. Look at {where}."
 
 
 def with_repair(result: Result, exam: Exam, fn: Callable, others: Collection[str]) -> Result:
     """The result of a failed check, with the line in which one change repairs `fn`."""
     if result.passed or result.unwritten or result.mistake or exam.hidden:
         return result
-    found = repair(fn, exam, others)
+    found = repair(fn, exam, others, result.half)
     if found is None:
         return result
     said = (sentence for sentence in result.sentences if sentence != DIFFER)
     return replace(result, sentences=(*said, found.sentence))
 
 
-def repair(fn: Callable, exam: Exam, others: Collection[str] = ()) -> Repair | None:
-    """The only line of `fn`, or of a helper that it calls, in which some change repairs it.
+def repair(
+    fn: Callable, exam: Exam, others: Collection[str] = (), half: str | None = None
+) -> Repair | None:
+    """The only line of `fn`, or of a helper that it calls, in which some change repairs it, or
+    leaves of two mistakes the declared one that is called `half`.
 
     Functions whose names are in `others` have checks of their own, and are not changed.
     """
@@ -59,11 +66,12 @@ def repair(fn: Callable, exam: Exam, others: Collection[str] = ()) -> Repair | N
     except ValueError:
         return None
     with torch.random.fork_rng(devices=[]), one_thread():
-        return _search(source, exam)
+        found = _search(_Trial(source, exam.with_mistake(half) if half else exam))
+    return replace(found, half=half or "") if found else None
 
 
-def _search(source: Source, exam: Exam) -> Repair | None:
-    trial = _Trial(source, exam)
+def _search(trial: "_Trial") -> Repair | None:
+    source, exam = trial.source, trial.exam
     if not trial.failing:
         return None  # what is wrong is outside of the text, such as a decorator
     found: set[Repair] = set()

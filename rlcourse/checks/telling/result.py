@@ -128,6 +128,9 @@ class Result:
     once: tuple[str, ...] = ()  # functions it builds on that are wrong; it is right with right ones
     edges: tuple[str, ...] = ()  # the failing cases in words, if all of them lie at the edge
     mistake: str | None = None  # name of the declared mistake that reproduces the answer
+    half: str | None = (
+        None  # of one that reproduces it on some failing cases, and not on the others
+    )
     sentences: tuple[str, ...] = ()
     example: Example | None = None
     printed: str = ""

@@ -12,7 +12,7 @@ LARGEST = 30  # elements of a tensor or list that is printed in full
 LONGEST = 300  # characters
 LARGEST_INTEGER = 10**60
 ROUNDING = 1e-15  # what is left of a sum that is 0 on paper; no check tells it from 0
-WRONG, RIGHT = "Wrong: ", "Right: "  # how the lines begin that list several mistakes
+WRONG = "Wrong: "  # how the lines begin that list several mistakes
 
 
 def show(value: Any, digits: int = 4) -> str:

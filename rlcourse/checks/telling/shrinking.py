@@ -16,7 +16,7 @@ from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise, Mistake
 from rlcourse.checks.judging.comparing import compare_anything
 from rlcourse.checks.judging.failed import is_numeric
-from rlcourse.checks.telling.cutting import cuts, roundings
+from rlcourse.checks.telling.cutting import cuts
 from rlcourse.checks.telling.result import Example, Result
 
 MOST_TRIES = 60
@@ -45,15 +45,14 @@ class _Search:
         self._before = self._look(self.example.case)
 
     def smallest(self) -> Example:
-        """Cut until nothing can be cut, then round."""
+        """Cut until nothing can be cut."""
         found = self.example
-        for reductions in (cuts, roundings):
-            while (smaller := self._first_good(found, reductions)) is not None:
-                found = smaller
+        while (smaller := self._first_good(found)) is not None:
+            found = smaller
         return found
 
-    def _first_good(self, example: Example, reductions) -> Example | None:
-        for arguments in reductions(example.case.arguments):
+    def _first_good(self, example: Example) -> Example | None:
+        for arguments in cuts(example.case.arguments):
             if self.tries >= MOST_TRIES:
                 return None
             self.tries += 1
