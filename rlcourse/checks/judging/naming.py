@@ -21,7 +21,7 @@ from rlcourse.checks.judging.several import find_several, together
 from rlcourse.checks.telling.show import WRONG
 
 ENOUGH = 3  # cases: fewer that happen to agree are a coincidence
-PROBES = 5  # failing cases, one of which a mistake must explain to be tried on all
+PROBES = 3  # failing cases, or a few more: one must be explained, or no other is looked at
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,8 @@ def find_half(exam, failed: FailedCheck) -> tuple[Mistake, frozenset[int]] | Non
     None where it could be another one, or where the answer is right and the mistake is not."""
     attempt = Attempt(failed.failing, numbers_only=True)
     trial, found = Trial(exam, failed, attempt), dict[Mistake, frozenset[int]]()
-    probes = (
-        [] if failed.is_told_by_errors else failed.failing[:: len(failed.failing) // PROBES + 1]
-    )
+    step = max(1, (len(failed.failing) - 1) // (PROBES - 1))
+    probes = [] if failed.is_told_by_errors else failed.failing[::step]
     for mistake in exam.exercise.mistakes:
         if not any(trial.reproduces(mistake, i) for i in probes):
             continue
