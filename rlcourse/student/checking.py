@@ -1,8 +1,6 @@
 """What a lesson calls: ``check`` and ``ready``."""
 
-import ast
 import os
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +10,7 @@ from typing import Any
 from rlcourse import exercises
 from rlcourse.checks.asking.borrowed import Borrowing, replaced
 from rlcourse.checks.asking.calling import call, call_all, describe, written
-from rlcourse.checks.asking.names import free_names
+from rlcourse.checks.asking.names import free_names, unread_definition
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging.exam import Exam
 from rlcourse.checks.judging.follow_through import UNDEFINED, counting, replaceable
@@ -41,8 +39,8 @@ def check(
     """
     found = exercise_of(fn, exercise)
     result = _try_out(fn, found) if found.contest else _compare(fn, Exam(found, seed, hidden))
-    if older := _older(fn):
-        result = replace(result, sentences=(older, *result.sentences))
+    if (shell := notebook()) and (said := unread_definition(fn, shell)):
+        result = replace(result, sentences=(said, *result.sentences))
     execution = os.environ.get("NBGRADER_EXECUTION")
     if not hidden and execution is None:
         record.save(result)
@@ -205,23 +203,6 @@ def _missing_in_this_cell() -> list[str]:
     except (SyntaxError, KeyError, IndexError):
         return []
     return sorted(needed - shell.user_ns.keys())
-
-
-def _older(fn: Callable) -> str:
-    """A sentence if Python could not read the newest cell that defines the function."""
-    shell, name = notebook(), re.escape(getattr(fn, "__name__", "") or "-")
-    cells = reversed(shell.history_manager.input_hist_raw) if shell else ()
-    defines = rf"^\s*(async\s+)?def\s+{name}\b"
-    text = next((cell for cell in cells if re.search(defines, cell, re.MULTILINE)), "")
-    try:
-        ast.parse(shell.transform_cell(text) if shell else "")
-    except SyntaxError as error:
-        line = f" in line {error.lineno}" if error.lineno else ""
-        return (
-            f"The cell that defines {fn.__name__} has a syntax error{line}, so it did not run: "
-            "this is about the definition from before."
-        )
-    return ""
 
 
 @dataclass(frozen=True)

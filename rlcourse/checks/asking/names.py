@@ -5,9 +5,11 @@ import builtins
 import dis
 import inspect
 import linecache
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType
+from typing import Any
 
 GLOBAL, STORED = ("LOAD_GLOBAL", "LOAD_NAME"), ("STORE_NAME", "STORE_GLOBAL")
 LOOK_NAMES_UP = {"locals", "vars", "eval", "exec"}  # at run time
@@ -57,3 +59,19 @@ def definition_of(code: CodeType) -> ast.Module | None:
     except (SyntaxError, ValueError):
         return None
     return ast.increment_lineno(tree, code.co_firstlineno - 1) if tree.body else None
+
+
+def unread_definition(fn: Callable, shell: Any) -> str:
+    """A sentence if Python could not read the newest cell of a notebook that defines the function;
+    `shell` is IPython's."""
+    name = getattr(fn, "__name__", "-")
+    defines = re.compile(rf"^\s*(async\s+)?def\s+{re.escape(name)}\b", re.MULTILINE)
+    cells = filter(defines.search, reversed(shell.history_manager.input_hist_raw))
+    try:
+        ast.parse(shell.transform_cell(next(cells, "")))
+    except SyntaxError as error:
+        return (
+            f"The cell that defines {name} has a syntax error in line {error.lineno}, so it did "
+            "not run: this is about the definition from before."
+        )
+    return ""

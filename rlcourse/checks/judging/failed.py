@@ -1,7 +1,6 @@
 """A failed check: what was asked, what came back, and how it differs from what is right."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,11 +45,8 @@ class FailedCheck:
         """
         telling = [i for i in self.wrong if not self.is_broken(i)]
         valued = [i for i in telling if any(d.kind != "gradient" for d in self.differences[i])]
-        return self.most_familiar(valued or telling or self.wrong or self.failing)
-
-    def most_familiar(self, indices: Iterable[int]) -> int:
-        """The case to show, out of these."""
-        return min(indices, key=lambda i: _familiarity(self.cases[i]))
+        chosen = valued or telling or self.wrong or self.failing
+        return min(chosen, key=lambda i: _familiarity(self.cases[i]))
 
     def is_broken(self, i: int) -> bool:
         """Whether the call raised (or should have), or gave NaN where a number is expected."""

@@ -49,10 +49,6 @@ class Named:
     attempt: Attempt
     several: tuple[Mistake, ...] = ()  # that were made at once
 
-    def holds(self, trial: "Trial") -> bool:
-        """Whether it is true of the answer on the trial's cases as well."""
-        return trial.reproduces_all(self.mistake)
-
     def sentences(self) -> tuple[str, ...]:
         """What was done, and why it is wrong."""
         if self.several:
@@ -128,7 +124,7 @@ def is_true_of(named: Named, exam, failed: FailedCheck) -> bool:
     """Whether what was found on one drawing of the cases explains the answer on another, too."""
     alike = [attempt for attempt in attempts(failed) if attempt.is_like(named.attempt)]
     trials = [Trial(exam, failed, attempt) for attempt in alike]
-    return not failed.failing or any(named.holds(trial) for trial in trials)
+    return not failed.failing or any(trial.reproduces_all(named.mistake) for trial in trials)
 
 
 def attempts(failed: FailedCheck) -> Iterator[Attempt]:

@@ -233,8 +233,6 @@ class _Options:
         for i, op in enumerate(node.ops):
             for rank, other in enumerate(COMPARISONS[type(op)]):
                 yield min(rank, 1), _with(node, ops=[*node.ops[:i], other(), *node.ops[i + 1 :]])
-        if isinstance(node.ops[0], ast.Eq):
-            yield 1, filled("A is not None and X", A=node.left, X=node)
 
     def _constant(self, node: ast.Constant) -> Iterator[Option]:
         value: Any = node.value
