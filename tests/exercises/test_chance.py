@@ -64,13 +64,10 @@ def tokens_out_of(change):
 
 NO_TOKENS = {
     "token −7 for the first": tokens_out_of(lambda t, v: torch.where(t == 0, -7, t)),
-    "token 99 for the last": tokens_out_of(lambda t, v: torch.where(t == v - 1, 99, t)),
     "−1 in one row of all": tokens_out_of(
         lambda t, v: torch.where(torch.arange(len(t)) == 0, -1, t)
     ),
-    "ids counted from the end": tokens_out_of(lambda t, v: t - v),
     "floats": tokens_out_of(lambda t, v: t.double()),
-    "a column": tokens_out_of(lambda t, v: t[:, None]),
 }
 
 

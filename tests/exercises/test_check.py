@@ -1,8 +1,8 @@
 """What a student reads: the verdict, the named mistake, and what to do."""
 
 import json
-import os
 import signal
+import subprocess
 import sys
 from functools import partial
 
@@ -120,13 +120,6 @@ def test_nothing_reaches_stdout_or_stderr(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_global_random_state_is_left_alone():
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    examine(loss(lambda lp, r, m: torch.rand(()) * lp.sum()))
-    assert torch.equal(before, torch.get_rng_state())
-
-
 STEP_ON_STUB = """
 def reinforce_loss(logprobs, advantages, mask):
     raise NotImplementedError()
@@ -211,11 +204,6 @@ def test_progress_is_not_written_for_hidden_checks_or_under_nbgrader(home, monke
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     check(reinforce_loss)
     assert list(home.iterdir()) == []
-
-
-def test_read_only_home_does_not_break_a_check(monkeypatch):
-    monkeypatch.setenv("RLCOURSE_HOME", os.devnull)
-    assert check(reinforce_loss).passed
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm on this system")

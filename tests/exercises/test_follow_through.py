@@ -7,13 +7,12 @@ import pytest
 import torch
 
 import rlcourse.algorithms
-from rlcourse import check, exercises, progress
+from rlcourse import check, exercises
 from rlcourse.authoring import stubs
 from rlcourse.checks.asking.borrowed import Borrowing, replaced
 from rlcourse.checks.asking.calling import call, call_all, describe, written
 from rlcourse.checks.judging import testing
 from rlcourse.checks.judging.exam import Exam
-from rlcourse.student import record
 
 LIBRARY = rlcourse.algorithms.reinforce_loss
 SIGN = """
@@ -102,19 +101,6 @@ def test_dpo_loss(dpo_loss):
     assert result.score == 0 and not result.once
 
 
-def test_progress_says_so_until_the_other_one_passes():
-    names = notebook(SIGN, STEP)
-    check(names["reinforce_step"])
-    assert "right, once `reinforce_loss` is, 3 points" in repr(progress())
-    assert "right, once <code>reinforce_loss</code> is" in progress()._repr_html_()
-    assert record.load("reinforce_step")["passed"]
-    check(names["reinforce_step"].__globals__["reinforce_loss"])
-    assert "right, once" in repr(progress())
-    exec(stubs.solution(LIBRARY, marks=False), names)
-    check(names["reinforce_loss"])
-    assert "right, once" not in repr(progress()) and "passes, 3 points" in repr(progress())
-
-
 def builds_on(function, exercise) -> list[str]:
     return [n for n in exercises.above(exercise.name) if n in describe(function).uses]
 
@@ -197,12 +183,6 @@ def test_the_library_s_own_function_is_no_answer(name):
 def test_the_same_text_in_a_notebook_is_an_answer():
     names = notebook(stubs.solution(LIBRARY, marks=False))
     assert check(names["reinforce_loss"]).passed
-
-
-def test_what_stands_on_the_library_s_own_is_right():
-    names = notebook("from rlcourse.algorithms import reinforce_loss", STEP)
-    result = check(names["reinforce_step"])
-    assert result.passed and not result.once
 
 
 PAST = STEP.replace("reinforce_loss(", "theirs(")

@@ -102,10 +102,6 @@ def test_due_dates_stand_beside_the_lesson_in_the_course_s_own_zone(zone, said):
     assert f"due 2027-07-01 {said}\n" in Progress((late,)).text()
 
 
-def test_every_line_of_the_course_s_own_panel_fits_80_columns():
-    assert max(map(len, progress().text().splitlines())) <= 80
-
-
 def plain(html: str) -> str:
     return unescape(re.sub("<[^>]+>", "", html))
 
