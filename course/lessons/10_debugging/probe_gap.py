@@ -66,11 +66,6 @@ def _by_product(logprobs, old_logprobs, mask):
     return gap.sum() / torch.clamp(mask.sum(), min=1), gap.amax()
 
 
-def _signed(logprobs, old_logprobs, mask):
-    gaps = (logprobs - old_logprobs)[mask.bool()]
-    return (gaps.mean(), gaps.max()) if len(gaps) else (gaps.sum(), gaps.sum())
-
-
 def _rms(real, mask):
     return (real.square().sum() / mask.sum().clamp(min=1)).sqrt()
 

@@ -114,13 +114,6 @@ def _divides_the_rest(text):
 
 def _evaluated(text):
     try:
-        return str(eval(text, {"__builtins__": {}}))
-    except Exception:
-        return "?"
-
-
-def _evaluated_with_builtins(text):
-    try:
         return str(eval(text))
     except Exception:
         return "?"

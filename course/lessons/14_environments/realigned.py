@@ -101,11 +101,10 @@ def by_loop(values, mask, target):
 
 def _one_shift(values, mask, target):
     moved = 0 * by_loop(values, mask, target)
-    for i, (here, there) in enumerate(zip(mask.bool(), target.bool(), strict=True)):
-        columns = here.nonzero().flatten()
-        shifted = columns + (there.int().argmax() - here.int().argmax())
-        kept = (shifted >= 0) & (shifted < target.shape[1])
-        moved[i, shifted[kept]] = values[i, columns[kept]]
+    for i, (row, here, there) in enumerate(zip(values, mask.int(), target.int(), strict=True)):
+        shifted = here.nonzero().flatten() + there.argmax() - here.argmax()
+        for column, value in zip(shifted.tolist(), row[here > 0], strict=True):
+            moved[i, column : column + 1] = value
     return moved * target
 
 

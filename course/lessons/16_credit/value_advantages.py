@@ -100,13 +100,6 @@ def _spread_over_the_tokens(values, outcomes, ids, mask):
     return by_last_difference(values, outcomes, ids, mask) / counts.clamp(min=1).gather(1, ids)
 
 
-def _last_tokens_alone(values, outcomes, ids, mask):
-    following = torch.cat([ids[:, 1:], ids[:, -1:]], dim=1)
-    going_on = torch.cat([mask[:, 1:], torch.zeros_like(mask[:, :1])], dim=1).bool()
-    within = going_on & (following == ids)
-    return by_last_difference(values, outcomes, ids, mask).masked_fill(within, 0)
-
-
 sketch = Sketch(line_by_line)
 alternatives = (by_loop, by_last_difference)
 oracle = by_loop

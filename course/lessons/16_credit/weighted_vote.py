@@ -71,9 +71,5 @@ def by_index(answers, scores):
     return names[int((sums >= sums.max() - 1e-9).int().argmax())]
 
 
-def _best_of_n(answers, scores):
-    return answers[int(scores.argmax())] if len(answers) else None
-
-
 sketch = Sketch(line_by_line)
 alternatives = (by_index,)
