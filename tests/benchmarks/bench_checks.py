@@ -29,7 +29,6 @@ from shared import as_written
 
 from rlcourse import check, exercises
 
-MOST, MOST_OF_95 = 2.0, 0.5  # seconds
 ANSWERS = ("right", "wrong", "raising")
 
 
@@ -84,7 +83,7 @@ def main() -> int:
     failing = sorted(s for _, _, *spent in rows for s in spent)
     usual, longest = failing[int(0.95 * (len(failing) - 1))], failing[-1]
     print(f"95 % of the checks that fail take less than {usual:.2f}, all at most {longest:.2f}")
-    return int(longest > MOST or usual > MOST_OF_95)
+    return int(longest > 2.0 or usual > 0.5)
 
 
 if __name__ == "__main__":
