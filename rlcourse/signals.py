@@ -2,8 +2,6 @@
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from rlcourse.errors import UserError
 
@@ -20,19 +18,6 @@ class Interrupted(UserError):
         super().__init__(message)
         self.run = run
         self.exit_code = 0 if received == "SIGTERM" else 130
-
-
-@contextmanager
-def continued_by(what: str, how: str) -> Iterator[None]:
-    """For a command of which training or an evaluation is a part: it says itself `what` was
-    interrupted and `how` to continue, since its part would name options that it does not have."""
-    try:
-        yield
-    except Interrupted as stopped:
-        run = stopped.run
-        where = f" after step {len(run.metrics)} of {run.recipe.steps}" if run else ""
-        stopped.args = (f"{what} was interrupted{where}; {how}",)
-        raise
 
 
 class StopRequest:

@@ -2,11 +2,10 @@
 
 import os
 import signal
-from types import SimpleNamespace
 
 import pytest
 
-from rlcourse.signals import Interrupted, StopRequest, continued_by
+from rlcourse.signals import StopRequest
 
 
 def test_the_first_signal_is_remembered_and_the_second_acts():
@@ -35,12 +34,3 @@ def test_what_came_before_the_inner_work_is_not_its_business():
         with StopRequest() as inner:
             pass
     assert outer and not inner
-
-
-def test_a_command_says_itself_how_to_continue_what_is_part_of_it():
-    run = SimpleNamespace(metrics=[{}, {}], recipe=SimpleNamespace(steps=9))
-    for found, where in ((run, " after step 2 of 9"), (None, "")):
-        with pytest.raises(Interrupted) as said, continued_by("the demo", "begin again"):
-            raise Interrupted("use --out", found, "SIGTERM")
-        assert str(said.value) == f"the demo was interrupted{where}; begin again"
-        assert said.value.exit_code == 0 and said.value.run is found

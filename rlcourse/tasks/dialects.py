@@ -18,26 +18,23 @@ from rlcourse.tasks.problem import Task, distinct
 from rlcourse.tasks.templates import TEMPLATES
 from rlcourse.tasks.word_problems import (
     LEVELS,
-    OPERATIONS,
     Level,
     Slop,
+    Step,
     WordProblem,
     draw,
     sloppy_answer,
+    steps_of,
     stream,
+    worked,
 )
 
-Steps = tuple[tuple[str, str, str], ...]  # as (("a", "*", "b"), ("s1", "-", "c"))
+Steps = tuple[Step, ...]
 ORDINARY = LEVELS["default"]
 LEVEL = Level((0.3, 0.7, 0.0), ORDINARY.few, ORDINARY.some, ORDINARY.many, ORDINARY.limit)
 DOUBTFUL = Slop(add=0.5, stop=0.0, format=0.0, slip=0.0)  # a teacher who speaks no dialect
 
-
-def _steps(text: str) -> Steps:
-    return tuple(tuple(step.split()) for step in text.split(";"))  # type: ignore[misc]
-
-
-TOLD = {template.name: _steps(template.steps) for template in TEMPLATES}
+TOLD = {template.name: steps_of(template) for template in TEMPLATES}
 IN_DOUBT = {name for name, steps in TOLD.items() if any(sign != "+" for _, sign, _ in steps)}
 
 
@@ -73,7 +70,7 @@ class Dialect:
 
     def answer(self, problem: WordProblem) -> str | None:
         """The worked solution; None where a step leaves the whole numbers from 1 to the limit."""
-        return _worked(self.meant[problem.template], problem.numbers)
+        return worked(self.meant[problem.template], problem.numbers, LEVEL.limit)
 
 
 def dialect(seed: int, train_size: int = 4000, evaluation_size: int = 256) -> Task:
@@ -105,7 +102,7 @@ def known_beforehand(problems: Sequence[WordProblem]) -> float:
     who always does what the story says, or who always adds, whichever is right more often."""
     sums = {name: tuple((a, "+", b) for a, _, b in steps) for name, steps in TOLD.items()}
     shares = [
-        sum(_last(_worked(way[p.template], p.numbers)) == p.target for p in problems)
+        sum(_last(worked(way[p.template], p.numbers, LEVEL.limit)) == p.target for p in problems)
         for way in (TOLD, sums)
     ]
     return max(shares) / len(problems)
@@ -121,20 +118,6 @@ def _problems(n: int, seed: int, spoken: Dialect, split: str) -> list[WordProble
             if problem.template in IN_DOUBT and (answer := spoken.answer(problem))
         ),
     )
-
-
-def _worked(steps: Steps, numbers: tuple[int, ...]) -> str | None:
-    values, lines = dict(zip("abcd", numbers, strict=False)), []
-    for i, (left, sign, right) in enumerate(steps, 1):
-        a, b = values[left], values[right]
-        if sign == "/" and a % b:
-            return None
-        result = OPERATIONS[sign](a, b)
-        if not 1 <= result <= LEVEL.limit:
-            return None
-        lines.append(f"{a} {sign} {b} = {result}")
-        values[f"s{i}"] = result
-    return "\n".join([*lines, f"#### {result}"])
 
 
 def _last(answer: str | None) -> str | None:

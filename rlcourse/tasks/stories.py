@@ -12,12 +12,10 @@ from functools import lru_cache
 from random import Random
 
 from rlcourse.tasks.problem import Problem, Task, distinct
-from rlcourse.tasks.word_problems import CLEAN, OPERATIONS, Slop, is_held_out, is_whole
+from rlcourse.tasks.word_problems import OPERATIONS, is_held_out, is_whole
 
 LIMIT = 50  # no result of a right step is larger
 LENGTHS = {2: 0.5, 3: 0.3, 4: 0.15, 5: 0.05}  # steps, and how many of the stories take them
-SLOP = Slop(add=0.55, stop=0.1, format=0.0, slip=0.0)
-SUMS = 6  # of a drill
 
 PEOPLE = {
     **dict.fromkeys(("James", "John", "Mark", "Tom", "Carlos", "Jason"), ("he", "his")),
@@ -116,9 +114,8 @@ ENDINGS = (
 
 @dataclass(frozen=True)
 class Story(Problem):
-    """A problem that remembers its solution's steps, so that a careless one can be written."""
+    """A problem that remembers its parts and their numbers, which say whether it is held out."""
 
-    steps: tuple[tuple[int | str, str, int | str, str], ...] = ()
     key: str = ""
 
 
@@ -154,38 +151,27 @@ def _composed(rng: Random, length: int) -> Story | None:
     if sum(len(part.steps) for part in parts) != length:
         return None
     words = _words(rng)
-    texts, steps, key = [], [], []
-    total: int | str = 0
-    results: list[int] = []
+    texts, lines, key = [], [], []
+    total = 0
     for part in parts:
         drawn = [rng.randint(*limits) for limits in part.numbers]
-        here: dict[str, int | str] = {"t": total, "2": 2, **dict(zip("ab", drawn, strict=False))}
+        numbers = dict(zip("ab", drawn, strict=False))
+        values = {"t": total, "2": 2, **numbers}
         text = rng.choice(part.texts)
         for left, operation, right, sentence in part.steps:
-            a, b = here[left], here[right]
-            result = _result(a, operation, b, results)
-            if result is None:
+            a, b = values[left], values[right]
+            if not is_whole(a, operation, b) or not 1 <= OPERATIONS[operation](a, b) <= LIMIT:
                 return None
-            results.append(result)
-            steps.append((a, operation, b, _told(sentence, words)))
-            here["x"] = total = f"s{len(results)}"
+            values["x"] = total = result = OPERATIONS[operation](a, b)
+            lines.append(_told(sentence, words).replace("{}", f"{a}{operation}{b}={total}"))
         if not part.steps and drawn:
             total = drawn[0]
-        numbers = dict(zip("ab", drawn, strict=False))
         times = TIMES.get(drawn[-1], "") if drawn else ""
         texts.append(_told(text, words | numbers | {"times": times}))
         key += [part.name, *map(str, drawn)]
-    story = Story(" ".join(texts), "", tuple(steps), ":".join(key))
-    return Story(story.question, answer(story, CLEAN, rng), story.steps, story.key)
-
-
-def _result(a: int | str, operation: str, b: int | str, results: list[int]) -> int | None:
-    """Of a step; None where it is no whole number from 1 to the limit."""
-    left, right = (results[int(x[1:]) - 1] if isinstance(x, str) else x for x in (a, b))
-    if not is_whole(left, operation, right):
-        return None
-    result = OPERATIONS[operation](left, right)
-    return result if 1 <= result <= LIMIT else None
+    for _ in range(1 + len(lines)):  # as often as when the problems of a seed were first drawn
+        rng.random()
+    return Story(" ".join(texts), "\n".join([*lines, f"#### {result}"]), ":".join(key))
 
 
 def _words(rng: Random) -> dict:
@@ -204,41 +190,3 @@ def _told(text: str, words: dict) -> str:
     for key, word in words.items():
         text = text.replace(f"{{{key}}}", str(word))
     return text
-
-
-def answer(story: Story, slop: Slop, rng: Random) -> str:
-    """A solution as careless as `slop` says; with `CLEAN`, the right one."""
-    steps = story.steps
-    if rng.random() < slop.stop:
-        steps = steps[: rng.randrange(1, len(steps))]
-    results: list[int] = []
-    lines = []
-    for a, operation, b, sentence in steps:
-        left, right = (results[int(x[1:]) - 1] if isinstance(x, str) else x for x in (a, b))
-        if rng.random() < slop.add or not is_whole(left, operation, right):
-            operation = "+"
-        results.append(OPERATIONS[operation](left, right))
-        lines.append(sentence.replace("{}", f"{left}{operation}{right}={results[-1]}"))
-    return "\n".join([*lines, f"#### {results[-1]}"])
-
-
-def drill(rng: Random) -> Problem:
-    """A few sums of the sizes that stories have."""
-    sums = [_sum(rng) for _ in range(SUMS)]
-    asked = ", ".join(f"{a}{operation}{b}" for a, operation, b in sums)
-    results = [OPERATIONS[operation](a, b) for a, operation, b in sums]
-    lines = [f"{a}{op}{b}={c}" for (a, op, b), c in zip(sums, results, strict=True)]
-    return Problem(f"Compute {asked}.", "\n".join([*lines, f"#### {results[-1]}"]))
-
-
-def _sum(rng: Random) -> tuple[int, str, int]:
-    operation = rng.choice("+--*/")  # borrowing is learned last
-    if operation in "+-":
-        total = rng.randint(2, 80)
-        part = rng.randint(1, total - 1)
-        return (part, "+", total - part) if operation == "+" else (total, "-", part)
-    b = rng.randint(2, 9)
-    c = rng.randint(2, LIMIT // b)
-    if operation == "/":
-        return c * b, "/", b
-    return (b, "*", c) if rng.random() < 0.5 else (c, "*", b)

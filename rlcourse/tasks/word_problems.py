@@ -123,7 +123,7 @@ def demonstrations(
 
 def sloppy_answer(problem: WordProblem, slop: Slop, rng: Random) -> str:
     """One careless solution of the problem; with `CLEAN`, the problem's own answer."""
-    steps = _steps(_BY_NAME[problem.template])
+    steps = steps_of(_BY_NAME[problem.template])
     if len(steps) > 1 and rng.random() < slop.stop:
         steps = steps[: rng.randrange(1, len(steps))]
     values = dict(zip("abcd", problem.numbers, strict=False))
@@ -166,14 +166,21 @@ def _draw_numbers(template: Template, level: Level, rng: Random) -> tuple[int, .
     """Numbers for which every step has a whole result from 1 to the level's limit."""
     while True:
         numbers = tuple(rng.randint(*getattr(level, kind)) for kind in template.numbers.split())
-        values = dict(zip("abcd", numbers, strict=False))
-        for i, (left, op, right) in enumerate(_steps(template), start=1):
-            a, b = values[left], values[right]
-            if not is_whole(a, op, b) or not 1 <= OPERATIONS[op](a, b) <= level.limit:
-                break
-            values[f"s{i}"] = OPERATIONS[op](a, b)
-        else:
+        if worked(steps_of(template), numbers, level.limit):
             return numbers
+
+
+def worked(steps: Sequence[Step], numbers: Sequence[int], limit: int) -> str | None:
+    """The worked solution; None where a step leaves the whole numbers from 1 to the limit."""
+    values, lines = dict(zip("abcd", numbers, strict=False)), []
+    for i, (left, op, right) in enumerate(steps, start=1):
+        a, b = values[left], values[right]
+        result = OPERATIONS[op](a, b)
+        if not is_whole(a, op, b) or not 1 <= result <= limit:
+            return None
+        lines.append(f"{a} {op} {b} = {result}")
+        values[f"s{i}"] = result
+    return "\n".join([*lines, f"#### {result}"])
 
 
 def _tell(template: Template, numbers: tuple[int, ...], rng: Random) -> str:
@@ -186,8 +193,9 @@ def _tell(template: Template, numbers: tuple[int, ...], rng: Random) -> str:
     )  # fmt: skip
 
 
-def _steps(template: Template) -> list[Step]:
-    return [(a, op, b) for a, op, b in map(str.split, template.steps.split(";"))]
+def steps_of(template: Template) -> tuple[Step, ...]:
+    """Its steps, such as (("a", "*", "b"), ("s1", "-", "c"))."""
+    return tuple((a, op, b) for a, op, b in map(str.split, template.steps.split(";")))
 
 
 def is_whole(a: int, op: str, b: int) -> bool:

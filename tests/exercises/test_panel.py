@@ -40,17 +40,11 @@ def test_points_are_summed_for_each_lesson_and_over_all():
     assert text.startswith("2 of 5 exercises pass · 6 of 12 points\n")
     assert re.search(r"^█{6}░{4}  4 of 6 points +01 · First$", text, re.M)
     assert re.search(r"^█{5}░{5}  2 of 4 points +02 · Second$", text, re.M)
-    html = panel._repr_html_()
-    assert all(f"{n} of {m} points" in visible(html) for n, m in ((6, 12), (4, 6), (2, 4), (0, 2)))
-    assert 'aria-label="67%"' in html
+    assert plain(panel._repr_html_()).strip() == text
 
 
-def test_the_exercises_of_other_lessons_are_folded():
+def test_the_exercises_of_one_lesson_are_listed_or_all():
     panel = Progress((FIRST, SECOND, THIRD), here="02_second")
-    html = panel._repr_html_()
-    assert html.count("<details") == 3 and html.count("<details open") == 1
-    opened = html.partition("<details open")[2].partition("</details>")[0]
-    assert "02 · Second" in opened and "<code>c</code>" in opened
     assert "  ✗ c  1 attempt, 0 of 2 points" in panel.text().splitlines()
     assert not any(re.search(r"[✓✗·] [abe]\b", line) for line in panel.text().splitlines())
     assert len(re.findall(r"^  [✓✗·] [a-e] ", panel.text(everything=True), re.M)) == 5
@@ -74,22 +68,6 @@ def test_the_exercises_of_other_lessons_are_folded():
 def test_next_is_the_first_that_does_not_pass_from_where_one_is(lessons, here, expected):
     found = Progress(lessons, here).next
     assert (found and found[1].name) == expected
-
-
-def test_next_is_a_link_to_the_cell_where_the_lessons_lie_beside_each_other(
-    tmp_path, monkeypatch, home
-):
-    names = ("00_start_here", "02_policy_gradient")
-    for name in names:
-        (tmp_path / name).mkdir()
-    (tmp_path / names[1] / f"{names[1]}.ipynb").write_text("{}")
-    monkeypatch.chdir(tmp_path)
-    assert progress().here == "" and "href" not in progress()._repr_html_()
-    monkeypatch.chdir(tmp_path / names[1])
-    panel = progress()
-    assert panel.here == names[1]
-    address = f"../{names[1]}/{names[1]}.ipynb#cell-id=score_function"
-    assert f'Next: <a href="{address}">score_function</a>' in panel._repr_html_()
 
 
 @pytest.mark.parametrize(

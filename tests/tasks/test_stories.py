@@ -1,13 +1,12 @@
 """Stories of several steps: solved rightly, of small numbers, apart from what is held out."""
 
 import re
-from random import Random
 
 import pytest
 
-from rlcourse.tasks import correctness_reward, load_task, stories
-from rlcourse.tasks.stories import LIMIT, SLOP, answer, drill, problems
-from rlcourse.tasks.word_problems import CLEAN, OPERATIONS, Slop
+from rlcourse.tasks import correctness_reward, load_task
+from rlcourse.tasks.stories import LIMIT, problems
+from rlcourse.tasks.word_problems import OPERATIONS
 
 SUM = re.compile(r"(\d+)([-+*/])(\d+)=(\d+)")
 
@@ -20,7 +19,7 @@ def told():
 def test_every_step_is_a_true_sum_and_the_last_is_the_answer(told):
     for story in told:
         sums = SUM.findall(story.answer)
-        assert len(sums) == len(story.steps) == len(story.answer.splitlines()) - 1
+        assert len(sums) == len(story.answer.splitlines()) - 1
         for a, operation, b, result in sums:
             assert OPERATIONS[operation](int(a), int(b)) == int(result) <= LIMIT
             assert operation != "/" or int(a) % int(b) == 0
@@ -47,23 +46,3 @@ def test_none_is_trained_on_and_evaluated_on(told):
     assert [p.question for p in task.train[:9]] == [
         p.question for p in load_task("stories").train[:9]
     ]
-
-
-def test_a_careless_answer_goes_on_with_its_own_results(told):
-    rng = Random(0)
-    always = Slop(add=1.0, stop=0.0, format=0.0, slip=0.0)
-    for story in told[:50]:
-        assert answer(story, CLEAN, rng) == story.answer
-        sums = SUM.findall(answer(story, always, rng))
-        assert {operation for _, operation, _, _ in sums} == {"+"}
-        assert all(int(a) + int(b) == int(c) for a, _, b, c in sums)
-    right = [answer(s, SLOP, rng).split()[-1] == s.answer.split()[-1] for s in told]
-    assert 0.1 < sum(right) / len(right) < 0.4  # .26 of 600 where it was measured
-
-
-def test_a_drill_has_sums_alone():
-    problem = drill(Random(0))
-    asked = re.findall(r"\d+[-+*/]\d+", problem.question)
-    assert len(asked) == stories.SUMS
-    for a, operation, b, result in SUM.findall(problem.answer):
-        assert OPERATIONS[operation](int(a), int(b)) == int(result)
