@@ -53,15 +53,12 @@ def _failure_to_write(error: BaseException | None) -> BaseException | None:
     return None
 
 
-@contextlib.contextmanager
-def in_use(directory: Path | None) -> Iterator[None]:
+def in_use(directory: Path | None) -> contextlib.ExitStack:
     """`hold` the directory, if there is one, while something is written to it."""
-    lock = None if directory is None else hold(directory)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            lock.release()
+    held = contextlib.ExitStack()
+    if directory is not None:
+        held.callback(hold(directory).release)
+    return held
 
 
 def hold(directory: Path) -> FileLock:

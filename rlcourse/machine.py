@@ -4,7 +4,6 @@ import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import torch
 
@@ -26,7 +25,7 @@ def hardware(device: torch.device) -> dict[str, str | int]:
     """System, processor, threads, and the GPU if one was used."""
     facts: dict[str, str | int] = {
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
         "device": str(device),
@@ -63,13 +62,3 @@ def nvidia_gpus() -> list[str]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     return found.stdout.split("\n")[:-1] if found.returncode == 0 else []
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -1,12 +1,9 @@
 """JupyterLab as students get it: opened at a lesson, quiet, and ended with this command."""
 
-import contextlib
 import importlib.util
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from rlcourse.courses import current
@@ -17,7 +14,6 @@ from rlcourse.lab.lessons import place
 
 # Settings that switch things off for students; `jupyter lab` alone does not read this directory.
 CONFIG = Path(__file__).parent / "jupyter_config"
-GRACE = 10.0  # seconds for JupyterLab to end its kernels
 
 
 def command(directory: Path, lesson: str, browser: bool, port: int) -> list[str]:
@@ -46,46 +42,14 @@ def environment() -> dict[str, str]:
 
 
 def open_lab(directory: Path, lesson: str, browser: bool = True, port: int = 8888) -> int:
-    """Run JupyterLab until it ends and return its exit status. Ctrl-C and SIGTERM end it, too."""
+    """Run JupyterLab until it ends, in this process's place where the system can do that: a signal
+    then ends it at once. Elsewhere return its exit status."""
     if importlib.util.find_spec("jupyterlab") is None:
         raise UserError(
             f"JupyterLab is not installed: {install_command('lab')}; any other program that opens "
             f"notebooks will do as well, and the lessons are in {directory}"
         )
-    with _raised_as_interrupts():
-        server = subprocess.Popen(command(directory, lesson, browser, port), env=environment())
-        try:
-            return server.wait()
-        except KeyboardInterrupt:
-            return _end(server)
-
-
-@contextlib.contextmanager
-def _raised_as_interrupts() -> Iterator[None]:
-    """Within this context, SIGTERM and the end of the terminal act like Ctrl-C."""
-
-    def interrupt(number, frame):
-        raise KeyboardInterrupt
-
-    names = ("SIGTERM", "SIGHUP", "SIGINT")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    heard = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
-    before = {number: signal.signal(number, interrupt) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end(server: subprocess.Popen) -> int:
-    """Ask JupyterLab to end, then kill it. A terminal's Ctrl-C has reached it already, and asking
-    again does no harm; a second one here kills it at once."""
-    try:
-        if os.name == "posix":
-            server.terminate()
-        server.wait(GRACE)
-    except (KeyboardInterrupt, subprocess.TimeoutExpired):
-        server.kill()
-        server.wait()
-    return 0
+    words = command(directory, lesson, browser, port)
+    if os.name == "posix":
+        os.execve(words[0], words, environment())
+    return subprocess.call(words, env=environment())

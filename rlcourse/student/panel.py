@@ -84,8 +84,8 @@ class Progress(Shown):
                     return lesson, row
         return None
 
-    def text(self, everything: bool = False) -> str:
-        """A line for each lesson, and the exercises of the next one, or all."""
+    def text(self) -> str:
+        """A line for each lesson, and the exercises of the next one."""
         rows = tuple(row for lesson in self.lessons for row in lesson.rows)
         done = sum(row.passed for row in rows)
         lines = [f"{done} of {len(rows)} exercises pass · {_tally(rows)[0]}"]
@@ -99,7 +99,7 @@ class Progress(Shown):
             filled = int(BLOCKS * share + 1e-9)
             bar = "█" * filled + "░" * (BLOCKS - filled)
             lines.append(f"{bar}  {words:18} {lesson.title}")
-            if everything or (following and lesson is following[0]):
+            if following and lesson is following[0]:
                 lines += [f"  {row.sign} {row.name}  {row.words}" for row in lesson.rows]
         if self.borrowed:
             names = ", ".join(f"`{name}`" for name in self.borrowed)

@@ -9,26 +9,19 @@ from rlcourse.checks.telling.result import Result
 from rlcourse.files import replace_bytes
 
 DRIVE = Path("/content/drive/MyDrive")  # Google Drive on Colab, if it was mounted
-KAGGLE = Path("/kaggle/working")  # what Kaggle can keep
 
 
 def home() -> Path:
-    """``$RLCOURSE_HOME``, by default ``~/.rlcourse``; on Colab and Kaggle a place that lasts."""
+    """``$RLCOURSE_HOME``, by default ``~/.rlcourse``; on Colab your Drive, if it was mounted."""
     if chosen := os.environ.get("RLCOURSE_HOME"):
         return Path(chosen)
     if _on_colab() and DRIVE.is_dir():
         return DRIVE / "rlcourse"
-    if _on_kaggle():
-        return KAGGLE / ".rlcourse"
     return Path.home() / ".rlcourse"
 
 
 def _on_colab() -> bool:
     return "COLAB_RELEASE_TAG" in os.environ or "COLAB_GPU" in os.environ
-
-
-def _on_kaggle() -> bool:
-    return "KAGGLE_KERNEL_RUN_TYPE" in os.environ and KAGGLE.is_dir()
 
 
 def not_kept() -> str:
@@ -40,8 +33,6 @@ def not_kept() -> str:
             "Colab deletes this record with its machine. To keep it, mount your Drive in the "
             "first cell: `from google.colab import drive; drive.mount('/content/drive')`."
         )
-    if _on_kaggle():
-        return "Kaggle keeps this record if the notebook's *Persistence* option includes files."
     return ""
 
 

@@ -42,6 +42,13 @@ __all__ = [
 ]
 
 
+EMBEDDED: dict[str, Callable[..., Task]] = {
+    "word_problems": word_problems.load,
+    "calculator": calculator.load,
+    "stories": stories.load,
+}
+
+
 def load_task(name: str, data: str | Path | None = None, seed: int = 0, **options) -> Task:
     """The task called `name`.
 
@@ -55,21 +62,16 @@ def load_task(name: str, data: str | Path | None = None, seed: int = 0, **option
     Raises:
         UserError: there is no such task or option, or its data cannot be used.
     """
-    if name == "word_problems":
-        load: Callable[..., Task] = word_problems.load
-        arguments: dict = {}
-    elif name == "calculator":
-        load, arguments = calculator.load, {}
-    elif name == "stories":
-        load, arguments = stories.load, {}
+    if name in EMBEDDED:
+        load, arguments = EMBEDDED[name], {}
     elif name == "gsm8k":
         load, arguments = gsm8k.load, {"data": data}
     elif name.endswith(".jsonl") or Path(name).is_dir():
         load, arguments = gsm8k.load_jsonl, {"path": name}
     else:
         raise UserError(
-            f"There is no task {name!r}; use word_problems, calculator, stories, gsm8k, or the "
-            "path of a JSONL file or of a directory with train.jsonl and test.jsonl."
+            f"There is no task {name!r}; use {', '.join(EMBEDDED)}, gsm8k, or the path of a JSONL "
+            "file or of a directory with train.jsonl and test.jsonl."
         )
     if data is not None and "data" not in arguments:
         raise UserError(f"data={str(data)!r} belongs to the task gsm8k; remove it for {name!r}.")

@@ -82,24 +82,17 @@ class Environment:
 
 
 def _checked(environment: Environment, reply) -> Reply:
-    where = f"{_name(environment)}.respond(text)"
-    if not isinstance(reply, tuple) or len(reply) != 3:
-        raise UserError(
-            f"{where} returned {_shown(reply)}: return Reply(observation, reward, done)."
-        )
-    observation, reward, done = reply
-    if not isinstance(observation, str):
-        raise UserError(f"{where} has the observation {_shown(observation)}: give a text.")
     try:
-        reward, done = float(reward), bool(done)
+        observation, reward, done = reply
+        checked = Reply(observation, float(reward), bool(done))
     except (TypeError, ValueError, RuntimeError):
+        checked = None
+    if checked is None or not isinstance(observation, str) or not isfinite(checked.reward):
         raise UserError(
-            f"{where} has the reward {_shown(reward)} and done={_shown(done)}: "
-            "give a number and True or False."
-        ) from None
-    if not isfinite(reward):
-        raise UserError(f"{where} has the reward {reward}: give a finite number.")
-    return Reply(observation, reward, done)
+            f"{_name(environment)}.respond(text) returned {_shown(reply)}: return "
+            "Reply(observation, reward, done), a text, a finite number, and True or False."
+        )
+    return checked
 
 
 def _name(environment: Environment) -> str:

@@ -7,7 +7,7 @@ on; `RUBRIC` is a list of items that a program can look up without knowing the a
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -81,17 +81,13 @@ RUBRIC: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-def rubric_verdicts(
-    questions: Sequence[str],
-    completions: Sequence[str],
-    rubric: Mapping[str, Callable[[str, str], bool]] = RUBRIC,
-) -> Tensor:
-    """Which items hold for which completion → (N, K) float of 0 and 1."""
+def rubric_verdicts(questions: Sequence[str], completions: Sequence[str]) -> Tensor:
+    """Which items of `RUBRIC` hold for which completion → (N, K) float of 0 and 1."""
     rows = [
-        [float(holds(question, completion)) for holds in rubric.values()]
+        [float(holds(question, completion)) for holds in RUBRIC.values()]
         for question, completion in zip(questions, completions, strict=True)
     ]
-    return torch.tensor(rows).reshape(len(rows), len(rubric))
+    return torch.tensor(rows).reshape(len(rows), len(RUBRIC))
 
 
 class LanguageModelJudge:

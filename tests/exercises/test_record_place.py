@@ -8,10 +8,9 @@ from rlcourse.student import record
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    for name in ("RLCOURSE_HOME", "COLAB_RELEASE_TAG", "COLAB_GPU", "KAGGLE_KERNEL_RUN_TYPE"):
+    for name in ("RLCOURSE_HOME", "COLAB_RELEASE_TAG", "COLAB_GPU"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(record, "DRIVE", tmp_path / "drive")
-    monkeypatch.setattr(record, "KAGGLE", tmp_path / "kaggle")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
 
@@ -30,10 +29,3 @@ def test_colab_without_drive_says_that_it_forgets_and_with_drive_keeps(tmp_path,
     (tmp_path / "drive").mkdir()
     assert record.home() == tmp_path / "drive" / "rlcourse"
     assert "deletes" not in repr(progress())
-
-
-def test_kaggle_keeps_it_with_the_notebook_s_output(tmp_path, monkeypatch):
-    (tmp_path / "kaggle").mkdir()
-    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
-    assert record.home() == tmp_path / "kaggle" / ".rlcourse"
-    assert "Persistence" in repr(progress())

@@ -36,25 +36,18 @@ def test_a_step_before_the_first_reset_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        (True, r"returned True: return Reply"),
-        (None, r"returned None: return Reply"),
-        (("No.", 0.0), r"return Reply\(observation, reward, done\)"),
-        ((7, 0.0, False), "the observation 7: give a text"),
-        (("No.", "much", False), "the reward 'much'"),
-        (("No.", float("nan"), False), "give a finite number"),
-        (("No.", 0.0, torch.zeros(2)), "True or False"),
-    ],
-)
-def test_a_reply_that_is_none_is_named_with_its_class(reply, said):
+    "reply",
+    [True, None, ("No.", 0.0), (7, 0.0, False), ("No.", "much", False),
+     ("No.", float("nan"), False), ("No.", 0.0, torch.zeros(2))],
+)  # fmt: skip
+def test_a_reply_that_is_none_is_named_with_its_class(reply):
     class Odd(Guess):
         def respond(self, text):
             return reply
 
     odd = Odd()
     odd.reset()
-    with pytest.raises(UserError, match=said) as error:
+    with pytest.raises(UserError, match=r"return Reply\(observation, reward, done\)") as error:
         odd.step("7")
     assert "Odd.respond" in str(error.value)
 

@@ -26,6 +26,7 @@ def ppo(recipe):
     return lambda **changes: recipe("ppo", **settings | changes)
 
 
+@pytest.mark.slow
 def test_the_critic_learns_what_the_question_says_about_the_reward(warm, task, ppo):
     """Under a policy that stands still: else what there is to explain vanishes as it learns."""
 

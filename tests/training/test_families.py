@@ -103,6 +103,7 @@ def gradient(policy, logprobs):
     return torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [*ATTENTION, *OTHER_STATES])
 def test_samples_scores_and_gradients_are_those_of_each_row_alone(family):
     policy = random_policy(*(ATTENTION | OTHER_STATES)[family])

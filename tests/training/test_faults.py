@@ -74,6 +74,7 @@ def test_a_stale_sampler_opens_a_gap_that_grows(steps_of):
     assert gap[0] < 1e-5 and min(gap[1:]) > 1e-3  # .04 at least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault, low, high",
     [("missing_temperature", 0.01, 1), ("dropout", 0.01, 2)],
@@ -108,12 +109,14 @@ def test_a_ratio_of_one_reports_no_clipping_while_tokens_leave_the_band(steps_of
     assert max(of(steps, "clip_ratio/high")) > 0.005 and max(of(steps, "ratio/max")) > 1.3
 
 
+@pytest.mark.slow
 def test_a_rewarded_divergence_is_subtracted_from_the_loss(steps_of):
     """With one update a batch the loss is the penalty alone, β·KL, up to rounding (1e-7)."""
     wrong, right = steps_of("kl_sign", beta=0.5), steps_of(beta=0.5)
     assert max(of(wrong, "loss")[1:]) < -1e-3 and min(of(right, "loss")[1:]) > 1e-3
 
 
+@pytest.mark.slow
 def test_weights_in_bfloat16_do_not_move_at_a_small_learning_rate(steps_of):
     faulty = steps_of("bfloat16_weights", lr=3e-5)
     assert max(of(faulty, "weights_changed")) < 0.5

@@ -79,6 +79,7 @@ def test_what_overflows_moves_nothing_and_halves_the_scale(policy, recipe, scale
     assert not torch.equal(weights(policy), before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["dpo", "grpo", "ppo", "reward_model", "sft"])
 def test_every_kind_of_algorithm_trains_in_float16(algorithm, tmp_path, policy, task, recipe):
     write_pairs(tmp_path / "pairs.jsonl", [Pair(str(n), f"#### {n}", f"### {n}") for n in range(9)])

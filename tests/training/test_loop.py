@@ -12,13 +12,11 @@ from rlcourse.training.data.batches import minibatches, problems_of_step
 from rlcourse.training.measuring import evaluating
 from rlcourse.training.networks.optimizer import NonFinite, autocast, set_learning_rate
 
+SLOW = ["rejection_sampling", "reinforce", "rloo", "ppo", "dr_grpo", "dapo", "gspo", "cispo"]
+
 
 @pytest.mark.parametrize(
-    "algorithm",
-    [
-        *("rejection_sampling", "reinforce", "rloo", "ppo"),
-        *("grpo", "dr_grpo", "dapo", "gspo", "cispo"),
-    ],
+    "algorithm", ["grpo", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 )
 def test_every_algorithm_raises_the_reward_it_is_given(policy, task, recipe, algorithm):
     """From a policy that knows nothing: half taught, some say "7" where it is the answer only."""

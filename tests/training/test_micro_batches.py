@@ -121,6 +121,7 @@ def weights(run):
 PAIRS = [Pair(str(n), f"#### {n}", f"#### {(n + 1) % 10}{n}") for n in range(10)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(METHODS))
 def test_every_algorithm_trains_alike_with_any_micro_batch(algorithm, tmp_path):
     write_pairs(tmp_path / "pairs.jsonl", PAIRS)

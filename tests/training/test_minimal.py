@@ -44,6 +44,7 @@ def test_imitation_gives_the_weights_of_rlcourse_train_sft(places):
 SAME, DIFFERENT = 1e-2, 5e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"beta": 0.1, "num_iterations": 2, "clip": 0.01}])
 def test_it_gives_the_weights_of_rlcourse_train_grpo(places, settings):
     start, task = places
