@@ -15,7 +15,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from PIL import Image
@@ -23,7 +22,6 @@ from PIL import Image
 INLINE = ("inline", "module://matplotlib_inline.backend_inline")
 SHARPNESS = 2  # pixels in the file for each one on the page
 SHADES = 64  # in the file, which is then a third as large
-READ_OUT = 12  # bars that are read out; if there are more, their number is
 
 # JupyterLab and nbconvert, VS Code, Colab, and pages of Sphinx, in the order of the selectors.
 DARK = """\
@@ -67,11 +65,10 @@ def as_html(figure: Figure) -> str:
 
 
 def describe(ax: Axes) -> str:
-    """What the axes show, in words: title, labels, curves by name with their ends, and bars."""
+    """What the axes show, in words: title, labels, and curves by name with their ends."""
     across, up = (axis.get_label_text() for axis in (ax.xaxis, ax.yaxis))
     what = " against ".join(filter(None, [up, across]))
-    bars = [_bars(c) for c in ax.containers if isinstance(c, BarContainer)]
-    parts = [*map(_curve, filter(_name, ax.lines)), *bars]
+    parts = list(map(_curve, filter(_name, ax.lines)))
     said = what + (": " if what and parts else "") + "; ".join(parts)
     sentences = list(filter(None, [ax.get_title("left") or ax.get_title(), said])) or ["A picture"]
     return ". ".join(sentences) + "."
@@ -83,13 +80,6 @@ def _curve(line: Line2D) -> str:
     x, y = x[seen], y[seen]
     ends = f" from {y[0]:.3g} at {x[0]:.3g} to {y[-1]:.3g} at {x[-1]:.3g}" if len(x) else ""
     return _name(line) + ends
-
-
-def _bars(bars: BarContainer) -> str:
-    heights = [f"{bar.get_height():.3g}" for bar in bars]
-    read = ", ".join(heights) if len(heights) <= READ_OUT else f"{len(heights)} bars"
-    # A histogram has its label on its first bar.
-    return f"{_name(bars) or _name(bars[0])} {read}".lstrip()
 
 
 def _name(artist) -> str:

@@ -129,14 +129,12 @@ def label_curves(ax) -> None:
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """The places, moved as little as possible so that no two are nearer than `gap`."""
+    """The places, moved up so that no two are nearer than `gap`."""
     order = sorted(range(len(places)), key=lambda i: places[i])
-    moved = [places[i] for i in order]
-    for _ in range(200):
-        for i, (below, above) in enumerate(pairwise(moved)):
-            push = max(0.0, gap - (above - below)) / 2
-            moved[i], moved[i + 1] = below - push, above + push
-    return [moved[order.index(i)] for i in range(len(places))]
+    moved = list(places)
+    for below, above in pairwise(order):
+        moved[above] = max(moved[above], moved[below] + gap)
+    return moved
 
 
 def figure(columns: int = 1, xlabel: str = "", ylabel: str = "", title: str = ""):

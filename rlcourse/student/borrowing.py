@@ -8,8 +8,6 @@ from rlcourse.errors import UserError
 from rlcourse.student.checking import Notice, exercise_of
 from rlcourse.student.display import show
 
-_lent: list[tuple[dict, str, Callable]] = []  # where, under which name, and what
-
 
 def borrow(*functions: Callable | str) -> None:
     """Put the course's versions in place of `functions`, in this notebook, until their cells run
@@ -23,7 +21,6 @@ def borrow(*functions: Callable | str) -> None:
     found = [exercises.get(f) if isinstance(f, str) else exercise_of(f, None) for f in functions]
     for exercise in found:
         namespace[exercise.name] = exercise.reference
-        _lent.append((namespace, exercise.name, namespace[exercise.name]))
     names = ", ".join(f"`{exercise.name}`" for exercise in found)
     show(
         Notice(
@@ -31,8 +28,3 @@ def borrow(*functions: Callable | str) -> None:
             "see it at work. Yours is back as soon as you run the cell that defines it."
         )
     )
-
-
-def borrowed() -> list[str]:
-    """Names of the functions that are still borrowed, in the order in which they were."""
-    return list(dict.fromkeys(name for space, name, ours in _lent if space.get(name) is ours))

@@ -7,9 +7,8 @@ from pathlib import Path
 from rlcourse import exercises
 from rlcourse.checks.telling.result import right_once
 from rlcourse.courses import current
-from rlcourse.student.borrowing import borrowed
 from rlcourse.student.display import Shown
-from rlcourse.student.record import load, not_kept
+from rlcourse.student.record import load
 from rlcourse.words import counted, points_of
 
 BLOCKS = 10  # of a bar
@@ -67,7 +66,6 @@ class Progress(Shown):
 
     lessons: tuple[Lesson, ...]
     here: str = ""
-    borrowed: tuple[str, ...] = ()  # functions of the course's in place of one's own, for now
 
     @property
     def next(self) -> tuple[Lesson, Row] | None:
@@ -101,10 +99,7 @@ class Progress(Shown):
             lines.append(f"{bar}  {words:18} {lesson.title}")
             if following and lesson is following[0]:
                 lines += [f"  {row.sign} {row.name}  {row.words}" for row in lesson.rows]
-        if self.borrowed:
-            names = ", ".join(f"`{name}`" for name in self.borrowed)
-            lines.append(f"Borrowed in this notebook, without points: {names}.")
-        return "\n".join(filter(None, [*lines, not_kept()]))
+        return "\n".join(lines)
 
     __repr__ = text
 
@@ -130,7 +125,7 @@ def progress() -> Progress:
         for lesson in course.lessons
         if lesson.exercises
     )
-    return Progress(lessons, here, tuple(borrowed())).at_once()
+    return Progress(lessons, here).at_once()
 
 
 def _row(exercise) -> Row:

@@ -15,25 +15,9 @@ def home() -> Path:
     """``$RLCOURSE_HOME``, by default ``~/.rlcourse``; on Colab your Drive, if it was mounted."""
     if chosen := os.environ.get("RLCOURSE_HOME"):
         return Path(chosen)
-    if _on_colab() and DRIVE.is_dir():
+    if DRIVE.is_dir():
         return DRIVE / "rlcourse"
     return Path.home() / ".rlcourse"
-
-
-def _on_colab() -> bool:
-    return "COLAB_RELEASE_TAG" in os.environ or "COLAB_GPU" in os.environ
-
-
-def not_kept() -> str:
-    """Why this record may be gone tomorrow, and what helps; "" on the student's own machine."""
-    if os.environ.get("RLCOURSE_HOME"):
-        return ""
-    if _on_colab() and not DRIVE.is_dir():
-        return (
-            "Colab deletes this record with its machine. To keep it, mount your Drive in the "
-            "first cell: `from google.colab import drive; drive.mount('/content/drive')`."
-        )
-    return ""
 
 
 def save(result: Result) -> None:

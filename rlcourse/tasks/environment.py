@@ -45,16 +45,14 @@ class Environment:
 
     def begin(self) -> str:
         """The first words, usually a question. Called for each episode: start anew here."""
-        raise UserError(f"{_name(self)} has no method begin(self): write one, and return a text.")
+        raise UserError(f"{_name(self)} needs a method begin(self) that returns a text.")
 
     def respond(self, text: str) -> Reply:
         """The reply to one turn of the policy, whose words are `text`.
 
         They may be any words at all, or none: also answer those that make no sense.
         """
-        raise UserError(
-            f"{_name(self)} has no method respond(self, text): write one, and return a Reply."
-        )
+        raise UserError(f"{_name(self)} needs a method respond(self, text) that returns a Reply.")
 
     def reset(self) -> str:
         """Begin an episode: its first words.

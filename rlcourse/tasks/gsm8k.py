@@ -128,10 +128,6 @@ def _problem(row: object, place: str) -> Problem:
 
 
 def _from_directory(directory: Path) -> tuple[list[Problem], list[Problem]]:
-    if not directory.is_dir():
-        raise UserError(
-            f"There is no directory {directory}; name one that contains train.jsonl and test.jsonl."
-        )
     return read_jsonl(directory / "train.jsonl"), read_jsonl(directory / "test.jsonl")
 
 

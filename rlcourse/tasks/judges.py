@@ -96,7 +96,6 @@ class LanguageModelJudge:
     Args:
         ask: takes a list of prompts, returns as many replies; any model, local or by a service.
         items: what the rubric asks, one sentence each.
-        score: turns (N, K) verdicts of 0 and 1 into (N,) rewards; by default the share of items.
 
     A reply counts by its last YES or NO in capitals. One that holds neither counts as a NO, and
     `unreadable` counts these replies: a judge that does not follow its form must not pay.
@@ -114,12 +113,10 @@ class LanguageModelJudge:
         self,
         ask: Callable[[list[str]], Sequence[str]],
         items: Sequence[str],
-        score: Callable[[Tensor], Tensor] | None = None,
     ):
         if not items:
             raise UserError("A rubric needs at least one item.")
         self.ask, self.items = ask, list(items)
-        self.score = score or (lambda verdicts: verdicts.mean(dim=1))
         self.unreadable = 0
 
     def verdicts(self, questions: Sequence[str], completions: Sequence[str]) -> Tensor:
@@ -146,5 +143,5 @@ class LanguageModelJudge:
         return torch.tensor(held).reshape(len(completions), len(self.items))
 
     def __call__(self, questions: Sequence[str], completions: Sequence[str]) -> Tensor:
-        """Rewards → (N,)."""
-        return self.score(self.verdicts(questions, completions))
+        """The share of items that hold → (N,)."""
+        return self.verdicts(questions, completions).mean(dim=1)

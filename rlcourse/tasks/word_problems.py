@@ -100,14 +100,10 @@ def problems(n: int, seed: int, level: str = "default", split: str = "train") ->
     return draw(n, seed, level, split, level)
 
 
+@lru_cache(maxsize=16)  # every run of a lesson asks for the same ones
 def draw(n: int, seed: int, level: str | Level, split: str, name: str) -> list[WordProblem]:
     """`problems` of any level; its name goes into the seed."""
-    return list(_drawn(n, seed, level, split, name))
-
-
-@lru_cache(maxsize=16)  # every run of a lesson asks for the same ones
-def _drawn(n: int, seed: int, level: str | Level, split: str, name: str) -> tuple[WordProblem, ...]:
-    return tuple(distinct(n, stream(Random(f"{split}:{name}:{seed}"), level, split)))
+    return distinct(n, stream(Random(f"{split}:{name}:{seed}"), level, split))
 
 
 def demonstrations(

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import torch
 
-from rlcourse import check, hint, progress, ready
+from rlcourse import check, progress, ready
 from rlcourse.checks.telling.result import MIME_TYPE, CheckFailed
 from rlcourse.errors import UserError
 from rlcourse.exercises import get
@@ -140,11 +140,6 @@ def test_ready_asks_for_the_unfinished_function(capsys):
     assert ready(reinforce_loss)
     assert not ready(reinforce_loss, namespace["reinforce_step"])
     assert "Finish reinforce_loss first" in capsys.readouterr().out
-
-
-def test_every_hint_call_unfolds_one_more():
-    shown = [repr(hint("optimal_baseline")).count("Hint ") for _ in range(4)]
-    assert shown == [1, 2, 3, 3]
 
 
 def test_unknown_name_suggests_the_nearest():

@@ -61,7 +61,6 @@ def test_a_function_that_is_not_written_can_be_borrowed_until_it_is(said):
     assert "without points" in borrowing
     assert "mean 0.5" in shown
     assert "the library's own" in judged
-    assert "Borrowed in this notebook, without points: `mean_reward`" in judged
     assert back == ""
     assert "Finish mean_reward first" in again
 

@@ -67,14 +67,14 @@ def test_what_is_not_written_is_asked_for():
         def begin(self):
             return 7
 
-    with pytest.raises(UserError, match="write one, and return a text"):
+    with pytest.raises(UserError, match="needs a method begin"):
         Environment().reset()
     with pytest.raises(UserError, match=r"Silent.begin\(\) returned 7"):
         Silent().reset()
     silent = Silent()
     silent.begin = lambda: "Well?"
     silent.reset()
-    with pytest.raises(UserError, match=r"no method respond\(self, text\)"):
+    with pytest.raises(UserError, match=r"needs a method respond\(self, text\)"):
         silent.step("7")
 
 
