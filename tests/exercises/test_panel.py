@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rlcourse import check, hint, progress
+from rlcourse import check, hint
 from rlcourse.exercises import get
 from rlcourse.student.panel import Lesson, Progress, Row
 
