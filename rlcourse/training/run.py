@@ -93,7 +93,9 @@ def train(
         recipe = recipe.but(policy=PASSED_IN, warm_start=None)
     if task is not None:
         recipe = recipe.but(task=task.name)
-    if teacher is not None and recipe.method.taught:
+    if teacher is not None:
+        if not recipe.method.taught:
+            raise UserError(f"{recipe.algorithm} has no teacher: remove teacher=, or use distill")
         recipe = recipe.but(teacher=PASSED_IN)
     method = recipe.method.using(functions, recipe.algorithm)
     if step is not None and (method.compares_pairs or method.critic):
@@ -256,13 +258,11 @@ def teacher_of(recipe: Recipe, out: Path | None, policy, task: Task, given: Any,
     """The frozen teacher: the one that is `given`, a model, or what a recipe makes of `policy`.
 
     A teacher that a recipe makes is a run of its own, in ``teacher/``. Raises ``UserError`` where
-    its tokens are others than the policy's, and for a method that has no teacher.
+    its tokens are others than the policy's.
     """
     from rlcourse.policy import Policy
 
     if not recipe.method.taught:
-        if given is not None:
-            raise UserError(f"{recipe.algorithm} has no teacher: remove teacher=, or use distill")
         return None
     if given is None and (first := teacher_recipe(recipe)) is not None:
         place = out / "teacher" if out else None

@@ -20,7 +20,9 @@ from rlcourse.errors import UserError
 
 def enable_gradient_checkpointing(model: nn.Module) -> None:
     """Let `model` recompute its blocks. Raises UserError where this kind of model cannot."""
-    enable: Any = getattr(model, "gradient_checkpointing_enable", None)
+    # Transformers 6 will know the first name only.
+    names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+    enable: Any = next((getattr(model, name) for name in names if hasattr(model, name)), None)
     if enable is None or not _blocks(model):
         raise UserError(
             f"{type(model).__name__} cannot recompute: set gradient_checkpointing=false"
