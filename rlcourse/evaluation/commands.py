@@ -1,6 +1,5 @@
 """``rlcourse evaluate`` and ``compare``."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +45,6 @@ def evaluate(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory that keeps everything.")] = None,
     resume: Annotated[bool, typer.Option(help="Continue the evaluation in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Measure a policy on a task: accuracy, pass@k, majority vote, format, with 95 % intervals.
 
@@ -71,7 +69,7 @@ def evaluate(
         temperature,
         max_tokens,
         extract=EXTRACTORS[extract] if extract else chosen.extract,
-        format_reward=judge if form or extract in ("tagged", "strict_tagged") else None,
+        format_reward=judge if extract in ("tagged", "strict_tagged") else None,
         system=system,
         top_k=top_k,
         top_p=top_p,
@@ -83,10 +81,7 @@ def evaluate(
         world=World(chosen.environment, max_turns) if chosen.environment else None,
         names={"policy": policy, "task": task, "data": data, "dtype": dtype},
     )
-    if as_json:
-        print(json.dumps(evaluation.to_dict(transcripts=False), indent=2))
-    else:
-        print(evaluation_table(evaluation))
+    print(evaluation_table(evaluation))
 
 
 def compare(
@@ -94,7 +89,6 @@ def compare(
     b: Annotated[
         Path | None, typer.Argument(help="The other [default: the run A before training].")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Compare two policies on the same problems: differences with intervals, and a verdict.
 
@@ -110,5 +104,4 @@ def compare(
                 "or two evaluations"
             )
         a, b = a / "evaluation_before.json", a
-    comparison = compared(a, b)
-    print(json.dumps(comparison.to_dict(), indent=2) if as_json else comparison)
+    print(compared(a, b))

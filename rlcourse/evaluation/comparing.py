@@ -7,7 +7,7 @@ one of the two solves (McNemar 1947): under "no difference" each of these is a f
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, comb, sqrt
 from pathlib import Path
 from statistics import NormalDist, fmean, stdev
@@ -106,13 +106,6 @@ class Comparison:
         """Greedy and sampled accuracy, each in a sentence."""
         greedy, sampled = self["accuracy"], self["sampled_accuracy"]
         return f"Greedy accuracy: {greedy.verdict}.\nSampled accuracy: {sampled.verdict}."
-
-    def to_dict(self) -> dict:
-        """Plain values for JSON."""
-        values = asdict(self) | {"verdict": self.verdict}
-        for written, difference in zip(values["differences"], self.differences, strict=True):
-            written |= {"told_apart": difference.told_apart, "verdict": difference.verdict}
-        return values
 
     def __str__(self) -> str:
         rows = [["", "A", "B", "B − A [95 % interval]", "told apart"]]

@@ -9,19 +9,15 @@ from rlcourse.reports.run_record import RunRecord, read_metrics, read_run
 __all__ = ["RunRecord", "read_metrics", "read_run", "render_report", "write_report"]
 
 
-def write_report(
-    directory: str | Path, out: str | Path | None = None, defaults: dict | None = None
-) -> Path:
+def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
     """Write the page of a run, finished or not, and return its path.
 
-    Args:
-        out: by default ``report.html`` in the run's directory.
-        defaults: see ``render_report``.
+    `out` is by default ``report.html`` in the run's directory.
 
     Raises:
         UserError: the directory holds no run, or `out` is a file that rlcourse did not write.
     """
     record = read_run(directory)
     path = Path(out or Path(directory) / "report.html").expanduser()
-    write_page(path, render_report(record, defaults), replace=out is None)
+    write_page(path, render_report(record), replace=out is None)
     return path

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from markupsafe import Markup, escape
+from matplotlib.ticker import MaxNLocator
 
 from rlcourse.reports.run_record import is_finite
 
 WIDTH, HEIGHT, WIDE = 380, 210, 440
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 10, 32  # margins around the plotting area
 LETTER, LABEL_GAP = 8, 12  # a label's width a letter, and the least distance between two
-UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 POINTS = 300  # longer lines are averaged down to this many points
 
 Point = tuple[float, float]
@@ -57,7 +57,6 @@ def plot(
     lines: Sequence[Line],
     x_name: str = "step",
     share: bool = False,
-    x_labels: dict[float, str] | None = None,
     size: tuple[int, int] = (WIDTH, HEIGHT),
     until: float | None = None,
     reach: Sequence[float] = (),
@@ -65,8 +64,8 @@ def plot(
 ) -> Markup:
     """The lines in one frame; nothing if none has a finite value.
 
-    `share` says that the vertical axis is 0–1, and `reach` that it covers at least these values;
-    `x_labels` replace the ticks {x: text}. The horizontal axis extends to `until`, for lines that
+    `share` says that the vertical axis is 0–1, and `reach` that it covers at least these values.
+    The horizontal axis extends to `until`, for lines that
     will grow to there; their labels are in one column, where no line is drawn yet.
     """
     lines = [line for line in map(Line.finite, lines) if line.points]
@@ -77,7 +76,7 @@ def plot(
     ys = [y for line in lines for _, y in line.points]
     ys += [y for line in lines for _, low, high in line.band for y in (low, high)]
     margin = RIGHT + LETTER * max(len(line.label) for line in lines)
-    frame = _Frame(xs, [*reach, *((0.0, 1.0) if share else ()), *ys], x_labels, size, margin)
+    frame = _Frame(xs, [*reach, *((0.0, 1.0) if share else ()), *ys], size, margin)
     parts = [frame.axes(x_name)]
     ends = []
     for line in lines:
@@ -115,18 +114,16 @@ def _drawn(frame: "_Frame", line: Line) -> list[str]:
 class _Frame:
     """Scales from data to picture, and the shapes drawn with them."""
 
-    def __init__(self, xs, ys, x_labels, size, right):
+    def __init__(self, xs, ys, size, right):
         self.right, self.bottom = size[0] - right, size[1] - BOTTOM
         self.x_low, self.x_high = min(xs), max(xs)
         if self.x_low == self.x_high:  # one step: in the middle
             self.x_low, self.x_high = self.x_low - 0.5, self.x_high + 0.5
         self.y_ticks = _ticks(min(ys), max(ys), 4)
         self.y_low, self.y_high = min(self.y_ticks[0], min(ys)), max(self.y_ticks[-1], max(ys))
-        if x_labels is None:
-            ticks = _ticks(self.x_low, self.x_high, 5, whole=True)
-            ticks = [x for x in ticks if self.x_low <= x <= self.x_high]
-            x_labels = dict(zip(ticks, tick_texts(ticks), strict=True))
-        self.x_ticks = x_labels
+        ticks = _ticks(self.x_low, self.x_high, 5, whole=True)
+        ticks = [x for x in ticks if self.x_low <= x <= self.x_high]
+        self.x_ticks = dict(zip(ticks, tick_texts(ticks), strict=True))
         self.y_texts = tick_texts(self.y_ticks)
         self.left = max(LEFT, 12 + LETTER * max(map(len, self.y_texts)))
 
@@ -199,27 +196,15 @@ def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[flo
     if high - low <= 1e-8 * max(abs(low), abs(high)):  # less than float32 can hold
         margin = abs(high) / 2 or 1.0
         low, high = low - margin, high + margin
-    raw = (high - low) / count
-    size = 10.0 ** math.floor(math.log10(raw))
-    step = size * min((1, 2, 2.5, 5, 10), key=lambda factor: abs(factor * size - raw))
-    if whole:
-        step = max(1.0, round(step))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    locator = MaxNLocator(count + 1, steps=[1, 2, 2.5, 5, 10], integer=whole)
+    return [round(float(tick), 12) for tick in locator.tick_values(low, high)]
 
 
 def tick_texts(ticks: Sequence[float]) -> list[str]:
-    """The ticks of one axis, all in one unit and with the decimals that their step needs."""
-    largest = max(map(abs, ticks), default=0.0)
-    unit, letter = 1.0, ""
-    if 0 < largest < 1e-3 or largest >= 1e12:
-        power = math.floor(math.log10(largest) + 1e-9)
-        unit, letter = 10.0**power, f"e{power}"
-    elif largest >= 1e4:
-        unit, letter = next((power, name) for power, name in UNITS if largest >= power)
-    steps = [(after - before) / unit for before, after in pairwise(ticks)]
-    decimals = next(d for d in range(9) if d == 8 or all(_is_round(step, d) for step in steps))
-    return [f"{tick / unit:.{decimals}f}{letter}" if tick else "0" for tick in ticks]
+    """The ticks of one axis, with as many decimals as all of them need."""
+    steps = [after - before for before, after in pairwise(ticks)]
+    decimals = next((d for d in range(6) if all(_is_round(step, d) for step in steps)), None)
+    return [f"{t:.3g}" if decimals is None else f"{t:,.{decimals}f}" if t else "0" for t in ticks]
 
 
 def _is_round(value: float, decimals: int) -> bool:

@@ -3,10 +3,8 @@
 from markupsafe import Markup
 
 from rlcourse.evaluation import Evaluation, Interval, telling
-from rlcourse.evaluation.comparing import Difference, difference
-from rlcourse.evaluation.scores import scores
 from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
-from rlcourse.reports.charts import HEIGHT, WIDE, Line, plot
+from rlcourse.reports.charts import Line, plot
 from rlcourse.reports.html_pages import flat, render, written
 from rlcourse.reports.run_record import RunRecord
 
@@ -14,12 +12,10 @@ TRANSCRIPTS = 10
 SAMPLES = 8  # of each transcript that can be unfolded
 
 
-def render_report(record: RunRecord, defaults: dict | None = None) -> str:
+def render_report(record: RunRecord) -> str:
     """The report of a run as a self-contained HTML page. All of its text is escaped.
 
-    Args:
-        record: from ``read_run``, or a run's own; it may be unfinished.
-        defaults: a recipe's default values, so that settings which differ can be marked.
+    `record` is from ``read_run``, or a run's own; it may be unfinished.
     """
     evaluations = {
         name: evaluation
@@ -32,18 +28,14 @@ def render_report(record: RunRecord, defaults: dict | None = None) -> str:
         recipe=record.recipe,
         evaluations=evaluations,
         headline=headline(record),
-        differences=paired(record.before, record.after),
         readings=readings(evaluations),
-        pass_at_k=pass_at_k_chart(evaluations),
-        sections=[
-            (section, [(chart, drawn(chart, record)) for chart in section.charts])
-            for section in sections(record.metrics)
-        ],
+        sections={
+            question: [(chart, drawn(chart, record)) for chart in charts]
+            for question, charts in sections({key for m in record.metrics for key in m}).items()
+        },
         transcripts=transcripts(evaluations),
         samples_shown=SAMPLES,
-        settings=settings(record.recipe, defaults),
-        marks_changes=defaults is not None,
-        cost=cost(record),
+        settings={name: written(value) for name, value in flat(record.recipe).items()},
     )
 
 
@@ -73,20 +65,6 @@ def headline(record: RunRecord) -> list[dict]:
     ]
 
 
-def paired(a: Evaluation | None, b: Evaluation | None) -> dict[str, Difference]:
-    """{accuracy: b − a over the problems that both were given}; empty if these differ."""
-    if not (a and b and a.transcripts) or problems_of(a) != problems_of(b):
-        return {}
-    scores_a, scores_b = scores(a.transcripts), scores(b.transcripts)
-    named = {"Greedy accuracy": "accuracy", "Sampled accuracy": "sampled_accuracy"}
-    return {what: difference(name, scores_a[name], scores_b[name]) for what, name in named.items()}
-
-
-def problems_of(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """The questions and references of an evaluation, in their order."""
-    return [(t.question, t.answer) for t in evaluation.transcripts]
-
-
 def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interval | None], str]]:
     """(what, one interval for each evaluation, unit): how answers were read, and how long."""
     rows = [
@@ -105,31 +83,6 @@ def readings(evaluations: dict[str, Evaluation]) -> list[tuple[str, list[Interva
         (what, [getattr(e, name) for e in evaluations.values()], unit) for what, name, unit in rows
     ]
     return [row for row in found if any(row[1])]
-
-
-def pass_at_k_chart(evaluations: dict[str, Evaluation]) -> Markup:
-    """pass@k against k (doubling) with its interval, and the majority vote's accuracy, dashed."""
-    ks = sorted({k for evaluation in evaluations.values() for k in evaluation.pass_at})
-    if len(ks) < 2:
-        return Markup("")
-    lines = []
-    for name, evaluation in evaluations.items():
-        solved, voted = (
-            [(ks.index(k), at[k]) for k in ks if k in at]
-            for at in (evaluation.pass_at, evaluation.majority_at)
-        )
-        band = [(x, share.low, share.high) for x, share in solved]
-        lines += [
-            Line([(x, share.value) for x, share in solved], name, name, band, "dots"),
-            Line(
-                [(x, share.value) for x, share in voted],
-                f"{name} dashed",
-                f"{name}, vote",
-                (),
-                "dots",
-            ),
-        ]
-    return plot(lines, "k, attempts", True, {i: str(k) for i, k in enumerate(ks)}, (WIDE, HEIGHT))
 
 
 def drawn(chart: Chart, record: RunRecord) -> dict:
@@ -172,31 +125,3 @@ def transcripts(evaluations: dict[str, Evaluation], count: int = TRANSCRIPTS) ->
         }
         for i in telling(*rows, count=count)
     ]
-
-
-def settings(recipe: dict, defaults: dict | None) -> list[dict]:
-    """Every setting with its value, and its default if that is different."""
-    usual = flat(defaults or {})
-    return [
-        {
-            "name": name,
-            "value": written(value),
-            "default": written(usual[name]) if name in usual and usual[name] != value else None,
-            "changed": defaults is not None and (name not in usual or usual[name] != value),
-        }
-        for name, value in flat(recipe).items()
-    ]
-
-
-def cost(record: RunRecord) -> dict[str, float]:
-    """What training took: {what: number}, as far as it is known."""
-    found = {
-        "steps": record.steps,
-        "seconds": record.seconds,
-        "tokens": record.tokens,
-        "tokens a second": record.tokens / record.seconds if record.seconds else 0,
-        "seconds in sampling": record.sampling,
-        "completions": record.completions,
-    }
-    always = ("steps", "seconds", "tokens")
-    return {what: number for what, number in found.items() if number or what in always}

@@ -53,17 +53,6 @@ class RunRecord:
         """Tokens sampled (or imitated) in training."""
         return training_tokens(self.metrics)
 
-    @property
-    def sampling(self) -> float:
-        """Seconds spent on sampling and scoring, as far as they are known."""
-        return math.fsum(self.series("seconds/sampling").values())
-
-    @property
-    def completions(self) -> int:
-        """Completions sampled in training: their tokens over their mean length; 0 if none were."""
-        tokens, lengths = self.series("tokens"), self.series("completions/mean_length")
-        return sum(round(tokens[step] / lengths[step]) for step in tokens if lengths.get(step))
-
     def series(self, key: str) -> dict[int, float]:
         """{step: value} of a metric, if it is a finite number."""
         return {m["step"]: m[key] for m in self.metrics if key in m and is_finite(m[key])}

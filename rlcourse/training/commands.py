@@ -16,8 +16,7 @@ def report(
     """Write a run's report, finished or not, and say which faults its signals point to."""
     from rlcourse.reports import read_run, write_report
     from rlcourse.reports.diagnosis import diagnosis
-    from rlcourse.training import default_settings
 
-    page = write_report(run, out, default_settings())
+    page = write_report(run, out)
     print(diagnosis(read_run(run)), end="\n\n")
     print(page)

@@ -39,7 +39,7 @@ from rlcourse.training.networks.optimizer import (
 )
 from rlcourse.training.online.distilling import require_same_words
 from rlcourse.training.recipes.recipe import load_recipe, teacher_recipe, warm_start_of
-from rlcourse.training.recipes.settings import Recipe, default_settings
+from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.runs.checkpoint import Checkpoints, checkpoints, load_checkpoint
 from rlcourse.training.runs.outcome import Run, load_run
 from rlcourse.training.runs.run_directory import INNER, begin, next_run_directory, open_directory
@@ -312,5 +312,5 @@ def finish(run: Run) -> None:
     with write_errors_explained(place / name):
         run.trained.save(place / name)
     record = run.record()
-    write_text(place / "report.html", render_report(record, default_settings()))
+    write_text(place / "report.html", render_report(record))
     write_json(place / "result.json", record.result)

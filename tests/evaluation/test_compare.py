@@ -1,6 +1,5 @@
 """Comparisons of policies whose answers are known, against closed forms and brute force."""
 
-import json
 from dataclasses import replace
 from itertools import product
 from math import sqrt
@@ -162,6 +161,3 @@ def test_directories_are_compared_with_the_settings_that_differ(tmp_path):
     text = str(found)
     assert "max_tokens: 64 and 5" in text and text.endswith(found.verdict)
     assert str(tmp_path / "a") in text
-    values = json.loads(json.dumps(found.to_dict()))
-    assert values["verdict"] == found.verdict
-    assert values["differences"][0]["told_apart"] is False

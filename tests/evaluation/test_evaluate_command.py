@@ -36,16 +36,13 @@ def test_evaluating_twice_and_comparing(rlcourse):
     assert table.startswith("6 problems, 2 samples each at temperature 1;")
     assert "majority vote of k" in table and "accuracy, read leniently" in table
     assert table == Path("one/table.txt").read_text()
-    code, text, _ = rlcourse("evaluate", *QUICK, "--out", "two", "--temperature", "0.5", "--json")
+    code, _, _ = rlcourse("evaluate", *QUICK, "--out", "two", "--temperature", "0.5")
     assert code == 0
-    values, evaluation = json.loads(text), read_evaluation("two")
-    assert values == evaluation.to_dict(transcripts=False)
-    assert values["temperature"] == 0.5 and list(values["pass_at"]) == ["1", "2"]
+    evaluation = read_evaluation("two")
+    assert evaluation.temperature == 0.5 and list(evaluation.pass_at) == [1, 2]
     code, text, _ = rlcourse("compare", "one", "two")
     assert code == 0
     assert "temperature: 1.0 and 0.5" in text and "exact sign test" in text
-    code, text, _ = rlcourse("compare", "one", "two", "--json")
-    assert code == 0 and json.loads(text)["problems"] == 6
 
 
 def test_every_option_reaches_the_evaluation(rlcourse):
@@ -75,10 +72,7 @@ def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, t
     code, text, _ = rlcourse("compare", "run")
     assert code == 0
     assert "A  run/evaluation_before.json" in text and "B  run\n" in text
-    values = json.loads(rlcourse("compare", "run", "--json")[1])
-    accuracy = next(d for d in values["differences"] if d["name"] == "accuracy")
-    assert accuracy["a"] == run.before.accuracy.value
-    assert accuracy["b"] == run.after.accuracy.value > accuracy["a"]
+    assert run.after.accuracy.value > run.before.accuracy.value
     train(recipe("sft", steps=3, lr=0.5), "other", policy=policy, task=task, progress=False)
     code, text, _ = rlcourse("compare", "run", "other")
     assert code == 0 and "  lr: 0.01 and 0.5\n" in text and "  steps: 30 and 3\n" in text

@@ -117,10 +117,3 @@ def test_drills_are_true_and_scored_on_their_results_only(tokenizer):
     lines = tokenizer.decode(tokens[0], skip_special_tokens=True).split("\n")
     scored = tokenizer.decode(labels[0][labels[0] >= 0], skip_special_tokens=True)
     assert scored.split("\n") == [line.split(" = ")[1] for line in lines]
-
-
-@pytest.mark.slow
-def test_the_shipped_model_passes_the_gate_of_its_build(tokenizer, model):
-    corpus = build_tiny.Corpus(tokenizer, seed=7)
-    assert build_tiny.arithmetic_accuracy(model, corpus) >= build_tiny.MIN_ARITHMETIC
-    assert build_tiny.solved_in(model, corpus, n=64) >= build_tiny.MIN_SOLVED

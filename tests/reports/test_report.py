@@ -6,9 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rlcourse.reports import read_run, render_report
-from rlcourse.training import default_settings, train
-
-DEFAULTS = default_settings()
+from rlcourse.training import train
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +30,7 @@ def chart(html, title):
 
 
 def test_the_report_needs_nothing_else(record):
-    html = render_report(record, DEFAULTS)
+    html = render_report(record)
     assert not re.search(r"""(?:src|href|url)\s*[=(]|@import|<script""", html)
     assert "prefers-color-scheme: dark" in html and "@media print" in html
 
@@ -42,7 +40,7 @@ def test_the_trainer_writes_the_page_that_is_read_back_later(trained, record):
         return re.sub(r"Made [-0-9: ]+ by", "", html)
 
     written = (trained.directory / "report.html").read_text(encoding="utf-8")
-    assert without_date(written) == without_date(render_report(record, DEFAULTS))
+    assert without_date(written) == without_date(render_report(record))
 
 
 def test_held_out_accuracy_starts_before_training_and_has_its_interval(record):
@@ -71,25 +69,6 @@ def test_every_accuracy_stands_there_before_and_after_with_its_interval(record):
     assert html.count("✗ wrong") == 20 - right
 
 
-def test_the_change_is_judged_problem_by_problem(record):
-    html = render_report(record)
-    change = record.after.accuracy.value - record.before.accuracy.value
-    assert f"{100 * change:+.1f}" in html and "problem by problem" in html
-    record.before = None
-    assert "problem by problem" not in render_report(record)
-
-
-def test_settings_that_are_not_the_default_are_marked_with_the_default(record):
-    html = render_report(record, DEFAULTS)
-    for name in ("algorithm", "rewards.correctness", "betas", "torch", "processor"):
-        assert f"<td>{name}</td>" in html
-    row = r'<tr class="changed"><td>{}</td><td>{} <span class="was">\({}\)</span></td>'
-    assert re.search(row.format("steps", 30, DEFAULTS["steps"]), html)
-    assert re.search(row.format("algorithm", "sft", "grpo"), html)
-    assert "<tr><td>eval_temperature</td><td>1.0</td>" in html
-    assert 'class="changed"' not in render_report(record)
-
-
 def test_what_a_model_writes_is_shown_not_run(record):
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> #### <b>7</b>"
 
@@ -104,9 +83,9 @@ def test_what_a_model_writes_is_shown_not_run(record):
     for metrics in record.metrics:
         metrics[f"rewards/{hostile}/mean"] = 1.0
         metrics[f"unheard/{hostile}"] = 1.0
-    html = render_report(record, DEFAULTS)
+    html = render_report(record)
     assert "<script" not in html and "<img" not in html and "<b>7" not in html
-    assert html.count("&lt;script&gt;alert(1)") >= 10
+    assert html.count("&lt;script&gt;alert(1)") >= 8
 
 
 def test_a_run_without_evaluation_has_a_report_too(policy, task, recipe):
@@ -142,12 +121,3 @@ def test_values_that_are_not_numbers_are_counted_not_drawn(record):
         metrics["loss"] = float("nan")
     drawn = chart(render_report(record), "Loss")
     assert "<svg" not in drawn and "30 of the values" in drawn
-
-
-def test_a_chart_that_never_leaves_its_usual_value_is_a_sentence(record):
-    for n, metrics in enumerate(record.metrics):
-        metrics |= {"ratio/max": 1 + 2e-5 * (n % 3), "loss_tokens": 1.0, "gap/mean": 0.0}
-    record.metrics[-1]["loss_tokens"] = 0.9
-    html = render_report(record)
-    assert "Largest ratio (1)" in html and "Sampler against trainer (0)" in html
-    assert "<h3>Largest ratio" not in html and "<svg" in chart(html, "Tokens in the loss")
