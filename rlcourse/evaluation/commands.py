@@ -17,12 +17,6 @@ def evaluate(
     problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,
     samples: Annotated[int, typer.Option(min=1, help="Completions per problem.")] = 8,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
-    top_p: Annotated[
-        float | None, typer.Option(min=0.01, max=1, help="Keep the likeliest, up to this share.")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(min=1, help="Keep this many of the likeliest tokens.")
-    ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
     system: Annotated[str | None, typer.Option(help="System message, before the question.")] = None,
     extract: Annotated[
@@ -71,8 +65,6 @@ def evaluate(
         extract=EXTRACTORS[extract] if extract else chosen.extract,
         format_reward=judge if extract in ("tagged", "strict_tagged") else None,
         system=system,
-        top_k=top_k,
-        top_p=top_p,
         seed=seed,
         batch=batch,
         progress=True,

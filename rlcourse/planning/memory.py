@@ -179,13 +179,12 @@ def all_logits(work: Work) -> int:
 
 
 def logits_at_once(work: Work) -> int:
-    """How many of these there are at the same time: those of whole rows, where one fits."""
+    """How many of these there are at the same time: those of whole rows."""
     length, vocabulary = work.lengths.longest_completion, work.shape.vocabulary
     learned = 0 if work.recipe.lora else work.shape.words
     if all_logits(work) <= LOGITS_AT_ONCE + learned:
         return all_logits(work)
-    positions = max(2, LOGITS_AT_ONCE // vocabulary)
-    return vocabulary * min(positions, length * max(1, positions // (length + 1)))
+    return vocabulary * length * max(1, LOGITS_AT_ONCE // vocabulary // (length + 1))
 
 
 def _training_logits(work: Work) -> list[Line]:

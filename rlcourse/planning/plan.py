@@ -89,7 +89,7 @@ def fit_on(name: str, recipe: Recipe, completion: int | None = None) -> Fit:
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
     """Settings that save memory and leave the batch as it is, those that cost least first:
-    micro-batches, recomputing, both, AdamW in 8 bits, and adapters in place of all weights."""
+    micro-batches, recomputing, both, and AdamW in 8 bits."""
     size = recipe.micro_batch or work_of(recipe).rows
     halves = (size >> n for n in range(1, size.bit_length()))
     smaller: list[dict] = [{"micro_batch": half} for half in halves]
@@ -100,9 +100,6 @@ def remedies(recipe: Recipe) -> Iterator[dict]:
     yield from savings
     if recipe.optimizer == "adamw":
         yield from ({"optimizer": "adamw_8bit"} | saving for saving in ({}, *savings))
-    if not (recipe.lora or recipe.method.trains_head or recipe.reference_every):
-        adapters: dict = {"lora": {"rank": 16, "alpha": 32.0, "targets": "all-linear"}}
-        yield from (adapters | saving for saving in ({}, *savings))
 
 
 # The table that people read
@@ -175,9 +172,7 @@ def _time(plan: Plan) -> Iterator[str]:
 
 def settings(changes: dict) -> str:
     """Changes as they are written on the command line."""
-    plain = {k: v for k, v in changes.items() if k != "lora"}
-    ranks = [f"lora.rank={changes['lora']['rank']}"] if "lora" in changes else []
-    return " ".join([*ranks, *(f"{name}={str(value).lower()}" for name, value in plain.items())])
+    return " ".join(f"{name}={str(value).lower()}" for name, value in changes.items())
 
 
 def _gpus(plan: Plan) -> Iterator[str]:

@@ -95,7 +95,7 @@ class _Speed:
         kernels = work.shape.layers * KERNELS[bool(work.recipe.lora)] + KERNELS_OUTSIDE
         self.launching = kernels * LAUNCH
         self.of_a_token = kernels * (REPLAY if work.in_graphs else LAUNCH)
-        # A graph is captured for the rows, and again at each halving, after a pass each.
+        # A graph is captured after a first pass.
         self.capturing = work.in_graphs * 2 * kernels * LAUNCH
 
     def writing(self, rows: int, prompts: int) -> tuple[float, str]:
@@ -110,9 +110,8 @@ class _Speed:
         }
         slowest = max(bounds, key=lambda bound: bounds[bound])
         told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
-        graphs = max(1, rows.bit_length() - 3)  # one, and one more at each halving, down to 8
         reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
-        return reading + tokens * bounds[slowest] + graphs * self.capturing, told
+        return reading + tokens * bounds[slowest] + self.capturing, told
 
     def step_lines(self) -> Iterator[Line]:
         """A step's sampling, passes over its rows, and the optimizer's steps."""
@@ -171,7 +170,7 @@ class _Speed:
             yield Line("pairs", f"{batches} batches x {told}", batches * seconds)
 
     def evaluation_lines(self) -> Iterator[Line]:
-        """The evaluations before and after training, and the greedy ones on the way."""
+        """The evaluations before and after training; greedy ones on the way are not counted."""
         recipe = self.recipe
         if not recipe.eval_problems or not self.method.trains_policy:
             return
@@ -181,8 +180,3 @@ class _Speed:
         greedy, drawn = (self.writing(n * at_once, at_once)[0] for n in (1, samples))
         told = f"2 x {batches} batches of {at_once} problems, greedy and {samples} x sampled"
         yield Line("evaluation", told, 2 * batches * (greedy + drawn))
-        if recipe.eval_every:
-            at_once = min(AT_ONCE, problems)
-            batches = recipe.steps // recipe.eval_every * ceil(problems / at_once)
-            seconds, told = self.writing(at_once, at_once)
-            yield Line("evaluation on the way", f"{batches} x {told}", batches * seconds)

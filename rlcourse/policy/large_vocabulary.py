@@ -2,7 +2,7 @@
 
 Logits are (N, T, V) in float32, and a backward pass needs them three times: for 8 rows of 300
 tokens and 152,000 words 4.4 GB, more than the model. So if there are many, hidden states become
-logits and then log-probs a piece at a time, and the backward pass computes each piece's logits
+logits and then log-probs some rows at a time, and the backward pass computes each piece's logits
 again; only hidden states are kept. Nothing is approximated. If all logits fit into one piece, they
 are computed as usual.
 Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"; Wijmans et al. 2024, "Cut
@@ -10,7 +10,7 @@ Your Losses in Large-Vocabulary Language Models", which goes further, with kerne
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,29 +30,26 @@ def score_completions(
     run: Callable[[Callable], Tensor],
     tokens: Tensor,
     score: Score,
-    within_rows: bool = False,
 ) -> Scores:
     """``score(logits, tokens)``: tensors (N, T) from logits (N, T+1, V) and tokens (N, T+1).
 
     ``run(read)`` is what `read`, called with the model's inputs and ``keep=``, gives at the
-    positions of `tokens`. A `score` that treats each token alone may also be called on parts of
-    rows; set `within_rows` to allow it.
+    positions of `tokens`.
     """
     hugging_face: Any = model
     head = output_layer(model)
     if head is None or tokens.numel() * head.weight.shape[0] <= most_at_once(head):
         return score(run(partial(next_token_logits, model)), tokens)
     states = run(partial(hidden_states, hugging_face.base_model))
-    positions = max(2, AT_ONCE // head.weight.shape[0])
+    together = max(1, AT_ONCE // head.weight.shape[0] // tokens.shape[1])  # rows
     of_piece = partial(_score_states, head, score)
     if torch.is_grad_enabled():
         of_piece = partial(checkpoint, of_piece, use_reentrant=False, preserve_rng_state=False)
-    rows = [
-        [of_piece(states[piece], tokens[piece]) for piece in row]
-        for row in _pieces(tokens.shape, positions, within_rows)
+    pieces = [
+        of_piece(states[i : i + together], tokens[i : i + together])
+        for i in range(0, len(tokens), together)
     ]
-    wide = [[torch.cat(part, dim=1) for part in zip(*row, strict=True)] for row in rows]
-    return tuple(torch.cat(part) for part in zip(*wide, strict=True))
+    return tuple(torch.cat(part) for part in zip(*pieces, strict=True))
 
 
 def output_layer(model: nn.Module) -> nn.Linear | None:
@@ -91,18 +88,3 @@ def _score_states(head: nn.Linear, score: Score, states: Tensor, tokens: Tensor)
         logits = head(states)
     half = logits.dtype in (torch.float16, torch.bfloat16)
     return score(logits.float() if half else logits, tokens)
-
-
-def _pieces(
-    shape: torch.Size, positions: int, within_rows: bool
-) -> Iterator[list[tuple[slice, slice]]]:
-    """Rows and columns of the pieces, those of the same rows together.
-
-    The last position of a piece has no score: it is the first one of the piece after it.
-    """
-    n, length = shape
-    together = max(1, positions // length)
-    step = min(positions, length) - 1 if within_rows else length - 1
-    for row in range(0, n, together):
-        starts = range(0, length - 1, max(1, step))
-        yield [(slice(row, row + together), slice(s, s + step + 1)) for s in starts]

@@ -213,8 +213,7 @@ class Policy(nn.Module):
         def score(logits: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
             return (self.token_logprobs(logits, tokens, rollouts.temperature),)
 
-        within_rows = self.token_logprobs is token_logprobs  # others may look at whole rows
-        (logprobs,) = score_completions(self.model, run, _scored(rollouts), score, within_rows)
+        (logprobs,) = score_completions(self.model, run, _scored(rollouts), score)
         return logprobs.masked_fill(~rollouts.mask, 0.0)
 
     def logprobs_and_entropy(self, rollouts: Rollouts) -> tuple[Tensor, Tensor]:

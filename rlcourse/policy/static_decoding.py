@@ -4,10 +4,10 @@ A small model writes a token in a thousand kernels of a few microseconds each, a
 longer to launch them than the GPU to run them. A captured graph is launched once. That takes a step
 whose tensors keep their shapes and addresses: keys and values are in buffers with a place for every
 token to come, the GPU itself counts the place of the next one, and rows that have ended continue,
-unread, until half of the batch has ended and the rest moves to buffers of half the size.
+unread, until all have. How long a token takes hardly depends on how many rows there are.
 
 Where the course's own `sample_tokens` draws, the draw is part of the graph; a student's function
-is called between two steps. How many rows are alive is asked only at every eighth token, because
+is called between two steps. Whether rows are alive is asked only at every eighth token, because
 the host has to wait for the answer.
 
 On the CPU the same steps run one by one, and tests hold them to what `decoding.py` draws.
@@ -32,8 +32,6 @@ from rlcourse.policy.decoding import (
 
 GRAPHS_ON = ("cuda",)
 ASK_EVERY = 8  # tokens
-FEWEST_ROWS = 8  # below, a step takes as long as reading the weights, however few the rows are
-OF_ROWS = ("hidden", "position", "row", "alive", "token")  # what a decoder keeps for each row
 
 
 def can_decode_statically(model: nn.Module) -> bool:
@@ -71,7 +69,7 @@ class StaticDecoder:
         self.model: Any = model
         self.draw, self.eos, self.temperature = draw, eos, temperature
         self.generator, self.draw_in_graph = generator, draw_in_graph
-        self.graph: torch.cuda.CUDAGraph | None = None  # of the rows that are written now
+        self.graph: torch.cuda.CUDAGraph | None = None
         self.capturing = eos.device.type in GRAPHS_ON
 
     def __enter__(self):
@@ -91,7 +89,7 @@ class StaticDecoder:
         logits = self._read_prompts(tokens, mask, group_size, max_tokens)
         self._write(logits)
         for t in range(1, max_tokens):
-            if t % ASK_EVERY == 0 and not self._any_alive():
+            if t % ASK_EVERY == 0 and not self.alive.any():
                 return self._written(t)
             self._step()
         return self._written(max_tokens)
@@ -176,21 +174,6 @@ class StaticDecoder:
         self.token.copy_(drawn[:, None])
         self.alive &= (drawn[:, None] != self.eos).all(1)
         self.column += 1
-
-    def _any_alive(self) -> bool:
-        """Whether rows are left; if fewer than half are, continue with half of the buffers."""
-        n_alive, size = int(self.alive.sum()), len(self.alive)
-        while size >= max(2 * n_alive, 2 * FEWEST_ROWS):
-            size = -(-size // 2)
-        if n_alive > 0 and size < len(self.alive):
-            # The living first; some that have ended fill the rest.
-            kept = self.alive.int().argsort(descending=True, stable=True)[:size]
-            for layer in self.layers:
-                layer.keys, layer.values = layer.keys[kept], layer.values[kept]
-            for name in OF_ROWS:
-                setattr(self, name, getattr(self, name)[kept])
-            self.graph = None
-        return n_alive > 0
 
 
 class StaticLayer(DynamicLayer):

@@ -76,18 +76,6 @@ CATALOG = {
 
 
 def sections(found: set[str]) -> dict[str, list[Chart]]:
-    """The catalog's questions with the charts that these metrics can fill.
-
-    Where there are several reward functions, each has a line.
-    """
-    charts = {question: list(of) for question, of in CATALOG.items()}
-    parts = {
-        key: key.split("/")[1]
-        for key in sorted(found)
-        if key.startswith("rewards/") and key.endswith("/mean")
-    }
-    if set(parts.values()) - {"correctness"}:
-        note = "each reward function's mean, unweighted"
-        charts["Did it learn?"].append(Chart("Parts of the reward", note, parts))
-    filled = {q: [chart for chart in of if chart.keys_in(found)] for q, of in charts.items()}
+    """The catalog's questions with the charts that these metrics can fill."""
+    filled = {q: [chart for chart in of if chart.keys_in(found)] for q, of in CATALOG.items()}
     return {question: of for question, of in filled.items() if of}

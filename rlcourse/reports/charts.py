@@ -97,9 +97,6 @@ def _drawn(frame: "_Frame", line: Line) -> list[str]:
         upper = [(x, high) for x, _, high in line.band]
         lower = [(x, low) for x, low, _ in line.band]
         parts.append(frame.band([*upper, *reversed(lower)], line.style))
-    elif line.band:
-        ((x, low, high),) = line.band
-        parts.append(frame.line([(x, low), (x, high)], f"whisker {line.style}"))
     points = line.points
     if line.look == "raw":
         parts.append(frame.line(points, f"raw {line.style}"))
@@ -196,7 +193,7 @@ def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[flo
     if high - low <= 1e-8 * max(abs(low), abs(high)):  # less than float32 can hold
         margin = abs(high) / 2 or 1.0
         low, high = low - margin, high + margin
-    locator = MaxNLocator(count + 1, steps=[1, 2, 2.5, 5, 10], integer=whole)
+    locator = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10], integer=whole)
     return [round(float(tick), 12) for tick in locator.tick_values(low, high)]
 
 

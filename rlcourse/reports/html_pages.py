@@ -11,7 +11,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation.transcripts import with_answer_marked
 from rlcourse.files import write_errors_explained, write_text
 from rlcourse.words import amount
 
@@ -44,7 +43,6 @@ def _environment(folder: Path) -> Environment:
         "thousands": lambda number: f"{number:,.0f}",
         "amount": amount,
         "code": lambda sentence: Markup(CODE.sub(r"<code>\1</code>", str(escape(sentence)))),
-        "answered": lambda c: with_answer_marked(c.text, c.given),
     }
     return made
 

@@ -2,14 +2,14 @@
 
 from markupsafe import Markup
 
-from rlcourse.evaluation import Evaluation, Interval, telling
+from rlcourse.evaluation import Evaluation, Interval
+from rlcourse.evaluation.transcripts import side_by_side
 from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import Line, plot
 from rlcourse.reports.html_pages import flat, render, written
 from rlcourse.reports.run_record import RunRecord
 
 TRANSCRIPTS = 10
-SAMPLES = 8  # of each transcript that can be unfolded
 
 
 def render_report(record: RunRecord) -> str:
@@ -34,7 +34,6 @@ def render_report(record: RunRecord) -> str:
             for question, charts in sections({key for m in record.metrics for key in m}).items()
         },
         transcripts=transcripts(evaluations),
-        samples_shown=SAMPLES,
         settings={name: written(value) for name, value in flat(record.recipe).items()},
     )
 
@@ -109,19 +108,10 @@ def _at_the_start(key: str, record: RunRecord) -> Interval | None:
     return record.before.accuracy if key == "eval/accuracy" and record.before else None
 
 
-def transcripts(evaluations: dict[str, Evaluation], count: int = TRANSCRIPTS) -> list[dict]:
+def transcripts(evaluations: dict[str, Evaluation]) -> Markup:
     """Some problems with what each evaluation's policy wrote, those whose outcome differs first."""
-    columns = {name: {t.question: t for t in e.transcripts} for name, e in evaluations.items() if e}
-    columns = {name: column for name, column in columns.items() if column}
+    columns = {name: e.transcripts for name, e in evaluations.items() if e.transcripts}
     if not columns:
-        return []
-    first, *others = columns.values()
-    shared = [q for q in first if all(q in column for column in others)]
-    rows = [[column[question] for question in shared] for column in columns.values()]
-    return [
-        {
-            "problem": rows[0][i],
-            "answers": [(name, row[i]) for name, row in zip(columns, rows, strict=True)],
-        }
-        for i in telling(*rows, count=count)
-    ]
+        return Markup("")
+    samples = max(e.samples for e in evaluations.values())
+    return Markup(side_by_side(columns, samples, TRANSCRIPTS)._repr_html_())

@@ -47,14 +47,14 @@ def test_evaluating_twice_and_comparing(rlcourse):
 
 def test_every_option_reaches_the_evaluation(rlcourse):
     code, _, _ = rlcourse(
-        *("evaluate", *QUICK, "--seed", 3, "--top-p", 0.9, "--top-k", 5, "--batch", 4),
+        *("evaluate", *QUICK, "--seed", 3, "--batch", 4),
         *("--system", "Think.", "--extract", "tagged", "--dtype", "float64", "--out", "out"),
     )
     assert code == 0
     settings = json.loads(Path("out/settings.json").read_text())
     expected = {
         **{"policy": "tiny", "task": "word_problems", "data": None, "dtype": "float64"},
-        **{"samples": 2, "temperature": 1.0, "max_tokens": 24, "top_p": 0.9, "top_k": 5},
+        **{"samples": 2, "temperature": 1.0, "max_tokens": 24},
         **{"seed": 3, "batch": 4, "system": "Think.", "extract": "extract_tagged_answer"},
         **{"format_reward": "format_reward"},
     }
@@ -84,7 +84,6 @@ def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, t
         (["evaluate", "--resume"], 1, "--resume needs --out"),
         (["evaluate", "--extract", "guess"], 1, "one of marked, tagged, strict_tagged, lenient"),
         (["evaluate", "--problems", "0"], 2, "--problems"),
-        (["evaluate", "--top-p", "1.5"], 2, "--top-p"),
         (["evaluate", "--dtype", "int8"], 1, "Unknown dtype 'int8'"),
         (["evaluate", "--policy", "./nowhere"], 1, "There is no model directory nowhere"),
         (["evaluate", *QUICK, "--max-tokens", "100000"], 1, "this model reads at most"),

@@ -9,7 +9,7 @@ from rlcourse.algorithms import sample_tokens
 from rlcourse.errors import UserError
 from rlcourse.machine import is_out_of_memory
 from rlcourse.policy import Policy, sample_completions, sampler, static_decoding
-from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
+from rlcourse.policy.static_decoding import can_decode_statically
 
 
 @pytest.fixture(params=["step by step", "graph"])
@@ -50,20 +50,6 @@ def test_the_same_draws_as_with_a_growing_cache(architecture, options, repeated)
     # The prompt's token and one ordinary step come before the graph.
     uses_graph = repeated and architecture != "mistral_sliding"
     assert SimulatedGraph.replays == (24 - 2 if uses_graph else 0)
-
-
-def test_rows_leave_by_halves_and_keep_their_completions(repeated, monkeypatch):
-    sizes = []
-    advance = StaticDecoder._advance
-    monkeypatch.setattr(
-        StaticDecoder, "_advance", lambda self: (sizes.append(len(self.row)), advance(self))[1]
-    )
-    model = small_model("llama", dtype=torch.float64, initializer_range=0.05)
-    rollouts = draw(model, left_padded_prompts(), group_size=16, max_tokens=100)
-    assert {64, 32, 16} <= set(sizes) and min(sizes) >= static_decoding.FEWEST_ROWS
-    scored = Policy(model, small_tokenizer()).logprobs(rollouts)
-    assert len(set(rollouts.mask.sum(1).tolist())) > 10
-    torch.testing.assert_close(rollouts.old_logprobs, scored, rtol=0, atol=1e-12)
 
 
 def test_a_function_of_ones_own_may_ask_the_host(repeated):

@@ -50,11 +50,6 @@ def test_any_values_can_be_drawn(values, look):
     assert svg.startswith("<svg") and "nan" not in svg and "inf" not in svg
 
 
-def test_nothing_is_drawn_where_nothing_is_finite():
-    assert curve([(1, float("nan")), (2, float("inf"))]) == ""
-    assert plot([]) == ""
-
-
 def test_labels_of_lines_that_end_together_do_not_overlap():
     svg = plot([Line([(1, 0.0), (2, y)], f"s{n}", f"{n}") for n, y in enumerate([0.5] * 12)])
     ys = sorted(float(y) for y in re.findall(r'class="label[^>]* y="([\d.]+)"', svg))
