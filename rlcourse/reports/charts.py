@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rlcourse.reports.run_record import is_finite
 
-WIDTH, HEIGHT, WIDE = 380, 210, 440
+WIDTH, HEIGHT = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 10, 32  # margins around the plotting area
 LETTER, LABEL_GAP = 8, 12  # a label's width a letter, and the least distance between two
 POINTS = 300  # longer lines are averaged down to this many points
@@ -58,33 +58,26 @@ def plot(
     x_name: str = "step",
     share: bool = False,
     size: tuple[int, int] = (WIDTH, HEIGHT),
-    until: float | None = None,
-    reach: Sequence[float] = (),
     **attributes,
 ) -> Markup:
     """The lines in one frame; nothing if none has a finite value.
 
-    `share` says that the vertical axis is 0–1, and `reach` that it covers at least these values.
-    The horizontal axis extends to `until`, for lines that
-    will grow to there; their labels are in one column, where no line is drawn yet.
+    `share` says that the vertical axis is 0–1.
     """
     lines = [line for line in map(Line.finite, lines) if line.points]
     if not lines:
         return Markup("")
     lines = [replace(line, points=thinned(line.points)) for line in lines]
-    xs = [x for line in lines for x, _ in line.points] + [until] * (until is not None)
+    xs = [x for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points]
     ys += [y for line in lines for _, low, high in line.band for y in (low, high)]
     margin = RIGHT + LETTER * max(len(line.label) for line in lines)
-    frame = _Frame(xs, [*reach, *((0.0, 1.0) if share else ()), *ys], size, margin)
+    frame = _Frame(xs, [*((0.0, 1.0) if share else ()), *ys], size, margin)
     parts = [frame.axes(x_name)]
     ends = []
     for line in lines:
         parts += _drawn(frame, line)
         ends.append((running_mean(line.points) if line.look == "raw" else line.points)[-1])
-    if until is not None:
-        furthest = max(x for x, _ in ends)
-        ends = [(furthest, y) for _, y in ends]
     parts += frame.labels([line.label for line in lines], [line.style for line in lines], ends)
     last = lines[0].points[-1][1]
     label = f"last value {last:.4g}, from {lines[0].points[0][1]:.4g}"

@@ -58,28 +58,10 @@ def test_labels_of_lines_that_end_together_do_not_overlap():
     assert ys[0] >= 0 and ys[-1] <= 210
 
 
-def test_labels_of_lines_that_grow_are_in_a_column_right_of_all_lines():
-    """A line that is measured seldom ends where the others go on, and its label is not crossed."""
-    often = Line([(x, 0.3) for x in range(1, 31)], "s0", "reward")
-    svg = plot([often, Line([(0, 0.3), (20, 0.3)], "s1", "held-out")], until=60)
-    (a, b) = re.findall(r'class="label[^>]* x="([\d.]+)" y="([\d.]+)"', svg)
-    assert a[0] == b[0] and abs(float(a[1]) - float(b[1])) >= LABEL_GAP
-    drawn = re.findall(r'points="([^"]*)"', svg)
-    assert float(a[0]) > max(float(point.split(",")[0]) for p in drawn for point in p.split())
-
-
-def test_the_axis_covers_what_it_has_to_and_no_more_than_the_lines_need():
-    low = values_of_ticks(plot([Line([(1, 0.0), (2, 0.0)])], reach=(0.0, 0.1)))
-    assert min(low) == 0 and max(low) == 0.1
-    high = values_of_ticks(plot([Line([(1, 0.3), (2, 0.36)])], reach=(0.0, 0.1)))
-    assert min(high) == 0 and 0.36 <= max(high) <= 0.5
-
-
 def values_of_ticks(svg):
     """What stands at the vertical axis, as numbers."""
-    units = {"k": "e3", "M": "e6", "G": "e9"}
     texts = re.findall(r'class="tick" [^>]*>([^<]*)<', svg)
-    return [float("".join(units.get(letter, letter) for letter in text)) for text in texts]
+    return [float(text.replace(",", "")) for text in texts]
 
 
 @pytest.mark.parametrize("low", [0.0, 1.0, -3.7, 123.4, 5e6])
