@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Set
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -202,9 +202,9 @@ class _Batch:
             self._verify_layers(sandbox, on_warning)
             with ThreadPoolExecutor(jobs) as pool:
                 try:
-                    run = partial(self._run, readers)
-                    for ran in _as_they_finish(pool, run, students, sandbox, 2 * jobs):
-                        yield self._record_safely(ran)
+                    run = partial(self._run, readers, sandbox)
+                    for done in as_completed([pool.submit(run, student) for student in students]):
+                        yield self._record_safely(done.result())
                 except BaseException:
                     sandbox.close()  # or the threads would wait for their submissions
                     pool.shutdown(cancel_futures=True)
@@ -254,7 +254,7 @@ class _Batch:
             return HandedIn(student, rejected=Rejected(REFUSED, reason))
         return submissions.read(self.directory, student, self.lesson)
 
-    def _run(self, readers: Readers, student: str, sandbox: Sandbox) -> Ran:
+    def _run(self, readers: Readers, sandbox: Sandbox, student: str) -> Ran:
         """Read and run a submission. A failure becomes its status, and never ends the batch."""
         start = time.perf_counter()
         handed_in = self._handed_in(student)
@@ -280,7 +280,8 @@ class _Batch:
         return Read(notebook, {}, tuple(incidents), failed=True)
 
     def _record_safely(self, ran: Ran) -> Row:
-        """Record the results; a submission that cannot be recorded is recorded as failed."""
+        """Record the results; of a submission that cannot be recorded, the row alone says so, and
+        the next run tries it again."""
         try:
             return self._record(ran)
         except UserError:  # not this submission's fault, so the next run grades it
@@ -294,14 +295,7 @@ class _Batch:
         except Exception as error:
             self.grades.gradebook.db.rollback()
             rejected = Rejected(DIED, f"its results cannot be written ({type(error).__name__})")
-            failed = replace(ran, read=self._rejected(rejected))
-        try:
-            return self._record(failed)
-        except UserError:
-            raise
-        except Exception:  # then its row alone says so, and the next run tries it again
-            self.grades.gradebook.db.rollback()
-            return self._record(failed, written=False)
+            return self._record(replace(ran, read=self._rejected(rejected)), written=False)
 
     def _record(self, ran: Ran, written: bool = True) -> Row:
         """Write a submission's grades and its notebook, or with `written` False only its row."""
@@ -340,19 +334,6 @@ def _for_a_person(row: Row, handed_in: HandedIn, waiting: dict[str, bool], faile
     """The row with what a person has to do: of a submission that `failed`, to look at it."""
     odd = [row.status] if failed else [remark.status for remark in handed_in.remarks]
     return row.with_waiting(waiting, ", ".join(odd))
-
-
-def _as_they_finish(pool, function, students, sandbox, ahead: int) -> Iterator[Ran]:
-    """Results in the order in which they come, never more than `ahead` waiting."""
-    left = list(reversed(students))
-    running: set[Future] = set()
-    while left or running:
-        while left and len(running) < ahead:
-            running.add(pool.submit(function, left.pop(), sandbox))
-        done: set[Future]
-        done, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield future.result()
 
 
 def _cores() -> int:

@@ -58,7 +58,7 @@ def test_each_process_gets_what_the_ones_before_it_have_left(pretended):
             account.close()  # is charged once
     allowed = [order["start"] for order in orders if "start" in order]
     assert allowed == [3, 2, 1] and over.value.status == TIMED_OUT
-    assert account.how_it_ended().detail == "SIGKILL"
+    assert account.how_it_ended().detail == "Killed"
 
 
 def test_a_server_that_is_gone_is_an_incident_and_no_wait(pretended):

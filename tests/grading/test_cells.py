@@ -23,22 +23,6 @@ def run(tmp_path, monkeypatch):
     return run_all
 
 
-def test_top_level_await_runs_and_the_rest_of_its_cell_stands(run):
-    source = """
-import asyncio
-async def double(x):
-    await asyncio.sleep(0.01)
-    return 2 * x
-both = await asyncio.gather(double(1), double(2))
-def after(): return both
-"""
-    assert run(source, "print(after())") == "[2, 4]\n"
-
-
-def test_an_error_that_was_awaited_is_the_cells_error(run):
-    assert "ZeroDivisionError" in run("async def f(): 1 / 0\nawait f()")
-
-
 def test_a_module_that_a_cell_writes_can_be_imported(run):
     write = "%%writefile helper_of_a_student.py\ndef helped(): return 7\n"
     more = "%%writefile -a helper_of_a_student.py\ndef more(): return 8\n"

@@ -9,7 +9,7 @@ import pytest
 from rlcourse.checks.asking import wire
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Account, Sandbox
-from rlcourse.grading.running.steps import DIED, MANY_THREADS, OVER_MEMORY, Cell
+from rlcourse.grading.running.steps import DIED, OVER_MEMORY, Cell
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
 
@@ -21,7 +21,11 @@ def test_death_by_a_signal_without_a_name_is_an_incident(library):
         steps = [Cell("fatal", "import signal\nsignal.raise_signal(40)"), Cell("next", "print(1)")]
         transcript = room.run(sandbox, steps, Limits(step=10))
     (incident,) = transcript.incidents
-    assert (incident.status, incident.where, incident.detail) == (DIED, "fatal", "signal 40")
+    assert (incident.status, incident.where, incident.detail) == (
+        DIED,
+        "fatal",
+        "Real-time signal 6",
+    )
     assert transcript.cells["next"].printed == "1\n"
 
 
@@ -40,7 +44,7 @@ print(count)
 
 @pytest.mark.slow
 def test_threads_are_counted_for_each_submission_alone(sandbox):
-    """Each may have its share while another one has taken all that it can get, and is named."""
+    """Each may have its share while another one has taken all that it can get."""
     if "user" not in sandbox.layers.standing:
         pytest.skip("all submissions share this user")
     hog, modest = ([Cell("x", START.replace("MOST", most))] for most in ("5000", "8"))
@@ -54,8 +58,7 @@ def test_threads_are_counted_for_each_submission_alone(sandbox):
         told = wire.loads(channel.receive(time.monotonic() + 300))
         neighbor = room.run(sandbox, modest, limits)  # while the hog holds its threads
     assert neighbor.cells["x"].printed == "8\n" and neighbor.incidents == []
-    assert 16 < int(told["printed"]) <= 64 and told["threads"]
-    assert room.run(sandbox, hog, limits).incidents[0].status == MANY_THREADS
+    assert 16 < int(told["printed"]) <= 64
 
 
 GIVE_BACK = """

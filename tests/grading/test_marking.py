@@ -1,53 +1,12 @@
-"""The notebook that remains after a submission is read can be shown at once."""
+"""Whatever a submission or an earlier run has left, reading it ends no batch."""
 
 import classroom as room
 import pytest
-from nbconvert.filters.highlight import Highlight2HTML
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import read_receipt
 from rlcourse.grading.handing_in.submission import rebuild
 from rlcourse.grading.judging import marking
-from rlcourse.grading.judging.marking import (
-    LONGEST_LINE,
-    LONGEST_SHOWN,
-    MOST_SHOWN,
-    MOST_WRITTEN,
-    shorten,
-)
-
-
-@pytest.mark.parametrize("piece", ["a.", "@", "%", "a?", "{", "(", "in ", "a?\n", "f'{"])
-def test_code_is_short_enough_to_be_colored(piece):
-    """Dots alone, 20,000 characters on one line, took nbconvert half a minute."""
-    notebook = new_notebook(cells=[new_code_cell((piece * 200_000)[:200_000])])
-    shorten(notebook)
-    source = notebook.cells[0].source
-    assert len(source) <= LONGEST_SHOWN + 10_000
-    assert max(map(len, source.split("\n"))) <= LONGEST_LINE + 1
-    assert "shortened" in source and "200000" in source
-    Highlight2HTML(pygments_lexer="ipython3")(source)
-
-
-def test_many_cells_share_one_limit_and_what_people_write_stays(template):
-    notebook = new_notebook(cells=[new_code_cell("x = 1\n" * 3000) for _ in range(50)])
-    shorten(notebook)
-    assert sum(len(cell.source) for cell in notebook.cells) < MOST_SHOWN + 50 * 100
-    solved = room.solved(template)
-    before = [cell.source for cell in solved.cells]
-    shorten(solved)
-    assert [cell.source for cell in solved.cells] == before
-
-
-def test_of_markdown_only_what_students_wrote_is_bounded():
-    theirs = {"rlcourse": {"added": True}}
-    cells = [new_markdown_cell("<" * 20_000, metadata=theirs) for _ in range(50)]
-    notebook = new_notebook(cells=[new_markdown_cell("x" * 2 * MOST_WRITTEN), *cells])
-    shorten(notebook)
-    lesson, *written = [len(cell.source) for cell in notebook.cells]
-    assert lesson == 2 * MOST_WRITTEN and written[:20] == [20_000] * 20
-    assert sum(written) < MOST_WRITTEN + 50 * 100
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"metadata": {"rlcourse_grading": 7}}'])

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rlcourse.grading.confinement.channel import Channel, Closed, TooLarge
+from rlcourse.grading.confinement.isolation import Layers, bound
 
 
 class Lost(Exception):
@@ -203,19 +204,7 @@ def _limit(bounds: Bounds) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, bounds.seconds)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + bounds.cpu_seconds
-    for kind, most in (
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_AS, _mapped() + bounds.memory),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        with suppress(OSError, ValueError):
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, hard))
-
-
-def _mapped() -> int:
-    from rlcourse.grading.confinement.isolation import Layers
-
-    return Layers().mapped()
+    with suppress(OSError, ValueError):
+        bound(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + bounds.cpu_seconds, more=5)
+        bound(resource.RLIMIT_AS, Layers().mapped() + bounds.memory)
+        bound(resource.RLIMIT_CORE, 0)

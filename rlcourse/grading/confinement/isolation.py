@@ -274,34 +274,22 @@ def confine(
 
 
 def _limit(wanted: Confinement, mapped: int, written: int) -> None:
-    _bound(resource.RLIMIT_AS, mapped + wanted.memory)
-    _bound(resource.RLIMIT_DATA, written + wanted.memory)  # address space can be given back
-    _bound(resource.RLIMIT_FSIZE, wanted.file_size)
-    _bound(resource.RLIMIT_CPU, wanted.cpu_seconds, more=5)  # a signal that says why comes first
-    _bound(resource.RLIMIT_CORE, 0)
-    _bound(resource.RLIMIT_NOFILE, 128)
-    _bound(resource.RLIMIT_MEMLOCK, 0)
-    _bound(resource.RLIMIT_SIGPENDING, 128)  # and timers: those of a user are counted together
-    with contextlib.suppress(OSError, ValueError):
-        _bound(resource.RLIMIT_NPROC, _threads_of_user() + wanted.threads)
+    bound(resource.RLIMIT_AS, mapped + wanted.memory)
+    bound(resource.RLIMIT_DATA, written + wanted.memory)  # address space can be given back
+    bound(resource.RLIMIT_FSIZE, wanted.file_size)
+    bound(resource.RLIMIT_CPU, wanted.cpu_seconds, more=5)  # a signal that says why comes first
+    bound(resource.RLIMIT_CORE, 0)
+    bound(resource.RLIMIT_NOFILE, 128)
+    bound(resource.RLIMIT_MEMLOCK, 0)
+    bound(resource.RLIMIT_SIGPENDING, 128)  # and timers: those of a user are counted together
+    bound(resource.RLIMIT_NPROC, wanted.threads)  # of all with this number, in this namespace
 
 
-def _bound(kind: int, value: int, more: int = 0) -> None:
+def bound(kind: int, value: int, more: int = 0) -> None:
+    """Set a resource limit, and the hard one to `more`, or to what the system allows."""
     hard = resource.getrlimit(kind)[1]
     highest = sys.maxsize if hard == resource.RLIM_INFINITY else hard
     resource.setrlimit(kind, (min(value, highest), min(value + more, highest)))
-
-
-def _threads_of_user() -> int:
-    """Threads that the system already counts against this user, if /proc shows them."""
-    count, user = 0, os.getuid()
-    with contextlib.suppress(OSError):
-        for entry in os.scandir("/proc"):
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    if entry.stat().st_uid == user:
-                        count += len(os.listdir(f"/proc/{entry.name}/task"))
-    return count
 
 
 def _become_nobody() -> None:

@@ -323,14 +323,11 @@ def forbid_system_calls(outside: bool = False, bounded: bool = True) -> None:
     for numbers, argument in ((_OPENAT, 2), (_OPEN, 1)):
         bits = disk if bounded else disk | _O_TMPFILE
         program += _refuse_bits(numbers[column], argument, bits)
-    for absent in _ABSENT.values():
-        program += [(jump_equal, 0, 1, absent[column]), (give, 0, 0, _ERRNO | _ENOSYS)]
-    for done in _DONE.values():
-        program += [(jump_equal, 0, 1, done[column]), (give, 0, 0, _ERRNO)]
-    for numbers in (_FORBIDDEN | (_FORBIDDEN_OUTSIDE if outside else {})).values():
-        number = numbers[column]
-        if number is not None:
-            program += [(jump_equal, 0, 1, number), (give, 0, 0, _ERRNO | _EPERM)]
+    forbidden = _FORBIDDEN | (_FORBIDDEN_OUTSIDE if outside else {})
+    for table, error in ((_ABSENT, _ENOSYS), (_DONE, 0), (forbidden, _EPERM)):
+        for numbers in table.values():
+            if numbers[column] is not None:
+                program += [(jump_equal, 0, 1, numbers[column]), (give, 0, 0, _ERRNO | error)]
     program.append((give, 0, 0, _ALLOW))
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code, len(code))

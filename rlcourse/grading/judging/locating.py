@@ -6,8 +6,6 @@ never called unwritten.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
@@ -16,29 +14,6 @@ from rlcourse.grading.names import one_line
 from rlcourse.grading.running.steps import Transcript
 
 LONGEST_QUOTE = 60  # characters of a cell's first line
-
-
-@dataclass(frozen=True)
-class Place:
-    """A cell that writes a function meant for another cell."""
-
-    index: int
-    step: str  # its name in a transcript
-    begins: str
-    passed_over: bool
-
-    def sentence(self, transcript: Transcript, above: bool) -> str | None:
-        """What became of it; None if it was run like any other, above the check."""
-        cell = f"The cell that begins with `{self.begins}` also defines it"
-        answer = transcript.cells.get(self.step)
-        if self.passed_over:
-            return f"{cell}, but grading skips demos: define it in a cell of your own."
-        if answer and answer.error:
-            message = f"{answer.error.type}: {answer.error.message}"
-            return f"{cell}, but it ended in {one_line(message)}."
-        if answer is None:
-            return f"{cell}, but it was not reached."
-        return None if above else f"{cell}, but below the check, which judges what is above it."
 
 
 class FunctionCells:
@@ -61,21 +36,30 @@ class FunctionCells:
 
     def elsewhere(self, name: str, grade_id: str, transcript: Transcript) -> str | None:
         """A sentence on a cell that writes the function and was not judged; None without one."""
-        check = self._checks.get(grade_id, len(self._cells))
-        judged = self.judged_after(name, check)
-        for place in self._others(name):
-            if said := place.sentence(transcript, above=place.index <= judged):
-                return said
-        return None
-
-    def _others(self, name: str) -> Iterator[Place]:
+        judged = self.judged_after(name, self._checks.get(grade_id, len(self._cells)))
         written = re.compile(rf"\bdef\s+{re.escape(name)}\b")
         for i, cell in self._cells:
             if _grade_id(cell) != name and (
                 written.search(cell.source) or name in bound_in(cell.source)
             ):
-                first = one_line(cell.source.strip().splitlines()[0], LONGEST_QUOTE)
-                yield Place(i, f"cell {cell.id}", first.replace("`", "'"), is_demo(cell))
+                why = _why_not(cell, transcript) or (i > judged and "it is below the check")
+                if why:
+                    first = one_line(cell.source.strip().splitlines()[0], LONGEST_QUOTE)
+                    begins = first.replace("`", "'")
+                    return f"The cell that begins with `{begins}` also defines it, but {why}."
+        return None
+
+
+def _why_not(cell: NotebookNode, transcript: Transcript) -> str | None:
+    """Why a cell's function was not judged; None if the cell was run like any other."""
+    if is_demo(cell):
+        return "grading skips demos"
+    answer = transcript.cells.get(f"cell {cell.id}")
+    if answer is None:
+        return "it was not reached"
+    if answer.error:
+        return f"it ended in {one_line(f'{answer.error.type}: {answer.error.message}')}"
+    return None
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

@@ -34,8 +34,6 @@ from rlcourse.grading.running.steps import (
     Transcript,
 )
 
-MOST_SHOWN, LONGEST_SHOWN, LONGEST_LINE = 200_000, 20_000, 500  # characters of code
-MOST_WRITTEN = 400_000  # characters of rewritten Markdown
 LARGEST_NOTEBOOK = 16 * 2**20  # characters, with what was added in grading
 # Also runs the lesson's cells that show off finished functions, which take a second or two.
 SHOW = Cell("show", "__import__('rlcourse.student').student.showing = True")
@@ -103,7 +101,6 @@ class Reader:
         ask = partial(ask_again, account, steps, transcript)
         marks = self.exam.judge(transcript, notebook, ask)
         annotate(notebook, transcript, marks, transcript.incidents)
-        shorten(notebook)
         return Read(notebook, marks, tuple(transcript.incidents))
 
 
@@ -166,34 +163,6 @@ def _sit_in_parts(
             outcomes = [answer.outcomes[0]] * len(test.questions)  # it is not written
             break
     return ExamAnswer(facts, tuple(outcomes))
-
-
-def shorten(notebook: NotebookNode) -> None:
-    """Cut what is too long to read, now that it has run: pages that show the notebook color code,
-    which takes the square of the length of a line, and take Markdown apart once more."""
-    code, written = MOST_SHOWN, MOST_WRITTEN
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.source = _shortened(cell.source, min(code, LONGEST_SHOWN))
-            code -= len(cell.source)
-        elif _is_students(cell):
-            if len(cell.source) > written:
-                cell.source = f"({len(cell.source)} characters, too many to show here)"
-            written -= len(cell.source)
-
-
-def _is_students(cell: NotebookNode) -> bool:
-    added = cell.metadata.get("rlcourse", {}).get("added")
-    return bool(added or cell.metadata.get("nbgrader", {}).get("solution"))
-
-
-def _shortened(source: str, most: int) -> str:
-    most = max(most, 0)
-    lines = source[:most].split("\n")
-    if len(source) <= most and max(map(len, lines)) <= LONGEST_LINE:
-        return source
-    cut = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…" for line in lines]
-    return "\n".join([f"# shortened: {len(source)} characters were handed in", *cut])
 
 
 class Readers:

@@ -22,7 +22,6 @@ from rlcourse.grading.running.answers import (
     fields_of,
     text_of,
 )
-from rlcourse.grading.running.limits import IDLE
 from rlcourse.grading.running.sandbox import Account
 from rlcourse.grading.running.steps import (
     DIED,
@@ -143,7 +142,7 @@ class Dialogue:
     """One step: a message, its answer, the next message. The submission pays for our listening.
 
     The process interrupts itself in time. One that does not, after a time in which an idle machine
-    would have been done, is watched: it may go on as long as it works.
+    would have been done, is watched: it may use as much of a processor as the step allows.
     """
 
     def __init__(self, channel: Channel, account: Account, step, listening: Stopwatch):
@@ -184,15 +183,10 @@ class Dialogue:
 
     def _wait(self) -> None:
         """Return when an answer begins; ``TimeoutError`` once the step has used up its time."""
-        look, before = max(self._look, time.monotonic() + self._limits.look), None
+        look = max(self._look, time.monotonic() + self._limits.look)
         while not self._channel.has_more(min(look, self._until) - time.monotonic()):
             spent, now = self._account.processor_seconds(), time.monotonic()
-            if now >= self._until:
+            self._first = spent if self._first is None else self._first
+            if now >= self._until or (spent or 0.0) - (self._first or 0.0) > self._limits.step:
                 raise TimeoutError
-            if spent is not None:
-                self._first = spent if self._first is None else self._first
-                idle = before is not None and spent - before[0] < IDLE * (now - before[1])
-                if idle or spent - self._first > self._limits.step:
-                    raise TimeoutError
-                before = spent, now
             look = now + self._limits.look

@@ -4,12 +4,9 @@ It has this lesson's functions, and those of later lessons, as the stubs that st
 exercises, references, the builder and the grader are not in it at all.
 """
 
-import json
-import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 
 import rlcourse
@@ -17,7 +14,6 @@ from rlcourse.authoring.stubs import blank_functions
 from rlcourse.checks.exercise import Exercise
 from rlcourse.courses import Course, shipped
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading.confinement import visible
 
 PACKAGE = Path(rlcourse.__file__).parent
 COPIED = (
@@ -63,7 +59,7 @@ def write_library(
         shutil.copy(PACKAGE / name, package / name)
         for room in (package / name).relative_to(package).parents[:-1]:
             (package / room / "__init__.py").write_text('"""The untrusted side of grading."""\n')
-    for name in ("exercises", "student", "training"):
+    for name in ("student", "training"):
         (package / name).mkdir(exist_ok=True)
         noop = PACKAGE / "grading" / "untrusted" / f"noop_{name}.py"
         shutil.copy(noop, package / name / "__init__.py")
@@ -75,8 +71,6 @@ def write_library(
         if not path.exists():  # tests that students write: their answers stand with the exercises
             continue
         path.write_text(blank_functions(path.read_text("utf-8"), names), "utf-8")
-    for name, fonts in _font_lists():
-        (directory / name).write_text(json.dumps(fonts), "utf-8")
     for path in (directory, *directory.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)  # another user reads it
 
@@ -111,45 +105,16 @@ def _in_lessons(course: Course, names: list[str]) -> list[Exercise]:
 
 
 def _write_package(source: Path, target: Path) -> None:
-    """The modules of a course's package, without its lessons, notebooks and submissions.
-
-    Of its folders, only packages are taken, and of these only Python files.
-    """
-    if not (source / "__init__.py").is_file():
-        return
+    """The modules of a course's package, without its lessons, notebooks and submissions."""
     stays = {"lessons", "source", "notebooks", "solutions", "submitted", "autograded"}
-
-    def skipped(folder: str, names: list[str]) -> set[str]:
-        here = Path(folder)
-        return {
-            name
-            for name in names
-            if (here == source and name in stays | {"nbgrader_config.py"})
-            or (here / name).is_symlink()
-            or not (name.endswith(".py") or (here / name / "__init__.py").is_file())
-        }
-
-    shutil.copytree(source, target, ignore=skipped)
-
-
-def _font_lists() -> Iterator[tuple[str, dict]]:
-    """matplotlib's list of this machine's fonts: searching for them again takes seconds.
-
-    Only fonts that student code can see are kept: matplotlib's own, and the system's.
-    """
-    homes = os.environ.get("MPLCONFIGDIR"), "~/.cache/matplotlib", "~/.matplotlib"
-    shown = tuple(f"{path}/" for path in visible.FILES if "/fonts" in path)
-    for home in filter(None, homes):
-        for path in Path(home).expanduser().glob("fontlist-*.json"):
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                fonts = json.loads(path.read_text("utf-8"))
-                for kind in ("ttflist", "afmlist"):
-                    fonts[kind] = [
-                        font
-                        for font in fonts[kind]
-                        if not font["fname"].startswith("/") or font["fname"].startswith(shown)
-                    ]
-                yield path.name, fonts
+    for path in source.rglob("*.py"):
+        inside = path.relative_to(source)
+        homes = [source / home for home in inside.parents]
+        packaged = all((home / "__init__.py").is_file() for home in homes)
+        apart = inside.parts[0] in stays | {"nbgrader_config.py"}
+        if packaged and not apart and not any(map(Path.is_symlink, [path, *homes[:-1]])):
+            (target / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target / inside)
 
 
 def _by_module(exercises: Iterable[Exercise]) -> dict[str, set[str]]:

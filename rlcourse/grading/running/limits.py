@@ -2,22 +2,19 @@
 
 from dataclasses import dataclass
 
-IDLE = 0.02  # of a processor: less is waiting, not work, however busy the machine
-
 
 @dataclass(frozen=True)
 class Limits:
     """Processor seconds for a cell or exam and for a submission: a busy machine takes no points.
 
-    Time on the clock ends only those that wait for nothing, and at last, after `patience` seconds
-    for each processor second, everybody.
+    Time on the clock, `patience` seconds for each processor second, ends those that only wait.
     """
 
     step: float = 30.0
     grace: float = 2.0  # from the interruption until it is killed
     submission: float = 180.0
     patience: float = 4.0
-    look: float = 2.0  # between two looks at what a slow process is doing
+    look: float = 2.0  # between two looks at a process that hears no alarm
 
     @property
     def clock(self) -> float:

@@ -193,7 +193,7 @@ class Account:
         if ended["late"]:
             return Lost(TIMED_OUT, "processor time")
         code = os.waitstatus_to_exitcode(ended["status"])
-        return Lost(DIED, f"exit {code}" if code >= 0 else _signal_name(-code))
+        return Lost(DIED, f"exit {code}" if code >= 0 else str(signal.strsignal(-code)))
 
     def _ask(self, order: dict, process: socket.socket | None = None) -> None:
         with suppress(Closed):  # noticed by whoever waits for the answer
@@ -229,13 +229,6 @@ def why_unread(lost: LostReader) -> Rejected:
     if lost.status is not None and os.WIFEXITED(lost.status):
         how = f"exit {os.WEXITSTATUS(lost.status)}"
     return Rejected(DIED, f"the process that was reading it ended with {how}")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"signal {number}"
 
 
 def _environment(scratch: str) -> dict[str, str]:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:  # who only keeps a submission's account does without torch
 
 GRADED, TIMED_OUT, DIED, OVER_MEMORY = "graded", "timed out", "died", "over memory"
 ENDINGS = (TIMED_OUT, DIED, OVER_MEMORY)
-MANY_THREADS, IMPORTED = "too many threads", "imported"
-FLAGS = {"late": TIMED_OUT, "memory": OVER_MEMORY, "threads": MANY_THREADS}
+IMPORTED = "imported"
+FLAGS = {"late": TIMED_OUT, "memory": OVER_MEMORY}
 
 
 class Lost(Exception):

@@ -5,20 +5,15 @@ channel are claims about values, which the judge on the other side compares with
 this process never sees.
 """
 
-import ast
-import asyncio
 import builtins
 import contextlib
 import importlib
-import inspect
 import linecache
 import pdb
 import random
 import signal
 import socket
 import sys
-import threading
-import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,11 +27,7 @@ from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.output import FirstWords
 from rlcourse.checks.asking.specs import build
 from rlcourse.grading.confinement.channel import Channel
-from rlcourse.grading.running.limits import IDLE
 
-FOREVER = 10**9
-IDLE_SECONDS = 10.0  # between two looks at whether a step still works
-MOST_THREADS = 16  # alive after a cell, before a person should look
 # Sends what was found out, and returns the grader's next message.
 Exchange = Callable[[dict], dict]
 
@@ -94,25 +85,16 @@ def _let_nobody_be_asked() -> None:
 
 @dataclass
 class Time:
-    """The time that a step may take: processor seconds, and seconds on the clock."""
+    """The time that a step may take: processor seconds, and seconds on the clock.
+
+    The clock is for a step that only waits. On a busy machine it runs while nothing is done here,
+    which is nobody's fault, and so it leaves many times the processor seconds.
+    """
 
     processor: float
     wall: float
     over: bool = False  # said once; a student's bare ``except`` may have caught it
     speaking: bool = False  # with the grader, which is finished first
-    began: tuple[float, float] = (0.0, 0.0)
-    waited: float = 0.0  # on the clock, for the grader
-
-    def is_over(self, number: int) -> bool:
-        """Whether a signal ends the step: its processor time is used up, or it only waits.
-
-        On a busy machine the clock runs while nothing is done here, which is nobody's fault.
-        """
-        if number == signal.SIGPROF or self.speaking:
-            return number == signal.SIGPROF
-        wall = time.monotonic() - self.began[0] - self.waited
-        spent = time.process_time() - self.began[1]
-        return wall >= self.wall or spent < IDLE * wall
 
 
 _times: list[Time] = []  # of the step that is under way
@@ -123,7 +105,7 @@ def _time_of(order: dict) -> Time:
 
 
 def _alarm(number, frame):
-    if _times and _times[-1].is_over(number):
+    if _times:
         _times[-1].over = True
         if not _times[-1].speaking:
             raise TookTooLong
@@ -131,23 +113,20 @@ def _alarm(number, frame):
 
 @contextlib.contextmanager
 def _undisturbed():
-    """No alarm tears a message apart; and what the grader takes on the clock is not counted."""
-    step, before = _times[-1] if _times else Time(0.0, 0.0), time.monotonic()
+    """No alarm tears a message apart."""
+    step = _times[-1] if _times else Time(0.0, 0.0)
     step.speaking = True
     try:
         yield
     finally:
         step.speaking = False
-        step.waited += time.monotonic() - before
 
 
 @contextlib.contextmanager
 def _at_most(allowed: Time):
-    allowed.began = time.monotonic(), time.process_time()
     _times.append(allowed)
-    look = min(IDLE_SECONDS, allowed.processor, allowed.wall)
     signal.setitimer(signal.ITIMER_PROF, allowed.processor)
-    signal.setitimer(signal.ITIMER_REAL, look, look)
+    signal.setitimer(signal.ITIMER_REAL, allowed.wall)
     try:
         yield
     finally:
@@ -187,21 +166,12 @@ class Session:
             "error": error,
             "late": late,
             "memory": _is_memory(error),
-            "threads": threading.active_count() > MOST_THREADS,
         }
 
     def execute(self, name: str, source: str) -> None:
         filename = f"<{name}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        self.run(compile(source, filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
-
-    def run(self, code: types.CodeType) -> None:
-        """Run code in the notebook's namespace, with an event loop for `await`."""
-        if code.co_flags & inspect.CO_COROUTINE:
-            with contextlib.closing(Loop()) as loop:
-                loop.run_until_complete(eval(code, self.names))
-        else:
-            exec(code, self.names)
+        exec(compile(source, filename, "exec"), self.names)
 
     def sit_exam(self, order: dict, allowed: Time, exchange: Exchange) -> dict:
         """Call the function on each question as it comes; how it ended is returned.
@@ -259,24 +229,6 @@ class Session:
 
     def __getattr__(self, name: str):
         return lambda *_, **__: None
-
-
-class Loop(asyncio.BaseEventLoop):
-    """An event loop of timers only: the usual ones want a socket, which there is none here."""
-
-    def __init__(self):
-        super().__init__()
-        self._selector = self
-
-    def select(self, timeout: float | None = None) -> list:
-        time.sleep(FOREVER if timeout is None else max(0.0, timeout))
-        return []
-
-    def _process_events(self, events: list) -> None:
-        pass
-
-    def _write_to_self(self) -> None:
-        pass
 
 
 def _outcome(function, case: Case) -> Outcome:
