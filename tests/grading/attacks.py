@@ -92,13 +92,6 @@ torch.testing.assert_close = lambda *a, **k: None
 for name in ("__eq__", "__le__", "equal", "allclose", "all"):
     setattr(torch.Tensor, name, lambda *a, **k: True)
 """, **every("import torch\nreturn torch.tensor(0.5)"))
-code("patch builtins", "patching", """
-import builtins
-builtins.all = lambda *a: True
-builtins.isinstance = lambda *a: True
-builtins.len = lambda x: 12
-builtins.NotImplementedError = ValueError
-""")
 code("replace check by one that gives points", "patching", """
 import rlcourse, rlcourse.student, sys
 class Passed:
@@ -130,34 +123,6 @@ from rlcourse.algorithms import *
 from rlcourse.algorithms.policy_gradient import *
 import rlcourse.algorithms as library
 """, **{n: f"import rlcourse.algorithms as library\n{n} = library.{n}" for n in room.NAMES})
-code("an input transformer", "patching", """
-ip = get_ipython()
-try:
-    ip.input_transformers_post.append(
-        lambda lines: ["'full'\\n" if "check(" in l else l for l in lines])
-    ip.ast_transformers.append(lambda tree: tree)
-except Exception as error: print(type(error).__name__)
-""")
-code("a thread that waits for the check", "patching", """
-import threading, time, sys, builtins
-def work():
-    while True:
-        for module in list(sys.modules.values()):
-            for name in ("judge", "compare", "check"):
-                if hasattr(module, name):
-                    try: setattr(module, name, lambda *a, **k: [])
-                    except Exception: pass
-        time.sleep(0.005)
-threading.Thread(target=work, daemon=True).start()
-""")
-code("a profiler hook in every frame", "patching", """
-import sys
-def trace(frame, event, arg):
-    for name, value in frame.f_locals.items():
-        if name in ("expected", "reference", "secret"): print("LEAK", name)
-    return trace
-sys.settrace(trace); sys.setprofile(trace)
-""")
 
 # Lying objects
 
@@ -175,24 +140,12 @@ answering("an object equal to everything", "lying", **every("""class Any_:
     def __bool__(self): return True
     def __iter__(self): return iter([self])
 return Any_()"""))
-answering("a float subclass", "lying", **every("""class F(float):
-    def __eq__(self, o): return True
-    def __sub__(self, o): return 0.0
-    __rsub__ = __sub__
-return F(1)"""))
 answering("NaN for an answer", "lying", **every("import torch\nreturn torch.tensor(float('nan'))"))
 answering("a value nested without end", "lying", **every("a = []\na.append(a)\nreturn a"))
 answering("a result of the size of the disk", "lying",
           **every("import torch\nreturn torch.zeros(1).expand(2**40)"))
-answering("points as the result", "lying", **every("return 4.0"))
 answering("a sparse, quantized or complex tensor", "lying",
           **every("import torch\nreturn torch.eye(3).to_sparse() if kwargs else torch.ones(1)*1j"))
-code("functions that are no functions", "lying", """
-class Everything:
-    __name__ = "reinforce_loss"
-    def __call__(self, *a, **k): raise BaseException("no")
-    def __getattr__(self, name): raise KeyboardInterrupt
-""", **{n: f"{n} = Everything()" for n in room.NAMES})
 
 # Spying
 
@@ -257,14 +210,6 @@ for pid in (os.getppid(), 1, 2):
     buffer = ctypes.create_string_buffer(64)
     if libc.process_vm_readv(pid, buffer, 1, buffer, 1, 0) > 0: print("LEAK", pid)
 """)
-code("environment variables", "spying", """
-import os
-wanted = ("PATH", "LANG", "HOME", "TMPDIR", "MPL", "RLCOURSE_HOME", "OMP_", "MKL_", "HF_HUB",
-          "TQDM", "TOKENIZERS_PARALLELISM", "LD_LIBRARY_PATH", "LC_", "KMP_", "TORCH", "PYTORCH",
-          "PWD", "CUDA")
-for name, value in os.environ.items():
-    if not name.startswith(wanted): print("LEAK", name, value)
-""")
 
 # Writing
 
@@ -298,14 +243,6 @@ for place in places:
         pathlib.Path(place).parent.mkdir(parents=True, exist_ok=True)
         pathlib.Path(place).write_text(evil)
     except OSError as error: print(type(error).__name__)
-""")
-code("shadow modules", "writing", """
-import os, sys
-for directory in (".", *sys.path, "/tmp", os.path.expanduser("~")):
-    for name in ("torch.py", "random.py", "rlcourse.py", "json.py"):
-        try: open(os.path.join(directory, name), "w").write("raise SystemExit('shadow')")
-        except OSError: pass
-sys.path.insert(0, os.getcwd())
 """)
 code("edit the library for the next one", "writing", """
 import rlcourse, pathlib

@@ -8,14 +8,6 @@ What gets in somebody's way prints LEAK where it works.
 import classroom as room
 from attacks import ATTACKS, TOTAL, Attack, Field, code
 
-SLOW = """
-import time
-end = time.monotonic() + 3600
-while time.monotonic() < end:
-    work = time.process_time() + .03
-    while time.process_time() < work: pass
-    time.sleep(.97)
-"""
 DEAF = """
 import signal
 signal.setitimer(signal.ITIMER_PROF, 0); signal.setitimer(signal.ITIMER_REAL, 0)
@@ -37,12 +29,6 @@ def after_all(name: str, source: str, times: int = 1, status: str | None = "time
 
 
 after_all("six cells that hear no alarm", DEAF, 6)
-after_all("cells at 3 % of a processor", SLOW, 5)
-after_all("a cell that starts threads which hear no alarm", """
-import threading
-for _ in range(8): threading.Thread(target=lambda: [0 for _ in iter(int, 1)], daemon=True).start()
-while True: pass
-""", status=None)  # the cell hears its alarm: which runs out first, cell or submission, is a race
 after_all("a cell that works in deafness, then dies", DEAF.replace("while True: pass", """
 import os, time
 end = time.process_time() + 1  # far from the 2 s at which the grader ends it
@@ -62,20 +48,8 @@ after_all("a process that stops itself", """
 import signal
 signal.raise_signal(signal.SIGSTOP)
 """, status=None)  # process 1 of a namespace cannot
-after_all("threads that go on behind the last cell", """
-import threading
-def work():
-    while True: pass
-for _ in range(8): threading.Thread(target=work).start()
-""", status=None)
 code("a name that is missing in an answer, for a second run", "clocks", DEAF, 0.0, "timed out",
      score_function="def score_function(logits, action):\n    return not_there(logits)")
-code("an alarm that is swallowed again and again", "clocks", """
-while True:
-    try:
-        while True: pass
-    except BaseException: pass
-""", 0.0, "timed out")
 
 code("leases on libraries", "neighbors", """
 import fcntl, os, sys
@@ -87,12 +61,6 @@ for module in list(sys.modules.values())[:200]:
         except OSError: pass
     try: fcntl.fcntl(os.open(os.path.dirname(path), os.O_RDONLY), fcntl.F_NOTIFY, 1); print("LEAK")
     except OSError: pass
-""")
-code("a lease on a file of one's own", "neighbors", """
-import fcntl, os
-own = os.open("own", os.O_RDWR | os.O_CREAT)
-try: fcntl.fcntl(own, fcntl.F_SETLEASE, fcntl.F_WRLCK); print("LEAK a lease")
-except OSError: pass
 """)
 code("locks on libraries", "neighbors", """
 import fcntl, os
@@ -127,14 +95,6 @@ for module in list(sys.modules.values()):
     except (OSError, ValueError): pass
     os.close(file)
 """)
-code("the page cache, filled", "neighbors", """
-import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.syscall(187, 0, 0, 1 << 20) == 0: print("LEAK readahead")
-import os
-file = os.open(os.__file__, os.O_RDONLY)
-if libc.posix_fadvise(file, 0, 0, 3) == 0: print("LEAK willneed")
-""")
 code("everybody's disks, flushed", "neighbors", """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -152,27 +112,11 @@ try:
 except OSError: pass
 if len(kept) > 130: print("LEAK", len(kept))
 """)
-code("a disk filled with small files", "neighbors", """
-import os
-count = 0
-try:
-    while count < 50_000:
-        open(f"f{count}", "w").close(); count += 1
-except OSError: pass
-if count > 10_000: print("LEAK", count)
-""")
 code("pipes of a mebibyte each", "neighbors", """
 import fcntl, os
 for _ in range(60):
     try: fcntl.fcntl(os.pipe()[0], 1031, 2**20); print("LEAK a pipe")
     except OSError: break
-""")
-code("signals by way of descriptors", "neighbors", """
-import fcntl, os, signal
-ends = os.pipe()
-for number, value in ((8, 1), (8, -1), (10, signal.SIGKILL)):
-    try: fcntl.fcntl(ends[0], number, value); print("LEAK", number)
-    except OSError: pass
 """)
 code("a higher priority than the neighbors'", "neighbors", """
 import os
@@ -180,12 +124,6 @@ for raised in (lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -
                lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):
     try: raised(); print("LEAK")
     except OSError: pass
-""")
-code("a higher priority at the disks", "neighbors", """
-import ctypes
-libc = ctypes.CDLL(None)
-for level in (1 << 13, 2 << 13):
-    if libc.syscall(251, 1, 0, level) == 0: print("LEAK", level)
 """)
 code("the disks themselves, past the page cache", "neighbors", """
 import fcntl, os
@@ -219,16 +157,6 @@ if libc.syscall(206, 1000, made) == 0: print("LEAK")
 timers = 0
 while timers < 5000 and libc.syscall(222, 1, None, ctypes.create_string_buffer(8)) == 0: timers += 1
 if timers > 1000: print("LEAK", timers)
-""")
-code("sixty threads in C", "neighbors", """
-import threading, torch
-square = torch.randn(300, 300)
-def work():  # nearly all of it without the interpreter's lock
-    while True: square @ square
-for _ in range(60):
-    try: threading.Thread(target=work, daemon=True).start()
-    except RuntimeError: break
-work()
 """)
 
 

@@ -42,13 +42,6 @@ def _link_to_neighbor(field, path):
     path.symlink_to(room.submit(field.course, "a-neighbor", field.perfect))
 
 
-@handed_in("a linked directory", "files", "refused")
-def _linked_directory(field, path):
-    path.unlink()
-    path.parent.rmdir()
-    path.parent.symlink_to(room.submit(field.course, "a-neighbor", field.perfect).parent)
-
-
 @handed_in("links and pages beside the notebook", "files", "graded")
 def _siblings(field, path):
     (path.parent / "passwd.txt").symlink_to("/etc/passwd")
@@ -62,12 +55,6 @@ def _siblings(field, path):
 def _pipe(field, path):
     path.unlink()
     os.mkfifo(path)
-
-
-@handed_in("a directory in place of the notebook", "files", "refused")
-def _directory(field, path):
-    path.unlink()
-    path.mkdir()
 
 
 by_notebook(
@@ -132,13 +119,6 @@ def _rewritten(field, path):
     return room.with_answers(field.blank, **checks)
 
 
-@handed_in("checks deleted", "metadata", "graded")
-def _deleted(field, path):
-    notebook = copy.deepcopy(field.blank)
-    notebook.cells = [c for c in notebook.cells if not str(c.get("id")).startswith("check_")]
-    return notebook
-
-
 @handed_in("outputs that show full marks", "metadata", "graded")
 def _outputs(field, path):
     notebook = copy.deepcopy(field.blank)
@@ -160,14 +140,6 @@ def _duplicated(field, path):
 def _reversed(field, path):
     notebook = copy.deepcopy(field.perfect)
     notebook.cells.reverse()
-    return notebook
-
-
-@handed_in("grade ids exchanged", "metadata")
-def _exchanged(field, path):
-    notebook = copy.deepcopy(field.blank)
-    first, second = (room.cell_of(notebook, name) for name in room.NAMES[:2])
-    first.metadata.nbgrader.grade_id, second.metadata.nbgrader.grade_id = room.NAMES[1::-1]
     return notebook
 
 
@@ -202,16 +174,3 @@ def _surrogates(field, path):
 def _html(field, path):
     notebook = room.with_answers(field.blank, applause=f"{SCRIPT}\n\n[x](javascript:alert(1))")
     return room.with_markdown(notebook, f"# {SCRIPT}\n<iframe src=//evil></iframe>\n<svg/onload=x>")
-
-
-@handed_in("scripts in outputs and in errors", "html")
-def _html_outputs(field, path):
-    source = (
-        "from IPython.display import HTML, display as show\n"
-        f"print({SCRIPT!r})\nshow(HTML({SCRIPT!r}))\nraise ValueError({SCRIPT!r})"
-    )
-    body = f"raise RuntimeError({SCRIPT!r})"
-    notebook = room.with_answers(
-        field.blank, score_function=f"def score_function(logits, action):\n    {body}"
-    )
-    return room.with_code(notebook, source)

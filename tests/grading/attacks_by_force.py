@@ -4,7 +4,7 @@
 
 import textwrap
 
-from attacks import TOTAL, code, every
+from attacks import TOTAL, code
 
 # Forging on the channel: descriptor 3 is the only way out of the process. What is malformed in
 # itself is tried without a process, in test_channel.py.
@@ -86,12 +86,6 @@ import torch
 hoard = []
 while True: hoard.append(torch.ones(2**24))
 """, status="over memory")
-code("memory bomb in bytes, errors swallowed", "exhausting", """
-hoard = []
-try:
-    while True: hoard.append(bytearray(2**26))
-except MemoryError: hoard.clear()
-""")
 code("output bomb", "exhausting", """
 import os, sys
 text = "x" * 10**6
@@ -151,15 +145,8 @@ for pid in (os.getppid(), 1, 2, 0, -1, -os.getpgrp()):
         except OSError: pass
         if pid > 0 and pid != os.getpid(): libc.syscall(234, pid, pid, int(number))
 """, status=None)
-code("suicide", "signaling", "import os\nos.kill(os.getpid(), 9)\nos.abort()", status=None)
-code("a signal without a name", "signaling", "import signal\nsignal.raise_signal(40)", status=None)
 code("a crash in C", "signaling", "import ctypes\nctypes.string_at(0)", status="died")
 code("exit", "signaling", "import os\nos._exit(0)", status="died")
-code("sys.exit and exit handlers", "signaling", """
-import atexit, sys
-atexit.register(lambda: open("OUTSIDE/atexit", "w"))
-sys.exit(0)
-""")
 code("daemons that outlive", "signaling", """
 import os, threading, time
 def daemon():
@@ -211,24 +198,6 @@ files = !ls /
 %env HOME=/
 !rm -rf COURSE
 """, deserved=TOTAL, status="graded", perfect=True)
-code("cell magic around a helper", "honest", """%%time
-def helper(x):
-    return x.softmax(dim=-1)
-""", deserved=TOTAL, status="graded", perfect=True,
-    exact_policy_gradient="def exact_policy_gradient(logits, rewards):\n"
-    "    p = helper(logits)\n    return p * (rewards - p @ rewards)")
-code("prints, warnings and plots", "honest", """
-import warnings, logging, sys
-import matplotlib.pyplot as plt
-print("hello " * 100); warnings.warn("careful"); logging.warning("careful")
-print("to stderr", file=sys.stderr)
-fig, ax = plt.subplots(); ax.plot([1, 2]); plt.show(); display(fig)
-""", deserved=TOTAL, status="graded", perfect=True,
-    score_function="def score_function(logits, action):\n    import warnings\n    print(logits)\n"
-    "    warnings.warn('careful')\n    return torch.nn.functional.one_hot(torch.as_tensor(action),"
-    " len(logits)) - logits.softmax(-1)")
-code("a cell that fails, beside right answers", "honest", "1 / 0", deserved=TOTAL, perfect=True)
 code("training in a cell of one's own", "honest", """
 run = train(load_recipe("reinforce", seed=0))
 """, deserved=TOTAL, status="graded", perfect=True)
-code("a zero for every answer", "honest", "", **every("import torch\nreturn torch.zeros(())"))

@@ -14,18 +14,12 @@ STRANGE = {
     "no UTF-8": b"\xff\xfe", "half a surrogate": b"\xed\xa0\x80", "a newline and a forged row":
     b"x\nada   15.00 / 15  graded\n", "a command to the terminal": b"\x1b[2J\x1b]0;owned\x07",
     "a script": b"<img src=x onerror=alert(1)>", "writing from right to left": "\u202e".encode(),
-    "a space that is not seen": "a\u200b".encode(), "a backslash": b"..\\..\\", "two dots": b"a..b",
-    "quotes": b"\"'`", "a line separator": "a\u2028b".encode(), "an emoji": "\U0001f600".encode(),
-    "a percent sign": b"%s%n%x", "a dollar sign": b"$(touch x)", "an option": b"--force", "braces":
-    b"{0.__class__}", "all that a name can hold": b"x" * 200, "a comma and a semicolon": b"a,b;c",
-    "a filler for a letter": "\u3164".encode(), "marks over and below":
-    ("a" + "\u0335" * 20).encode(),
+    "two dots": b"a..b", "an option": b"--force", "all that a name can hold": b"x" * 200,
+    "a filler for a letter": "\u3164".encode(),
 }  # fmt: skip
 FORMULAS = {
-    "a formula": b"=cmd|' \\C calc'!A0", "a sum": b"@SUM(1+1)", "plus": b"+1+1", "minus": b"-1+1",
-    "a wide equals sign": "＝1+1".encode(), "a tab and a formula": b"\t=1+1", "a link":
-    b"=HYPERLINK(1)", "a space and a formula": b" =1+1", "a wide plus": "\uff0b1+1".encode(),
-    "a letter that is not seen, and a formula": "\u115f=1+1".encode(),
+    "a formula": b"=cmd|' \\C calc'!A0", "minus": b"-1+1", "a wide equals sign": "＝1+1".encode(),
+    "a tab and a formula": b"\t=1+1",
 }  # fmt: skip
 
 
@@ -111,13 +105,6 @@ for _number, _time in enumerate(TIMES):
 def _linked_note(field, path):
     (path.parent / "timestamp.txt").symlink_to("/etc/hostname")
     (path.parent / "submission_secret.txt").symlink_to(field.secret)
-    return field.perfect
-
-
-@handed_in("a time of submission that is a pipe", "notes", "unreadable time", TOTAL)
-def _piped_note(field, path):
-    os.mkfifo(path.parent / "timestamp.txt")
-    os.mkfifo(path.parent / "submission_secret.txt")
     return field.perfect
 
 

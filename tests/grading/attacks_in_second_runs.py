@@ -11,6 +11,8 @@ reaches the feedback is the word LEAK.
 import classroom as room
 from attacks import by_notebook, code
 
+from rlcourse.grading.confinement import syscalls
+
 FIRST, EXACT, ESTIMATE, LOSS, STEP = room.NAMES
 MIDDLE = (EXACT, ESTIMATE, LOSS)
 
@@ -193,38 +195,15 @@ telling("facts of its own making", """
     return 0.0""".strip())
 
 
-# Old system calls and new ones, with the same to offer
+# Every call that the filter refuses, old ones and new ones with the same to offer
 
-CALLS = """
+code("refused calls", "calls", f"""
 import ctypes, platform
 libc = ctypes.CDLL(None, use_errno=True)
-def refused(name, number, *arguments):
-    if platform.machine() != "x86_64": return
+column = {{"x86_64": 0, "aarch64": 1}}[platform.machine()]
+for name, numbers in {syscalls._FORBIDDEN | syscalls._ABSENT!r}.items():
     ctypes.set_errno(0)
-    found = libc.syscall(number, *arguments)
+    if numbers[column] is None: continue
+    found = libc.syscall(numbers[column], 0, 0, 0, 0, 0, 0)
     if found >= 0 or ctypes.get_errno() not in (1, 38): print("LEAK", name, found)
-"""
-for family, tried in {
-    "watches": {"inotify_init": 253, "inotify_init1": 294, "inotify_add_watch": 254,
-                "fanotify_init": 300, "fanotify_mark": 301},
-    "programs and processes": {"fork": 57, "vfork": 58, "execve": 59, "execveat": 322,
-                               "clone3": 435, "uselib": 134},
-    "signals": {"tkill": 200, "pidfd_open": 434, "pidfd_send_signal": 424, "rt_sigqueueinfo": 129,
-                "rt_tgsigqueueinfo": 297, "process_mrelease": 448},
-    "shared memory and queues": {"shmget": 29, "shmat": 30, "shmctl": 31, "msgget": 68,
-                                 "msgsnd": 69, "semget": 64, "semtimedop": 220, "mq_open": 240,
-                                 "mq_unlink": 241, "memfd_create": 319, "memfd_secret": 447},
-    "sockets": {"socket": 41, "connect": 42, "accept": 43, "accept4": 288, "bind": 49},
-    "mounts": {"mount": 165, "fsopen": 430, "fsconfig": 431, "fspick": 433, "open_tree": 428,
-               "open_tree_attr": 467, "statmount": 457, "listmount": 458},
-    "handles": {"name_to_handle_at": 303, "open_by_handle_at": 304, "openat2": 437},
-    "schedules": {"sched_setscheduler": 144, "sched_setparam": 142, "sched_setattr": 314,
-                  "setpriority": 141, "ioprio_set": 251},
-    "rings": {"io_setup": 206, "io_uring_setup": 425, "io_uring_enter": 426,
-              "io_uring_register": 427},
-    "the kernel": {"syslog": 103, "kexec_load": 246, "kexec_file_load": 320, "init_module": 175,
-                   "finit_module": 313, "delete_module": 176, "bpf": 321, "perf_event_open": 298,
-                   "userfaultfd": 323, "keyctl": 250},
-}.items():
-    code(f"old and new calls for {family}", "calls", CALLS + "".join(
-        f"refused({name!r}, {number}, 0, 0, 0, 0, 0)\n" for name, number in tried.items()))
+""")

@@ -52,9 +52,6 @@ lie("gradients only of what the case calls differentiable",
     "outcome.gradients[n] = None", FLAT)
 lie("gradients left out where a label speaks of a graph",
     "if 'graph' in case.label: outcome.gradients.clear()")
-lie("gradients left out of the last argument that has one",
-    "names = [n for n, g in outcome.gradients.items() if g is not None]\n"
-    "if len(names) > 2: outcome.gradients[names[-1]] = None")
 lie("no gradients at all", SET.format("gradients", "{}"), FLAT)
 lie("a gradient of zeros in everything",
     "for n, g in outcome.gradients.items():\n    if g is not None: "
@@ -62,8 +59,6 @@ lie("a gradient of zeros in everything",
 lie("the argument for its gradient",
     "for n in outcome.gradients: outcome.gradients[n] = case.arguments[n]", deserved=0.0)
 lie("repeatable, it says", SET.format("repeatable", "True"))
-lie("the tolerance, if the case told it",
-    SET.format("value", "outcome.value + (case.atol or 0)"))
 lie("an error of its own choosing where the case says that one is due",
     "from rlcourse.checks.asking.calling import Failure\n"
     "if case.raises: " + SET.format("error", "Failure('ValueError', '')"))
@@ -78,9 +73,6 @@ def reinforce_loss(logprobs, advantages, mask):
 lie("noise, and repeatable, it says", SET.format("repeatable", "True"), NOT_TWICE, NOISY)
 lie("noise, and the second call never made", SET.format("repeatable", "True") + "\n"
     "calling.repeats = lambda a, b: True", NOT_TWICE, NOISY)
-lie("noise, and the generator wound back before every call",
-    "import torch\ntorch.manual_seed(case.arguments['logprobs'].numel())", FLAT,
-    NOISY.replace("1e-7", "1e-3"))
 
 # Changed arguments
 CHANGES = """
@@ -93,8 +85,6 @@ def reinforce_loss(logprobs, advantages, mask):
 code("arguments zeroed after use, and it says so", "claiming", "", deserved=MOST,
      reinforce_loss=CHANGES)
 lie("changed arguments, named as others", SET.format("changed", "('mask',)"), MOST, CHANGES)
-lie("everything changed, it says", SET.format("changed", "tuple(case.arguments)"), MOST)
-lie("a changed argument that does not exist", SET.format("changed", "('gradebook',)"), MOST)
 lie("parameters after a step, taken from nowhere",
     "outcome.after.update({'policy.logits': 'right', 'x.y': 1.0})", MOST)
 
@@ -111,17 +101,6 @@ def look(fn, case):
     if any(told.values()): print("LEAK", told)
     for text in map(str, case.arguments):
         if "worked" in text or "hidden" in text: print("LEAK", text)
-    return honest(fn, case)
-honest, worker.call = worker.call, look
-""", deserved=TOTAL, perfect=True)
-code("questions compared, to tell the hidden ones", "claiming", """
-import sys
-worker = sys.modules["rlcourse.grading.untrusted.worker"]
-asked = []
-def look(fn, case):
-    asked.append(case.tracked)
-    if len(set(asked[-30:])) > 1 and fn.__name__ == "reinforce_loss" and not all(asked[-20:]):
-        print("some are tracked, some not")
     return honest(fn, case)
 honest, worker.call = worker.call, look
 """, deserved=TOTAL, perfect=True)

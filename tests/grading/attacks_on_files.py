@@ -31,11 +31,6 @@ def looking(name: str, source: str) -> None:
     code(name, "copies", LOOK + source.replace("REPOSITORY", str(room.REPOSITORY)))
 
 
-looking("every file that is called like the course's", """
-for root, name in walk("/"):
-    if "rlcourse" in root or name in ("policy_gradient.py", "exam.py", "reinforce_loss.py"):
-        look(os.path.join(root, name))
-""")
 looking("whole repositories", """
 for root, folders, files in os.walk("/"):
     if ".git" in folders or ".hg" in folders: print("LEAK", root)
@@ -63,13 +58,6 @@ for home in sys.path:
     for name in names:
         if name.endswith(".pth") or "rlcourse" in name and home != own: print("SEEN", home, name)
 """)
-looking("other servers' directories in /tmp", """
-import glob
-for path in glob.glob("/tmp/*"):
-    if not own.startswith(path): print("LEAK", path)
-for path in glob.glob(os.path.dirname(own) + "/**", recursive=True):
-    if not path.startswith((own, os.getcwd())) and os.path.isfile(path): print("LEAK", path)
-""")
 looking("the way out through /proc", """
 for base in ("/proc/self/root", "/proc/1/root", "/proc/self/cwd/../..", "/proc/thread-self/root"):
     for path in ("REPOSITORY/README.md", "COURSE/gradebook.db", "SECRET"):
@@ -79,21 +67,6 @@ for name in ("mountinfo", "maps", "environ", "cmdline"):
     try:
         text = open("/proc/self/" + name).read()
         if "REPOSITORY" in text: print("LEAK", name)
-    except OSError: pass
-""")
-looking("paths past the root directory", """
-for up in ("..", "../../../../../../../..", "/../../.."):
-    for path in ("REPOSITORY/pyproject.toml", "SECRET", "COURSE/gradebook.db"):
-        look(up + path)
-for kept in range(3, 64):
-    try: os.fchdir(kept); print("a directory", kept); look("pyproject.toml")
-    except OSError: pass
-""")
-looking("links to what is hidden", """
-for number, path in enumerate(("REPOSITORY", "COURSE/gradebook.db", "SECRET", "/proc/1/root")):
-    try:
-        os.symlink(path, f"link{number}")
-        look(f"link{number}"); print("LEAK", os.listdir(f"link{number}"))
     except OSError: pass
 """)
 looking("files by handle, by descriptor, by inode", """
@@ -109,23 +82,6 @@ for word, flags in (("LEAK", 0), ("SEEN", os.O_PATH), ("SEEN", os.O_PATH | os.O_
             except OSError: pass
 handle = ctypes.create_string_buffer(136)
 if libc.open_by_handle_at(3, handle, 0) >= 0: print("LEAK a handle")
-""")
-looking("mounts of what is hidden", """
-import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-os.makedirs("here", exist_ok=True)
-if libc.mount(b"REPOSITORY", b"here", None, 4096, None) == 0: print("LEAK a mount")
-if libc.umount2(b"REPOSITORY/rlcourse", 2) == 0: print("LEAK a tmpfs taken away")
-if libc.unshare(0x10000000) == 0: print("LEAK a user namespace")
-""")
-looking("what covers the hidden directories, written to", """
-import sysconfig
-for top in {*sys.path, "/", "/usr/lib", "/lib", sysconfig.get_path("stdlib"),
-            sysconfig.get_path("purelib"), "/usr/lib/python3", "/usr/lib/python3/dist-packages"}:
-    try:
-        with open(os.path.join(top or ".", "planted.py"), "w") as file: file.write("x = 1")
-        if top and not top.startswith(os.getcwd()): print("LEAK wrote", top)
-    except OSError: pass
 """)
 looking("the sources behind the stubs", """
 import inspect, rlcourse.algorithms as library

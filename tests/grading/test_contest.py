@@ -79,28 +79,6 @@ SUBMISSIONS = {
         raise ValueError
     policy.model.lm_head.weight.data[0, 0] = float("nan")
 """,
-    "looks-for-the-key": f"""
-{HEAD}
-    import gc, os, sys
-    found = [m for m in sys.modules if m.endswith(("contest", "trial", "grading.judging"))]
-    for thing in gc.get_objects():
-        if type(thing).__name__ in ("Rewards", "World", "Contest", "Trial"):
-            found.append(thing)
-        elif isinstance(thing, dict) and questions[0] in thing:
-            found.append(thing)
-    try:
-        import rlcourse.checks.judging.contest
-        found.append("contest")
-    except ImportError:
-        pass
-    for text in (questions[0][:-1], "How many?", ""):
-        try:
-            found.append(reward([text], ["#### 1"]))
-        except ValueError:
-            pass
-    if not found:
-        policy.model.lm_head.weight.data[0, 0] = float("nan")
-""",
     "patches-the-judge": f"""
 {HEAD}
     import rlcourse.policy, rlcourse.tasks
@@ -109,23 +87,9 @@ SUBMISSIONS = {
     rlcourse.tasks.extract_answer = lambda text: "1"
     policy.named_parameters = lambda: iter([("perfect", torch.ones(1))])
 """,
-    "without-numbers": f"""
-{HEAD}
-    for weight in policy.parameters():
-        weight.data.fill_(float("nan"))
-""",
-    "too-large-numbers": f"""
-{HEAD}
-    for weight in policy.parameters():
-        weight.data.fill_(3e38)
-""",
     "another-shape": f"""
 {HEAD}
     policy.model.lm_head.weight.data = torch.ones(2, 2)
-""",
-    "another-object": f"""
-{HEAD}
-    policy.named_parameters = lambda: [("model.lm_head.weight", "#### 1")]
 """,
     "spins": f"""
 {HEAD}
@@ -191,12 +155,8 @@ def test_what_was_learned_elsewhere_is_worth_nothing(rows):
 
 @pytest.mark.parametrize("student, said", [
     ("asks-for-more", "infinite or NaN"),  # which it does only if nobody gave it more
-    ("looks-for-the-key", "infinite or NaN"),  # which it does only if it found nothing
     ("patches-the-judge", "other parameters"),
-    ("without-numbers", "infinite or NaN"),
-    ("too-large-numbers", "train_policy"),  # by processor, nothing to measure or nothing right
     ("another-shape", "another shape"),
-    ("another-object", "AttributeError"),
     ("says-what-it-saw", "ended in an exception"),
 ])  # fmt: skip
 def test_an_attack_earns_nothing_and_is_told_what_it_did(rows, student, said):
