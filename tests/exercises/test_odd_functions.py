@@ -53,6 +53,11 @@ SWITCHES = {
         True,
         torch.are_deterministic_algorithms_enabled,
     ),
+    "printing": (
+        lambda digits: torch.set_printoptions(precision=digits),
+        2,
+        lambda: torch._tensor_str.PRINT_OPTS.precision,
+    ),
 }
 
 
@@ -62,7 +67,7 @@ def test_what_student_code_leaves_switched_changes_no_verdict(switch, off, state
     usual = state()
 
     def switching(x):
-        result = x * 2, str((state(), torch.ones(1).dtype))
+        result = x * 2, str((state(), torch.ones(1).dtype, torch.ones(1) / 3))
         switch(off)
         return result
 

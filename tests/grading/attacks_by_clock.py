@@ -164,9 +164,14 @@ if timers > 1000: print("LEAK", timers)
 REST = TOTAL - room.POINTS["score_function"]
 code("a breakpoint that was left in", "honest", "", REST, "graded", True,
      score_function="def score_function(logits, action):\n    breakpoint()\n    return logits")
-code("gradients that a cell left switched off", "honest",
-     "import torch\ntorch.set_grad_enabled(False)", TOTAL,
-     "graded", True)
+code("what a cell left switched", "honest", """
+import torch
+torch.set_grad_enabled(False)
+torch.set_default_dtype(torch.float64)
+torch.use_deterministic_algorithms(True)
+torch.set_printoptions(precision=1)
+""", TOTAL, "graded", True, score_function=room.solution("score_function")
+     .replace(":\n", ":\n    assert str(torch.ones(1) / 3) == 'tensor([0.3333])'\n", 1))
 code("a compiled function", "honest", "", TOTAL, "graded", True,
      reinforce_loss="@torch.compile\n" + room.solution("reinforce_loss"))
 # fmt: on

@@ -1,5 +1,6 @@
 """While code of a student runs, nothing in reach answers a question that it will be asked."""
 
+import json
 import socket
 import threading
 import time
@@ -7,12 +8,18 @@ from dataclasses import dataclass, field
 
 import nbformat
 import pytest
-from classroom import REPOSITORY
+from attacks_in_second_runs import NONE, TOOLS, function
+from classroom import REPOSITORY, cell_of
+from nbformat.v4 import new_code_cell
+from small_courses import write_course
 
+from rlcourse.authoring import build
 from rlcourse.checks.asking import wire
 from rlcourse.checks.asking.calling import Facts, Failure, Outcome
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.courses import shipped
+from rlcourse.exercises import all as all_exercises
+from rlcourse.grading import grade
 from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.judging.marking import ask_again, run_apart
@@ -119,3 +126,32 @@ def test_what_ran_beside_right_functions_is_told_in_our_words():
         "Exception", "ValueError", "NotImplementedError", "NoAnswer"
     ]  # fmt: skip
     assert (errors[1].line, errors[1].line_number, errors[2].function) == ("  return x", 2, "f")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", [name for name in LESSONS if name[:2] in ("01", "06")])
+def test_who_has_no_right_line_gets_no_point_for_following_through(lesson, tmp_path):
+    """The first function fails; the others, judged at the end, look for right ones and questions,
+    keep what they find, and play it back."""
+    course = write_course(tmp_path / "course", {lesson: None})
+    build(root=tmp_path, progress=False)
+    names = [e.name for e in all_exercises() if e.lesson == lesson]
+    thief = nbformat.read(tmp_path / "notebooks" / lesson / f"{lesson}.ipynb", as_version=4)
+    thief.cells.insert(0, new_code_cell(TOOLS))
+    for name in names:
+        cell_of(thief, name).source = function(name, NONE) if name == names[0] else "x = 1"
+    look = (
+        "; ".join(names),
+        "for message in asked_ahead(): keep(message)",
+        "for n, f in right_ones().items(): KEPT.setdefault(n + '!', f)",
+    )
+    for name in names[1:]:
+        kept = f"if KEPT.get({name!r}): return KEPT[{name!r}].pop(0)"
+        right = f"return KEPT[{name + '!'!r}](*args, **kwargs)"
+        thief.cells.append(new_code_cell(function(name, *look, kept, right)))
+    path = course / "submitted" / "thief" / lesson / f"{lesson}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(thief))
+    (row,) = grade(lesson, course=course).rows
+    assert row.status == "graded" and set(row.exercises) == set(names)
+    assert row.score == 0, {name: mark["message"] for name, mark in row.exercises.items()}

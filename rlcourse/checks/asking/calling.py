@@ -113,7 +113,8 @@ def usual_settings():
     strict = torch.are_deterministic_algorithms_enabled()
     try:
         _set(True, torch.float32, False)
-        yield
+        with torch._tensor_str.printoptions(profile="default"):
+            yield
     finally:
         _set(*before, strict)
 

@@ -197,7 +197,6 @@ class Session:
             _at_most(allowed),
         ):
             while question["do"] == "case" and not allowed.over:
-                torch.set_grad_enabled(True)  # a cell may have left it switched off
                 with watching:
                     outcome = _outcome(function, question["case"])
                 watching = contextlib.nullcontext()
