@@ -193,8 +193,10 @@ def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[flo
 def tick_texts(ticks: Sequence[float]) -> list[str]:
     """The ticks of one axis, with as many decimals as all of them need."""
     steps = [after - before for before, after in pairwise(ticks)]
-    decimals = next((d for d in range(6) if all(_is_round(step, d) for step in steps)), None)
-    return [f"{t:.3g}" if decimals is None else f"{t:,.{decimals}f}" if t else "0" for t in ticks]
+    decimals = next(d for d in range(9) if d == 8 or all(_is_round(step, d) for step in steps))
+    if 0 < max(map(abs, ticks)) < 1e-3:
+        return [f"{tick:.3g}" for tick in ticks]
+    return [f"{tick:,.{decimals}f}" if tick else "0" for tick in ticks]
 
 
 def _is_round(value: float, decimals: int) -> bool:
