@@ -25,9 +25,6 @@ def evaluate(
     max_turns: Annotated[
         int, typer.Option(min=1, help="Turns of an episode, where the task is an environment.")
     ] = 4,
-    form: Annotated[
-        bool, typer.Option("--format-reward", help="Also measure the form, as for tagged answers.")
-    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the samples and of generated problems.")] = 0,
     batch: Annotated[int, typer.Option(min=1, help="Completions sampled at once.")] = 512,
     device: Annotated[
