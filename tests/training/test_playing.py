@@ -100,8 +100,7 @@ def test_a_run_in_an_environment_resumes_exactly(policy, generous, tmp_path):
     again = quiet(recipe, tmp_path / "run", resume=True, **options)
     assert torch.equal(weights(whole.policy), weights(again.policy))
     assert [m["loss"] for m in again.metrics] == [m["loss"] for m in whole.metrics]
-    page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "Turns" in page and "&lt;|assistant|&gt;" in page
+    assert "Turns" in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
 def test_an_evaluation_in_turns_is_judged_by_what_was_paid(policy, task):
