@@ -20,7 +20,8 @@ pytestmark = pytest.mark.slow
 PAGES = (*PATHS, "grading", "in_class", "own_course", "jupyterhub_reference")
 SAMPLE_ONLY = ("class.csv", "../", "{ada", "rm -r")  # lines that the class of many kinds skips
 ORDER = (  # of a term: how its commands begin
-    *("rlcourse doctor", "rlcourse roster", "rlcourse build", "nbgrader generate_assignment"),
+    *("rlcourse doctor", "rlcourse roster ~/inbox/worksheet", "rlcourse roster ~/inbox/canvas"),
+    *("rlcourse build", "nbgrader generate_assignment"),
     *("nbgrader release_assignment", "rlcourse collect", "mkdir", "cp", "nbgrader collect"),
     *("rlcourse grade 02", "nbgrader autograde", "rlcourse insight", "jupyter lab"),
     *("nbgrader generate_feedback", "nbgrader release_feedback", "rlcourse grades", "(umask 077"),
