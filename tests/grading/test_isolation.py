@@ -137,7 +137,7 @@ def test_a_probe_changes_nothing_here_and_names_what_is_off():
 def test_hidden_paths_are_cut_out_of_readable_ones(tmp_path):
     for name in ("a/b/secret", "a/c"):
         (tmp_path / name).mkdir(parents=True)
-    whole, listed = isolation._without(
+    whole, listed = isolation.without(
         (str(tmp_path / "a"),), (str(tmp_path / "a/b/secret"), "/nowhere")
     )
     assert whole == [str(tmp_path / "a/c")]

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from rlcourse.grading.confinement.channel import Channel, Closed, TooLarge
 from rlcourse.grading.confinement.isolation import Layers, bound
@@ -49,15 +49,6 @@ class Bounds:
     memory: int = 1024 * 2**20  # bytes beyond what the warm process has mapped
 
 
-class Work(Protocol):
-    """The work to do. `prepare` runs in the warm process, before the job begins; `line` is a socket
-    that the job was given for itself."""
-
-    def prepare(self, warm_up_keys: Any) -> None: ...
-
-    def do(self, request: bytes, line: socket.socket | None) -> Any: ...
-
-
 def may_fork() -> bool:
     """Whether this process can continue in a fork; one in which torch has found a GPU cannot."""
     torch = sys.modules.get("torch")
@@ -67,13 +58,15 @@ def may_fork() -> bool:
 class Disposable:
     """The starter's end of one warm process; for one thread at a time.
 
-    With `fork` each job is a fork of the warm process. A starter with `threads` cannot be forked,
+    `work.prepare(warm_up_keys)` runs in the warm process, before a job begins, and
+    `work.do(request, line)` in the job; the line is a socket that it was given for itself. With
+    `fork` each job is a fork of the warm process. A starter with `threads` cannot be forked,
     so then the warm process is a program of its own.
     """
 
     def __init__(
         self,
-        work: Work,
+        work: Any,
         bounds: Bounds = Bounds(),
         fork: bool | None = None,
         threads: bool = False,
@@ -158,7 +151,7 @@ def main() -> None:
     _live(control, *pickle.loads(Channel(control).hear()[1]))
 
 
-def _live(control: socket.socket, work: Work, bounds: Bounds, fork: bool) -> None:
+def _live(control: socket.socket, work: Any, bounds: Bounds, fork: bool) -> None:
     """Serve until the starter is gone; never returns."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the starter gets it, too, and ends us
@@ -182,7 +175,7 @@ def _live(control: socket.socket, work: Work, bounds: Bounds, fork: bool) -> Non
         os._exit(70)
 
 
-def _do(work: Work, bounds: Bounds, job: Channel, line: socket.socket | None) -> None:
+def _do(work: Any, bounds: Bounds, job: Channel, line: socket.socket | None) -> None:
     try:
         _die_with_starter()
         _limit(bounds)

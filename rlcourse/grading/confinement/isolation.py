@@ -133,7 +133,7 @@ def enter(wanted: Confinement, layers: Layers) -> None:
     layers.attempt("network", lambda: syscalls.unshare(syscalls.NEWNET), wanted.refuse)
     with contextlib.suppress(OSError):
         syscalls.unshare(syscalls.NEWIPC | syscalls.NEWUTS)
-    layers.pids = syscalls.open_namespace("pid")
+    layers.pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     layers.sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     layers.attempt("mount", lambda: _own_root(wanted), wanted.refuse)
 
@@ -143,7 +143,7 @@ def _own_user_namespace() -> None:
     from rlcourse.grading.confinement import syscalls
 
     user, group = os.getuid(), os.getgid()
-    syscalls.be_dumpable()  # or /proc/self/uid_map belongs to root
+    syscalls.set_dumpable(True)  # or /proc/self/uid_map belongs to root
     syscalls.unshare(syscalls.NEWUSER)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
@@ -167,7 +167,7 @@ def _own_root(wanted: Confinement) -> None:
     from rlcourse.grading.confinement import syscalls
 
     syscalls.unshare(syscalls.NEWNS)
-    syscalls.make_mounts_private()
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)  # later ones stay here
     syscalls.mount_tmpfs(wanted.root, 16 * MEBIBYTE, mode=0o755)
     for path, shown in _from_outside_in(wanted):
         inside = wanted.root + path
@@ -211,11 +211,6 @@ def _from_outside_in(wanted: Confinement) -> list[tuple[str, bool]]:
         if rules[path] != (above[-1] if above else False):
             needed.append((path, rules[path]))
     return needed
-
-
-def prepare(wanted: Confinement) -> None:
-    """Find out once, before the forks, what Landlock should allow them."""
-    _without(wanted.readable, wanted.hidden)
 
 
 def fork(layers: Layers) -> int:
@@ -263,7 +258,7 @@ def confine(
         layers.attempt("user", _become_nobody, wanted.refuse)
     with contextlib.suppress(OSError):
         syscalls.drop_capabilities()
-        syscalls.be_undumpable()
+        syscalls.set_dumpable(False)
     with contextlib.suppress(OSError):  # a change of user would have undone it
         syscalls.die_with_parent()
     bounded = "mount" in layers.standing
@@ -312,13 +307,13 @@ def _restrict_files(wanted: Confinement, bounded: bool) -> None:
     it has to be seen to be counted: files at the top of it, which stay until the process ends."""
     from rlcourse.grading.confinement import syscalls
 
-    readable, listable = _without(wanted.readable, wanted.hidden)
+    readable, listable = without(wanted.readable, wanted.hidden)
     homes = {os.path.dirname(path) for path in wanted.readable if "-packages/" in path}
     syscalls.restrict_files(readable, [*listable, *homes], [os.getcwd()], anything=bounded)
 
 
 @functools.cache  # the server asks once, for all that it forks
-def _without(readable: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[list[str], list[str]]:
+def without(readable: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """The readable paths with the hidden ones cut out: (readable whole, directories to list)."""
     whole, listed, open_ends = [], [], list(readable)
     while open_ends:

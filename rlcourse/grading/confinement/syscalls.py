@@ -56,14 +56,10 @@ def die_with_parent() -> None:
     _check(_libc.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
 
 
-def be_undumpable() -> None:
-    """No core file, and no process of the same user may trace this one."""
-    _check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
-
-
-def be_dumpable() -> None:
-    """Own the process's files in /proc again, after a change of user."""
-    _check(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
+def set_dumpable(dumpable: bool) -> None:
+    """If not, there is no core file, and no process of the same user may trace this one; if so, it
+    owns its files in /proc again, after a change of user."""
+    _check(_libc.prctl(_PR_SET_DUMPABLE, int(dumpable), 0, 0, 0), "prctl")
 
 
 def drop_capabilities() -> None:
@@ -79,11 +75,6 @@ def drop_capabilities() -> None:
 # Mounts
 
 
-def make_mounts_private() -> None:
-    """Keep later mounts in this namespace."""
-    mount(None, "/", None, MS_REC | MS_PRIVATE)
-
-
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
     encoded = [text.encode() if text is not None else None for text in (source, target, kind)]
     _check(_libc.mount(*encoded, ctypes.c_ulong(flags), data.encode() or None), f"mount {target}")
@@ -91,13 +82,8 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 def mount_tmpfs(target: str, size: int, mode: int = 0o700) -> None:
     """An empty file system in memory of at most `size` bytes."""
-    mount(
-        "tmpfs",
-        target,
-        "tmpfs",
-        MS_NOSUID | MS_NODEV | MS_NOEXEC,
-        f"size={size},nr_inodes=4096,mode={mode:o}",
-    )
+    data = f"size={size},nr_inodes=4096,mode={mode:o}"
+    mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, data)
 
 
 def bind_read_only(source: str, target: str) -> None:
@@ -143,12 +129,6 @@ _WRITE_FILE, _MAKE_AND_REMOVE = 1 << 1, 0b1_1111_1111_0000  # remove, make_*
 _MAKE_FILE, _REFER, _TRUNCATE = 1 << 8, 1 << 13, 1 << 14
 
 
-def landlock_version() -> int:
-    """The version of the kernel's Landlock ABI; 0 if there is none."""
-    found = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), 1)
-    return max(found, 0)
-
-
 def restrict_files(
     readable: Iterable[str],
     listable: Iterable[str],
@@ -160,8 +140,8 @@ def restrict_files(
     `readable` paths can be read, `listable` directories only listed, `writable` ones both; in these
     files alone can be made, and nothing removed, unless `anything` may be.
     """
-    version = landlock_version()
-    if not version:
+    version = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), 1)
+    if version <= 0:
         raise OSError("the kernel has no Landlock")
     write = _WRITE_FILE | _MAKE_AND_REMOVE
     write |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
@@ -362,8 +342,3 @@ def _refuse_bits(
     if where:
         part = [(0x20, 0, 0, 16 + 8 * where[0]), (0x15, 0, len(part), where[1]), *part]
     return [(0x15, 0, len(part) + 1, number), *part, (0x20, 0, 0, 0)]
-
-
-def open_namespace(kind: str) -> int:
-    """A descriptor of this process's own namespace, for `setns`."""
-    return os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)

@@ -91,12 +91,7 @@ def _packages() -> tuple[tuple[str, str], ...]:
 
 def _entries(package: importlib.metadata.Distribution) -> set[str]:
     """Names directly in the packages' directory that an installed package consists of."""
-    record = package.read_text("RECORD") or package.read_text("installed-files.txt")
-    if record:
-        names = {line.strip('"').split(",")[0].split("/")[0] for line in record.splitlines()}
-    else:
-        listed = (package.read_text("top_level.txt") or package.metadata["Name"]).split()
-        names = {*listed, *(f"{name}.py" for name in listed)}
+    names = {path.parts[0] for path in package.files or ()}
     unwanted = ("rlcourse", "..", "__pycache__", "__editable__", "/")
     return {n for n in names if n and not n.startswith(unwanted) and not n.endswith(".pth")}
 

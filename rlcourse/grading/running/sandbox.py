@@ -57,7 +57,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._closed = False
         readable = (*visible.readable_paths(), str(library))
-        covered = [str(p) for p in hidden if not any(_is_within(r, p) for r in readable)]
+        covered = [str(p) for p in hidden if not any(Path(r).is_relative_to(p) for r in readable)]
         self._wanted = isolation.Confinement(
             readable=readable,
             root=_directory(scratch / "root"),
@@ -256,7 +256,3 @@ def _directory(path: Path, mode: int = 0o755) -> str:
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(mode)
     return str(path)
-
-
-def _is_within(path: str, directory: Path) -> bool:
-    return Path(path).is_relative_to(directory)

@@ -51,8 +51,9 @@ def main() -> None:
     _be_first_to_go()
     if sys.platform == "linux":
         isolation.enter(wanted, layers)
-        _keep_from_tracing()
-        isolation.prepare(wanted)
+        with contextlib.suppress(OSError):
+            syscalls.set_dumpable(False)
+        isolation.without(wanted.readable, wanted.hidden)  # once, before the forks
     warm_up(Path(sys.path[0]))
     found = _layers_of_a_fork(wanted, layers)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until here it told the grader what went wrong
@@ -67,11 +68,6 @@ def _be_first_to_go() -> None:
     which then says so."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def _keep_from_tracing() -> None:
-    with contextlib.suppress(OSError):
-        syscalls.be_undumpable()
 
 
 def _layers_of_a_fork(wanted: isolation.Confinement, layers: isolation.Layers) -> dict:

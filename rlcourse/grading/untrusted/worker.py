@@ -62,10 +62,11 @@ def serve(stream: socket.socket) -> None:
     stand_in.ask_through(ask)
     order = exchange({"ready": True})
     while True:
+        allowed = Time(order["seconds"], order["wall"])
         if order["do"] == "cell":
-            done = session.run_cell(order["name"], order["source"], _time_of(order))
+            done = session.run_cell(order["name"], order["source"], allowed)
         else:
-            done = session.sit_exam(order, _time_of(order), exchange)
+            done = session.sit_exam(order, allowed, exchange)
         order = exchange(done)
 
 
@@ -98,10 +99,6 @@ class Time:
 
 
 _times: list[Time] = []  # of the step that is under way
-
-
-def _time_of(order: dict) -> Time:
-    return Time(order["seconds"], order["wall"])
 
 
 def _alarm(number, frame):
