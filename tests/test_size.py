@@ -22,7 +22,7 @@ BUDGETS = {
     "rlcourse/checks": 6550,
     "rlcourse/courses": 1170,
     "rlcourse/evaluation": 1520,
-    "rlcourse/grading": 8670,
+    "rlcourse/grading": 8610,
     "rlcourse/lab": 330,
     "rlcourse/planning": 900,
     "rlcourse/policy": 2390,
