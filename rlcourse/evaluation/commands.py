@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
 from rlcourse.errors import UserError
 
@@ -19,6 +20,10 @@ def evaluate(
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
     system: Annotated[str | None, typer.Option(help="System message, before the question.")] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(help="Arguments of its chat template, such as '{enable_thinking: false}'."),
+    ] = None,
     extract: Annotated[
         str | None, typer.Option(help="marked (####), tagged or lenient [default: the task's].")
     ] = None,
@@ -50,11 +55,16 @@ def evaluate(
         raise UserError("--resume needs --out, the directory of the evaluation to continue")
     if extract is not None and extract not in EXTRACTORS:
         raise UserError(f"--extract {extract} is unknown: choose one of {', '.join(EXTRACTORS)}")
+    arguments = yaml.safe_load(template) if template else {}
+    if not isinstance(arguments, dict):
+        raise UserError(f"--template {template} is not like '{{enable_thinking: false}}'")
     drawn = {"evaluation_size": problems} if task in ("word_problems", "calculator") else {}
     chosen = load_task(task, data=data, seed=seed, **drawn)
     judge = strict_format_reward if extract == "strict_tagged" else format_reward
+    loaded = Policy.load(policy, device=device, dtype=dtype)
+    loaded.template = arguments
     evaluation = evaluate_policy(
-        Policy.load(policy, device=device, dtype=dtype),
+        loaded,
         chosen.evaluation[:problems],
         samples,
         temperature,
@@ -68,7 +78,8 @@ def evaluate(
         out=out,
         resume=resume,
         world=World(chosen.environment, max_turns) if chosen.environment else None,
-        names={"policy": policy, "task": task, "data": data, "dtype": dtype},
+        names={"policy": policy, "task": task, "data": data, "dtype": dtype}
+        | ({"template": template} if template else {}),
     )
     print(evaluation_table(evaluation))
 

@@ -12,6 +12,7 @@ from tqdm.std import tqdm
 from rlcourse.errors import UserError
 from rlcourse.evaluation.scores import Completion, Transcript
 from rlcourse.machine import is_out_of_memory
+from rlcourse.policy.prompts import opened_by
 from rlcourse.policy.rollouts import truncated
 from rlcourse.policy.turns import SOLVED, Speaker, World
 from rlcourse.seeds import derived_generator
@@ -107,7 +108,8 @@ def _completions(policy, problems, times: int, *, asked: Sampling, **how) -> lis
     prompts = [policy.format_prompt(p.question, system=asked.system) for p in problems]
     drawn = policy.sample(prompts, group_size=times, max_tokens=asked.max_tokens, **how)
     lengths, cut = drawn.mask.sum(1).tolist(), truncated(drawn, policy.eos_ids).tolist()
-    return _by_problem(map(Written, policy.decode(drawn), lengths, cut), times)
+    texts = [opened_by(prompts[0]) + text for text in policy.decode(drawn)]
+    return _by_problem(map(Written, texts, lengths, cut), times)
 
 
 def _episodes(world: World, policy, problems, times: int, *, asked: Sampling, **how):

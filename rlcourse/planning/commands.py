@@ -1,9 +1,11 @@
 """``rlcourse plan``."""
 
+from textwrap import indent
 from typing import Annotated
 
 import typer
 
+from rlcourse.errors import UserError
 from rlcourse.training.commands import RECIPE, SETTINGS
 
 
@@ -18,10 +20,20 @@ def plan(
         typer.Option(min=1, help="Mean length of a completion, in tokens [default: max_tokens]."),
     ] = None,
 ) -> None:
-    """Estimate a recipe's memory and hours, and on which GPUs it fits; no model is loaded."""
+    """Estimate a recipe's memory and hours, and on which GPUs it fits; no weights are loaded."""
     from rlcourse.planning.plan import plan as planned
     from rlcourse.planning.plan import plan_table
+    from rlcourse.policy.loading import tokenizer_of
+    from rlcourse.policy.prompts import format_prompt
     from rlcourse.training import load_recipe, parse_overrides
 
     chosen = load_recipe(recipe, **parse_overrides(settings or []))
     print(plan_table(planned(chosen, gpu, completion)))
+    try:
+        tokenizer = tokenizer_of(chosen.policy)
+    except UserError as error:
+        print(f"How a question is put to the policy is not known here. {error}")
+        return
+    print("A question, as the policy reads it:")
+    prompt = format_prompt(tokenizer, "QUESTION", chosen.system, chosen.template)
+    print(indent(prompt.rstrip(), "  "))

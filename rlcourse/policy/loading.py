@@ -46,8 +46,7 @@ def load_model_and_tokenizer(
     if is_adapter(name):
         model, tokenizer = load_model_and_tokenizer(base_of(name), "cpu", dtype)
         model = put_adapter_on(model, name, merged=True)
-        if (Path(name).expanduser() / "tokenizer_config.json").exists():
-            tokenizer = AutoTokenizer.from_pretrained(Path(name).expanduser())
+        tokenizer = tokenizer_of(name)
     elif is_gguf(name):
         model, tokenizer = load_gguf(Path(name).expanduser(), dtype)
     else:
@@ -86,6 +85,22 @@ def _load_complete(name: str | os.PathLike, dtype: torch.dtype) -> tuple[Any, ob
             f"(the first is {wrong[0]}): download or save it again."
         )
     return model, tokenizer
+
+
+def tokenizer_of(name: str | os.PathLike) -> Any:
+    """The tokenizer of a policy, without its weights."""
+    if is_adapter(name) and not (Path(name).expanduser() / "tokenizer_config.json").exists():
+        return tokenizer_of(base_of(name))
+    if is_gguf(name):
+        path = Path(name).expanduser()
+        return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    source = Path(name).expanduser() if is_adapter(name) else source_of(name)
+    try:
+        if isinstance(source, str):
+            hub.ask_once(source, "tokenizer_config.json")
+        return AutoTokenizer.from_pretrained(source)
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
+        raise UserError(why_not_loaded(source, error)) from error
 
 
 def source_of(name: str | os.PathLike) -> Path | str:

@@ -5,6 +5,7 @@ B have gradients and optimizer state, and the model without them is the frozen r
 penalty needs, at no memory. Source: Hu et al. 2021, "LoRA", section 4. PEFT makes the adapters.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
 from rlcourse.policy.model import Policy
+from rlcourse.policy.other_files import put_adapter_on
 from rlcourse.policy.rollouts import Rollouts
 
 
@@ -46,6 +48,20 @@ def add_adapters(
             f"adapters cannot be put on {targets} of this model ({str(error).splitlines()[0]}); "
             f"its linear layers are {', '.join(sorted(linear))}"
         ) from None
+    return _only_adapters_learn(policy)
+
+
+def continue_adapter(policy: Policy, directory: str | os.PathLike) -> Policy:
+    """Freeze the policy's weights and train on the adapter that `directory` holds. In place.
+
+    Raises:
+        UserError: PEFT is not installed, or the adapter does not fit the policy's model.
+    """
+    policy.model = put_adapter_on(policy.model, directory, merged=False)
+    return _only_adapters_learn(policy)
+
+
+def _only_adapters_learn(policy: Policy) -> Policy:
     for name, parameter in policy.model.named_parameters():
         parameter.requires_grad_("lora_" in name)
         if parameter.requires_grad:

@@ -20,7 +20,7 @@ from rlcourse.policy.loading import (
     load_model_and_tokenizer,
     no_progress_bars,
 )
-from rlcourse.policy.prompts import format_prompt, opened_by
+from rlcourse.policy.prompts import format_prompt
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.sampler import sample_completions
 
@@ -76,10 +76,6 @@ class Policy(nn.Module):
     def format_prompt(self, question: str, system: str | None = None) -> str:
         """The question as this model expects it; see `rlcourse.policy.prompts.format_prompt`."""
         return format_prompt(self.tokenizer, question, system, self.template)
-
-    def opening(self, system: str | None = None) -> str:
-        """What the chat template has already begun of every completion: ``<think>``, or ""."""
-        return opened_by(self.format_prompt("?", system))
 
     def encode_prompts(self, prompts: list[str]) -> tuple[Tensor, Tensor]:
         """Tokens (B, P) long and mask (B, P) bool, left-padded, one BOS if the model has one."""

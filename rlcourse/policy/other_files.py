@@ -113,4 +113,4 @@ def put_adapter_on(model: Any, directory: str | os.PathLike, merged: bool) -> An
             f"The adapter {directory} does not fit its base model ({first_line(error)}): check "
             f'"base_model_name_or_path" in its {ADAPTER}.'
         ) from error
-    return adapted.merge_and_unload() if merged else adapted.get_base_model()
+    return adapted.merge_and_unload().requires_grad_(True) if merged else adapted.get_base_model()

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from rlcourse.evaluation import Interval
-from rlcourse.policy.lora import WithoutAdapters, has_adapters
+from rlcourse.policy.lora import WithoutAdapters
 from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.recipes.settings import Recipe
 
@@ -26,8 +26,8 @@ class Learner:
 
 
 def reference_for(policy, recipe: Recipe):
-    """The policy as it is now, frozen: a copy, or where it has adapters, itself without them."""
-    if has_adapters(policy.model):
+    """The policy as it is now, frozen: a copy, or with new adapters itself without them."""
+    if recipe.lora:
         return WithoutAdapters(policy)
     reference = policy.clone(frozen=True)
     if recipe.dtype != "float32":

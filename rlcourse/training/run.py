@@ -20,7 +20,8 @@ from rlcourse.errors import UserError
 from rlcourse.files import in_use, write_errors_explained, write_json, write_text
 from rlcourse.machine import is_out_of_memory, unusable_gpu
 from rlcourse.policy.loading import is_small
-from rlcourse.policy.lora import add_adapters, merge_adapters
+from rlcourse.policy.lora import add_adapters, continue_adapter, has_adapters, merge_adapters
+from rlcourse.policy.other_files import base_of, is_adapter
 from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
@@ -125,6 +126,7 @@ def train(
             policy = starting_policy(recipe, out, task, resume, progress)
         else:
             policy = policy.clone()
+        policy.template = recipe.template or policy.template
         require_gpu(policy, recipe)
         teacher = teacher_of(recipe, out, policy, task, teacher, progress)
         check_prompts_fit(policy, task, recipe)
@@ -136,6 +138,13 @@ def train(
             enable_gradient_checkpointing(policy.model)
         if out is not None:
             begin(out, recipe)
+            if not resume and progress and not bars.in_notebook():
+                question = task.train[0].question
+                prompt = policy.format_prompt(question, system=recipe.system)
+                print(
+                    f"rlcourse: the first question, as the policy reads it:\n{prompt}",
+                    file=sys.stderr,
+                )
         return _train(recipe, out, policy, task, method, reward, stop, progress, teacher)
 
 
@@ -201,7 +210,7 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
         writer.close()
     if warning := nothing_to_learn_from(run.metrics):
         print(f"rlcourse: {warning}", file=sys.stderr)
-    if recipe.lora:
+    if has_adapters(policy.model):
         merge_adapters(policy)
     run.after = evaluation_of(policy, recipe, task, out, "after", progress)
     run.pair_accuracy = learner.pair_accuracy and learner.pair_accuracy()
@@ -248,6 +257,9 @@ def starting_policy(recipe: Recipe, out: Path | None, task: Task, resume: bool, 
 
     first = warm_start_of(recipe)
     if first is None:
+        if is_adapter(recipe.policy) and not (recipe.lora or recipe.merge_adapter):
+            base = Policy.load(base_of(recipe.policy), recipe.device, recipe.dtype)
+            return continue_adapter(base, recipe.policy)
         # Weights that learn stay in float32; those that adapters freeze need not.
         return Policy.load(recipe.policy, recipe.device, recipe.dtype if recipe.lora else None)
     place = out / "warm_start" if out else None

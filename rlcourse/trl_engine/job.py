@@ -43,7 +43,9 @@ class Job:
         from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
         unset_hf_deepspeed_config()  # under ZeRO-3 Transformers would load a share of it only
-        return Policy.load(place, device, self.recipe.dtype if self.recipe.lora else None)
+        policy = Policy.load(place, device, self.recipe.dtype if self.recipe.lora else None)
+        policy.template = self.recipe.template
+        return policy
 
     def last_checkpoint(self) -> Path | None:
         """The newest complete checkpoint: TRL writes the trainer's state last."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 
 from rlcourse.algorithms import overlong_penalty
+from rlcourse.policy.prompts import opened_by
 from rlcourse.tasks import FORMATS, Task, correctness_reward, length_reward
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.playing import PAID
@@ -19,11 +20,14 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
     def paid(completions, **columns):
         return columns[PAID]
 
-    def correctness(completions, answer, **columns):
-        return correctness_reward(completions, answer, task.extract).tolist()
+    def whole(prompts, completions):
+        return [opened_by(prompts[0]) + text for text in completions]
 
-    def format(completions, **columns):
-        return FORMATS[recipe.format](completions).tolist()
+    def correctness(prompts, completions, answer, **columns):
+        return correctness_reward(whole(prompts, completions), answer, task.extract).tolist()
+
+    def format(prompts, completions, **columns):
+        return FORMATS[recipe.format](whole(prompts, completions)).tolist()
 
     def length(completion_ids, **columns):
         return length_reward(torch.tensor([len(ids) for ids in completion_ids])).tolist()

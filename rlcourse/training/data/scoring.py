@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rlcourse.errors import UserError
 from rlcourse.policy import Speaker
+from rlcourse.policy.prompts import opened_by
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.turns import SOLVED, World, rows_of
 from rlcourse.tasks.problem import Problem, Task
@@ -67,7 +68,8 @@ def demonstrated(policy, shown: Sequence, recipe: Recipe, task: Task) -> Rollout
     """A row for each demonstration: its answer, or the episode that a program would have played."""
     if task.environment is None:
         prompts = [policy.format_prompt(p.question, system=recipe.system) for p in shown]
-        return policy.demonstrations(prompts, [p.answer for p in shown])
+        opening = opened_by(prompts[0])
+        return policy.demonstrations(prompts, [p.answer.removeprefix(opening) for p in shown])
     speaker = Speaker(policy, system=recipe.system)
     made = [(task.environment(each.problem), each.turns) for each in shown]
     return rows_of(policy, [speaker.demonstrated(*each) for each in made])
@@ -93,7 +95,8 @@ def score(
         paid = rollouts.rewards * recipe.rewards["correctness"]
         solved = (rollouts.rewards >= SOLVED).float().cpu()
         return replace(rollouts, rewards=paid), {"correctness": solved}
-    completions = policy.decode(rollouts)
+    opening = opened_by(policy.format_prompt(problems[0].question, system=recipe.system))
+    completions = [opening + text for text in policy.decode(rollouts)]
     repeated = [problem for problem in problems for _ in range(rollouts.group_size)]
     answers = [problem.answer for problem in repeated]
     parts = {"correctness": correctness_reward(completions, answers, task.extract)}

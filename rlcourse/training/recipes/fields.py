@@ -53,13 +53,21 @@ class Surroundings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     algorithm: str = Field(description="how the policy learns")
-    policy: Text = setting("tiny", "'tiny' (embedded), or a Hugging Face model's name or path")
+    policy: Text = setting(
+        "tiny", "'tiny' (embedded), a Hugging Face model's name or path, a GGUF file, or an adapter"
+    )
+    merge_adapter: Truth = setting(
+        False, "true: an adapter named as policy is merged into its base, not trained on"
+    )
     task: Text = setting(
         "word_problems", "'word_problems', 'calculator', 'stories', 'gsm8k', or a path to JSONL"
     )
     data: Text | None = setting(None, "directory of its data; null: embedded or downloaded")
     task_options: dict[str, Any] = setting({}, "options handed to the task, such as its level")
     system: Text | None = setting(None, "system message put before every question")
+    template: dict[str, Any] = setting(
+        {}, "arguments of the model's chat template, such as {enable_thinking: false}"
+    )
     extract: Literal["marked", "tagged", "strict_tagged", "lenient"] | None = setting(
         None, "where an answer is read: see rlcourse.tasks; null: the task's"
     )

@@ -24,7 +24,7 @@ from rlcourse.training.recipes.values import nearest
 
 # What a warm start takes over from the recipe that names it; all else is its own.
 WITH_WARM_START = (
-    *("policy", "task", "data", "task_options", "system", "extract", "seed", "dtype"),
+    *("policy", "task", "data", "task_options", "system", "template", "extract", "seed", "dtype"),
     *("device", "micro_batch", "gradient_checkpointing", "lora"),
 )
 SHIPPED = Path(__file__).parent
