@@ -23,6 +23,7 @@ import web
 from figures import build as figures
 from live import build as live
 from nbformat import NotebookNode
+from recorded import build as recorded
 
 from rlcourse import exercises, published
 from rlcourse.courses import shipped
@@ -82,6 +83,7 @@ def write_pages(target: Path, extra: Path) -> None:
             continue  # the site has a first page of its own
         write(target / RENAMED.get(name, name), linked(path.read_text("utf-8"), name, pages))
     write(target / "index.md", home_page(lessons, sorted(pages), extra))
+    write(target / "recorded-run.md", recorded.page())
     write(extra / "run.html", render_report(run.recorded()))
     for name in ("home.css", "card.png"):
         shutil.copyfile(Path(__file__).with_name(name), extra / name)
@@ -166,6 +168,8 @@ def links_of(lesson: Lesson) -> str:
     if algorithm := TRAINED.get(lesson.name[:2]):
         here = f"../train-one.html?algorithm={algorithm}"
         links.append(f'<a href="{here}">Train one in your browser</a>')
+        if algorithm == "grpo":
+            links.append("[Scrub through a recorded run](../recorded-run.md)")
     return " · ".join(links)
 
 
@@ -237,7 +241,7 @@ def home_page(lessons: list[Lesson], pages: list[str], extra: Path) -> str:
     guides = {RENAMED.get(p, p) for p in pages if p.startswith("course/")}
     about = [p for p in pages if p.endswith(".md") and "/" not in p and p not in RENAMED]
     trees = {
-        "Try it": ["train-one"],
+        "Try it": ["train-one", "recorded-run"],
         "Lessons": [f"lessons/{lesson.name}" for lesson in lessons],
         "Guides": sorted(guides, key=lambda page: (DESK.find(Path(page).stem), page)),
         "Reference": [f"reference/{part}" for part in REFERENCE],

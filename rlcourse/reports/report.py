@@ -8,6 +8,7 @@ from rlcourse.reports.catalog import MODIFIERS, STYLES, Chart, sections
 from rlcourse.reports.charts import Line, plot
 from rlcourse.reports.html_pages import flat, render, written
 from rlcourse.reports.run_record import RunRecord
+from rlcourse.reports.scrubbing import scrubber
 
 TRANSCRIPTS = 10
 
@@ -33,6 +34,7 @@ def render_report(record: RunRecord) -> str:
             question: [(chart, drawn(chart, record)) for chart in charts]
             for question, charts in sections({key for m in record.metrics for key in m}).items()
         },
+        scrubber=Markup(scrubber(record)),
         transcripts=transcripts(evaluations),
         settings={name: written(value) for name, value in flat(record.recipe).items()},
     )

@@ -27,6 +27,7 @@ class RunRecord:
     pair_accuracy: Interval | None = None  # of a reward model on held-out pairs
     result: dict = field(default_factory=dict)  # result.json; empty until the run is finished
     directory: Path | None = None
+    kept_groups: list[dict] = field(default_factory=list)  # of some steps
 
     @property
     def finished(self) -> bool:
@@ -118,11 +119,12 @@ def read_run(directory: str | Path) -> RunRecord:
         pairs and Interval(**pairs),
         result,
         directory,
+        read_metrics(directory / "groups.jsonl"),
     )
 
 
 def read_metrics(path: Path) -> list[dict]:
-    """The steps in a metrics.jsonl, without a last line that a kill cut short.
+    """The steps in a metrics.jsonl or groups.jsonl, without a last line that a kill cut short.
 
     Raises:
         UserError: another line cannot be read.

@@ -18,4 +18,4 @@ def learner_for(
     if method.compares_pairs:
         return preference_learner(policy, recipe, task, method, reward, out, progress)
     change = changed_by(recipe.fault)
-    return online_learner(policy, recipe, task, method, reward, change, teacher)
+    return online_learner(policy, recipe, task, method, reward, out, change, teacher)

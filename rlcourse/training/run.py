@@ -3,7 +3,8 @@
 ``recipe.yaml``, ``metrics.jsonl``, ``evaluation_before.json`` and ``evaluation_after.json``,
 ``checkpoints/``, ``tensorboard/``, ``warm_start/`` (a run of its own), ``pairs.jsonl`` where pairs
 were sampled, and at the end ``policy/`` or ``reward_model/`` (Hugging Face format),
-``report.html`` and ``result.json``, whose presence says: finished.
+``report.html`` and ``result.json``, whose presence says: finished. A run that
+samples also keeps ``groups.jsonl``, see ``measuring/keeping.py``.
 """
 
 import sys

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.stem for path in (ROOT / "solutions").glob("*.ipynb"))
 SOME = ["index.html", "course/map.html", "lessons/06_grpo.html", "reference/algorithms.html"]
-SOME += ["train-one.html"]
+SOME += ["recorded-run.html", "train-one.html"]
 
 
 def test_every_link_leads_somewhere(site, soups):

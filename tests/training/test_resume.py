@@ -200,12 +200,14 @@ def test_metrics_after_the_checkpoint_are_cut_away_torn_lines_too(tmp_path, poli
     (tmp_path / "result.json").unlink()
     saved = checkpoints(tmp_path / "checkpoints")[-1]
     saved.rename(saved.with_name("gone"))  # as if killed between steps 2 and 4
-    with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 5, "loss": 0.')
+    for name in ("metrics.jsonl", "groups.jsonl"):
+        with (tmp_path / name).open("a") as file:
+            file.write('{"step": 5, "loss": 0.')
     resumed = train(settings, tmp_path, resume=True, **options)
     assert content(resumed)[1] == content(plain)[1]
-    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4]
+    for name in ("metrics.jsonl", "groups.jsonl"):
+        lines = (tmp_path / name).read_text().splitlines()
+        assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("inner", ["warm_start", "teacher"])

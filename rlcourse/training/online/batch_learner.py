@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 
 from rlcourse.tasks.problem import Task
 from rlcourse.training.learner import Learner, reference_for
+from rlcourse.training.measuring.keeping import KeptGroups
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import adamw
 from rlcourse.training.networks.value_head import value_head
@@ -40,6 +42,7 @@ def learner(
     task: Task,
     method: Method,
     reward: Callable | None = None,
+    out: Path | None = None,
     change: Callable[[Parts], Parts] = as_they_are,
     teacher=None,
 ) -> Learner:
@@ -54,6 +57,8 @@ def learner(
     settings = (parts.policy, reference, optimizer, recipe, task, parts.method, parts.reward)
     carried = Carried.of(recipe, reference, policy.device)
     others = {"critic": critic, "carried": carried, "sampler": parts.sampler, "teacher": teacher}
-    steps = partial(training_steps, *settings, **others)
+    kept = out if not method.imitates else None
+    keep = KeptGroups(kept, recipe.steps, policy.tokenizer) if kept else None
+    steps = partial(training_steps, *settings, **others, keep=keep)
     both = nn.ModuleDict({"policy": policy, "critic": critic}) if critic else policy
     return Learner(both, optimizer, steps, carried=carried)

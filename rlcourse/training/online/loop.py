@@ -64,13 +64,15 @@ def training_steps(
     critic: nn.Module | None = None,
     carried: Carried | None = None,
     sampler=None,
+    keep: Callable[[int, Rollouts], None] | None = None,
     teacher=None,
 ) -> Iterator[dict[str, float]]:
     """Train `policy` in place and yield the metrics of each step, from `first_step` on.
 
     `reference` is the frozen policy of the KL penalty, or None where ``recipe.beta`` is 0; `critic`
     is ppo's, `carried` what a checkpoint brought back; `sampler` draws the completions, by default
-    `policy` itself; `teacher` is the frozen policy that a method with a teacher learns from.
+    `policy` itself; `keep` is shown each step's completions with their advantages; `teacher` is the
+    frozen policy that a method with a teacher learns from.
     Raises ``UserError`` where a function that was passed in is unfinished or returns nonsense.
     """
     carried = carried or Carried.of(recipe, reference, policy.device)
@@ -120,6 +122,8 @@ def training_steps(
                 metrics |= facts | advantage_metrics(rollouts, method)
                 rollouts, facts = weighed(rollouts, recipe, method)
                 metrics |= facts
+        if keep is not None:
+            keep(step + 1, rollouts)
         if method.keeps_rewarded and rollouts.rewards is not None:
             rollouts = rollouts.rows(rollouts.rewards >= KEPT)
             metrics["kept"] = len(rollouts)

@@ -7,7 +7,7 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
 from rlcourse.policy import Policy
-from rlcourse.reports import RunRecord, read_run
+from rlcourse.reports import RunRecord, read_metrics, read_run
 from rlcourse.reports.run_record import training_seconds, training_tokens
 from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.recipes.recipe import load_recipe
@@ -49,7 +49,8 @@ class Run:
         """What a report is made from; without ``result.json``'s facts until the run is through."""
         facts = result(self) if len(self.metrics) == self.recipe.steps else {}
         found = (self.metrics, self.before, self.after, self.pair_accuracy, facts, self.directory)
-        return RunRecord(self.recipe.to_dict(), *found)
+        kept = read_metrics(self.directory / "groups.jsonl") if self.directory else []
+        return RunRecord(self.recipe.to_dict(), *found, kept)
 
     def summary(self) -> str:
         """A few lines: accuracy before → after with 95 % intervals, seconds, tokens."""

@@ -2,6 +2,7 @@
 at all where no script runs."""
 
 import json
+import re
 from pathlib import Path
 
 import axe_playwright_python
@@ -82,3 +83,28 @@ def test_the_static_picture_is_folded_and_without_javascript_open(opened, name):
     without = opened(f"lessons/{FIGURES[name]}", java_script_enabled=False)
     without.locator(f"[data-figure={name}] > details img").first.wait_for(state="visible")
     assert without.locator("section.figure").count() == 0
+
+
+def test_the_recorded_run_is_scrubbed_and_played(opened):
+    page = opened("recorded-run")
+    slider = page.get_by_role("slider", name="Step")
+    boxes = page.locator(".rl-scrub li")
+    first = boxes.all_inner_texts()
+    assert len(first) == 8
+    slider.focus()
+    page.keyboard.press("End")
+    step, total = map(int, re.findall(r"\d+", page.locator(".rl-scrub output").inner_text()))
+    assert step == total and boxes.all_inner_texts() != first
+    assert slider.get_attribute("aria-valuetext").startswith(f"step {step}, mean reward 0.")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("document.querySelector('.rl-scrub input').value === '2'")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("radio", name="2").check()
+    other = page.locator(".rl-scrub .question").inner_text()
+    page.get_by_role("radio", name="1").check()
+    assert page.locator(".rl-scrub .question").inner_text() != other
+
+
+def test_without_javascript_the_recorded_run_is_a_table(opened):
+    page = opened("recorded-run", java_script_enabled=False)
+    assert page.locator(".rl-scrub table tbody tr").count() == 24
