@@ -97,7 +97,9 @@ def other_ids(course: Path) -> dict[str, list[str]]:
 
 def keep_other_ids(course: Path, ids: dict[str, list[str]]) -> None:
     """Add those to what is kept for the course in that directory."""
-    write_json(course / FILE, {"students": other_ids(course) | ids})
+    kept = other_ids(course)
+    more = {who: [*dict.fromkeys(kept.get(who, []) + new)] for who, new in ids.items()}
+    write_json(course / FILE, {"students": kept | more})
 
 
 def names_of(directory: CourseDirectory) -> dict[str, str]:
