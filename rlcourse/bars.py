@@ -6,6 +6,7 @@ place. So in a notebook the bar is drawn as HTML.
 
 import io
 import sys
+import time
 from html import escape
 
 from tqdm.std import tqdm
@@ -27,6 +28,32 @@ def in_notebook() -> bool:
     from ipykernel.zmqshell import ZMQInteractiveShell
 
     return isinstance(sys.modules["IPython"].get_ipython(), ZMQInteractiveShell)
+
+
+class Tokens:
+    """Shows in a bar's description how many tokens have been drawn, and how fast.
+
+    Call it with each number of tokens; the bar is redrawn every two seconds.
+    """
+
+    EVERY = 2.0
+
+    def __init__(self, shown: tqdm, desc: str):
+        self.shown, self.desc, self.drawn = shown, desc, 0
+        self.started = self.told = time.monotonic()
+
+    def __call__(self, tokens: int) -> None:
+        self.drawn += tokens
+        now = time.monotonic()
+        if now - self.told >= self.EVERY:
+            self.told = now
+            rate = self.drawn / (now - self.started)
+            self.shown.set_description(f"{self.desc}, {self.drawn:,} tokens, {rate:,.0f}/s")
+
+    def begin(self) -> None:
+        """Count from 0: the next batch begins."""
+        self.drawn, self.started = 0, time.monotonic()
+        self.shown.set_description(self.desc, refresh=False)
 
 
 class NotebookBar(tqdm):

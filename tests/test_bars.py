@@ -1,9 +1,14 @@
 """Progress in a notebook and in a terminal: an output that survives saving, and tqdm's."""
 
+import io
+
 import nbformat
 from nbclient import NotebookClient
+from tqdm.std import tqdm
 
 from rlcourse import bars
+from rlcourse.policy import Policy
+from rlcourse.policy.sampler import telling
 
 BAR = """
 import sys
@@ -49,3 +54,17 @@ def test_outside_of_a_notebook_it_is_tqdm(capfd):
     with bars.bar(total=1, disable=True) as shown:
         shown.update()
     assert capfd.readouterr().err == ""
+
+
+def test_tokens_drawn_move_a_bar_whose_batch_takes_long(monkeypatch):
+    monkeypatch.setattr(bars.Tokens, "EVERY", 0.0)
+    drawn = io.StringIO()
+    shown = tqdm(total=2, file=drawn, desc="evaluate", mininterval=0)
+    policy, tokens = Policy.load("tiny"), bars.Tokens(shown, "evaluate")
+    with telling(tokens):
+        rollouts = policy.sample([policy.format_prompt("How many?")], max_tokens=5)
+    assert tokens.drawn >= rollouts.mask.sum() > 0
+    assert f"evaluate, {tokens.drawn} tokens, " in drawn.getvalue()
+    tokens.begin()
+    policy.sample(["w"], max_tokens=2)  # nobody listens
+    assert tokens.drawn == 0 and shown.desc == "evaluate: "

@@ -9,12 +9,13 @@ from pathlib import Path
 import torch
 from tqdm.std import tqdm
 
-from rlcourse.bars import bar
+from rlcourse.bars import Tokens, bar
 from rlcourse.errors import UserError
 from rlcourse.evaluation.directory import EvaluationDirectory, Records, fingerprint
 from rlcourse.evaluation.scores import Evaluation
 from rlcourse.evaluation.solving import Judge, Sampling, in_batches, is_right, solve
 from rlcourse.evaluation.transcripts import TranscriptsTable, side_by_side
+from rlcourse.policy.sampler import telling
 from rlcourse.policy.turns import SOLVED, Speaker, World
 from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Problem, extract_answer
@@ -98,12 +99,14 @@ def _keep(batches, records: Records, total: int, shown: tqdm) -> None:
     """Keep each batch as it is finished, and stop between two batches on request."""
     # Without a directory there is nothing to save: Ctrl-C then acts immediately, as usual.
     listening = StopRequest() if records.lasting else nullcontext()
-    with shown, listening as stop:
+    tokens = Tokens(shown, "evaluate")
+    with shown, listening as stop, telling(tokens):
         started = time.perf_counter()
         for solved, at_once in batches:
             records.append(solved, at_once, time.perf_counter() - started)
             started = time.perf_counter()
             shown.update(len(solved))
+            tokens.begin()
             done = len(records.transcripts)
             if stop and done < total:
                 raise Interrupted(

@@ -10,7 +10,9 @@ every prompt and needs their log-probabilities, so this sampler
 - on a GPU writes each token by repeating one CUDA graph, where the model allows it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 import torch
@@ -22,7 +24,23 @@ from rlcourse.policy.decoding import CopiedPrompts, group_decoder, require_cache
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 
+# Is told how many tokens were drawn, after each position; see `telling`.
+_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
 STATIC_CACHE_ON = ("cuda",)  # elsewhere, launching a kernel costs no more than running it
+
+
+@contextmanager
+def telling(listener: Callable[[int], None]) -> Iterator[None]:
+    """Within this context, `listener` is called with the number of tokens just drawn.
+
+    A batch of a large model takes minutes on a CPU; a progress bar can move meanwhile. Nothing is
+    told of what a GPU writes by repeating a graph, which takes seconds.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 @torch.no_grad()
@@ -154,8 +172,11 @@ def _draw_completions(
     alive = torch.ones_like(rows, dtype=torch.bool)
     tokens = rows.new_zeros(len(rows), max_tokens)
     logprobs = logits.new_zeros(len(rows), max_tokens)
+    tell = _listener.get()
     for t in range(max_tokens):
         drawn = draw(logits)
+        if tell is not None:
+            tell(len(drawn))
         tokens[rows, t] = drawn
         scaled = logits / temperature
         chosen = scaled.gather(1, drawn.unsqueeze(1)).squeeze(1)

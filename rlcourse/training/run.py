@@ -23,6 +23,7 @@ from rlcourse.machine import is_out_of_memory, unusable_gpu
 from rlcourse.policy.loading import is_small
 from rlcourse.policy.lora import add_adapters, continue_adapter, has_adapters, merge_adapters
 from rlcourse.policy.other_files import base_of, is_adapter
+from rlcourse.policy.sampler import telling
 from rlcourse.reports import render_report
 from rlcourse.seeds import derived_seed
 from rlcourse.signals import Interrupted, StopRequest
@@ -189,7 +190,8 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     shown = bars.bar(total=recipe.steps, initial=done, **options)
     saving = Checkpoints(out and out / "checkpoints", recipe, *states)
     try:
-        for metrics in learner.steps(done):
+        tokens = bars.Tokens(shown, recipe.algorithm)
+        for metrics in told_of_tokens(learner.steps(done), tokens):
             done = metrics["step"]
             if recipe.eval_every and done % recipe.eval_every == 0:
                 metrics |= held_out_metrics(policy, recipe, task, learner.pair_accuracy)
@@ -218,6 +220,17 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=No
     if out:
         finish(run)
     return run
+
+
+def told_of_tokens(steps: Iterator[dict], tokens: bars.Tokens) -> Iterator[dict]:
+    """The steps, with `tokens` called while each of them samples."""
+    while True:
+        with telling(tokens):
+            metrics = next(steps, None)
+        if metrics is None:
+            return
+        tokens.begin()
+        yield metrics
 
 
 def task_of(recipe: Recipe) -> Task:
