@@ -25,7 +25,7 @@ from rlcourse.grading.gradescope.commands import gradescope
 from rlcourse.grading.insight.commands import insight
 from rlcourse.grading.ranking.commands import leaderboard
 from rlcourse.lab.commands import lab
-from rlcourse.planning.commands import plan
+from rlcourse.planning.commands import gpu_check, plan
 from rlcourse.policy.commands import model
 from rlcourse.student.commands import progress
 from rlcourse.teaching.commands import teaching
@@ -38,7 +38,10 @@ GROUPS = {
         *(roster, collect, extend, grade, insight, grades, gradescope),
         *(leaderboard, teaching),
     ),
-    "For training and measuring models": (model, train, plan, report, evaluate, compare),
+    "For training and measuring models": (
+        *(model, train, plan, gpu_check),
+        *(report, evaluate, compare),
+    ),
     "For authors and contributors": (new_course, build, prove),
 }
 

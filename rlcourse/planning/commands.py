@@ -1,4 +1,4 @@
-"""``rlcourse plan``."""
+"""``rlcourse plan`` and ``gpu-check``."""
 
 from textwrap import indent
 from typing import Annotated
@@ -37,3 +37,18 @@ def plan(
     print("A question, as the policy reads it:")
     prompt = format_prompt(tokenizer, "QUESTION", chosen.system, chosen.template)
     print(indent(prompt.rstrip(), "  "))
+
+
+def gpu_check(
+    device: Annotated[str | None, typer.Option(help="Such as cuda:1 [default: the best].")] = None,
+    tiny: Annotated[bool, typer.Option("--tiny", help="Small sizes, to try the command.")] = False,
+) -> None:
+    """Check a GPU with the course: parity with the CPU, tokens/s, seconds, memory."""
+    from rlcourse.planning.gpu_check import check
+    from rlcourse.policy.loading import choose_device
+
+    chosen = choose_device(device)
+    if chosen.type == "cpu" and not tiny:
+        raise UserError("there is no GPU to check: add --tiny to try the command on the CPU")
+    if failed := check(chosen, tiny):
+        raise UserError(f"not everything works on {chosen}: {', '.join(failed)} failed")

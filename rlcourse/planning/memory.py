@@ -12,7 +12,8 @@ random Llamas of nine widths, measured on the CPU. Nothing is left over, because
 counts tensors (with a single key-value head one is saved). Under bfloat16, for example, a_H = 26:
 two norms keep input and output in float32 (16) and five linear maps their own rounded inputs (10).
 The mask of padding is kept by every layer (a_S); adapters add to it by their rank. Under gradient
-checkpointing a layer keeps its input alone. Logits take 12 bytes at the peak: three float32 copies,
+checkpointing a layer keeps its input alone; the layer that is computed again is left out, because
+the logits of a large vocabulary take more. Logits take 12 bytes at the peak: three float32 copies,
 logits at their temperature, log-probs and the gradient, measured by adding up what is alive. Where
 they are many they are made a piece at a time (policy/large_vocabulary.py), and the output layer's
 gradient is then a sum, in addition to the piece's own.
@@ -31,11 +32,9 @@ KEPT = {
     (True, True): (18, 10, 8, 2, 14),
     (False, True): (16, 16, 16, 4, 28),
 }
-RECOMPUTED = {False: 1.2, True: 1.5}  # a layer's activations and gradients, without/with adapters
 LOGITS_TRAINING = 12  # bytes for each word of the vocabulary and completion token
 LOGITS_AT_ONCE = 2**26  # as policy/large_vocabulary.py has it, which takes seconds to import
 LOGITS_SAMPLING = 16  # for each word and row: logits, scaled, probabilities, the draw's own
-LOGITS_FILTERED = 40  # top-k and top-p also sort
 
 
 @dataclass(frozen=True)
@@ -108,68 +107,42 @@ def average_bytes(work: Work) -> float:
     return 4 if work.recipe.optimizer == "adamw" else 1 + 4 / 256
 
 
-def checkpoint_of(work: Work) -> Line:
-    """A checkpoint on the disk: what learns in float32, and AdamW's two averages."""
-    n = work.trained + work.recipe.method.critic * work.scalar
-    size = 4 + 2 * average_bytes(work)
-    return Line("a checkpoint", f"{size:.3g} B x {n:,}, on the disk up to three times", size * n)
-
-
 def _copies(work: Work, without: int = 0) -> list[Line]:
     """The rounded matrices that autocast keeps until the pass is over, `without` so many."""
     if not work.rounds:
         return []
     shape = work.shape
     n = work.trained if work.recipe.lora else shape.matrices + shape.biases - without
-    lines = [Line(f"{work.recipe.dtype} copies", f"2 B x {n:,}", 2 * n)]
-    if work.recipe.method.critic:  # which reads in the same pass
-        m = shape.matrices + shape.biases - shape.words
-        lines.append(Line("critic's copies", f"2 B x {m:,}", 2 * m))
-    return lines
+    return [Line(f"{work.recipe.dtype} copies", f"2 B x {n:,}", 2 * n)]
 
 
 def decoding(work: Work, rows: int) -> list[Line]:
     """What it takes to write `rows` completions at the same time."""
-    recipe, shape, lines = work.recipe, work.shape, _copies(work)
+    shape, lines = work.shape, _copies(work)
     places = work.lengths.longest_prompt + work.written
     size = 2 if work.rounds else 4
     told = f"2 x {size} B x {shape.cached_numbers:,} x {rows} rows x {places} places"
     lines.append(Line("KV cache", told, 2 * size * shape.cached_numbers * rows * places))
-    filtered = recipe.top_k is not None or recipe.top_p is not None
-    size = LOGITS_FILTERED if filtered else LOGITS_SAMPLING
-    told = f"{size} B x {rows} rows x {shape.vocabulary:,} words"
-    return [*lines, Line("logits", told, size * rows * shape.vocabulary)]
+    told = f"{LOGITS_SAMPLING} B x {rows} rows x {shape.vocabulary:,} words"
+    return [*lines, Line("logits", told, LOGITS_SAMPLING * rows * shape.vocabulary)]
 
 
 def _training(work: Work) -> dict[str, list[Line]]:
-    """The moments of an update that can be its worst."""
-    shape, recipe, trained = work.shape, work.recipe, work.trained
+    """The two moments of an update that can be its worst."""
+    recipe, words, trained = work.recipe, work.shape.words, work.trained
     few = recipe.method.trains_policy and logits_at_once(work) < all_logits(work)
-    copies = [] if recipe.gradient_checkpointing else _copies(work, shape.words * few)
+    copies = [] if recipe.gradient_checkpointing else _copies(work, words * few)
     gradients = Line("gradients", f"4 B x {trained:,}", 4 * trained)
-    so_far = [gradients] if work.in_pieces else []  # of the pieces before this one
-    kept = activations(work)
     logits = _training_logits(work) if recipe.method.trains_policy else []
-    moments = {"training: after the forward pass": [*copies, *so_far, kept, *logits]}
-    n = shape.matrices + shape.biases - shape.words * few
-    # Autograd comes to copies that an earlier piece had made after everything else.
-    late = not recipe.lora and copies and work.in_pieces
-    rounded = [Line("rounded gradients", f"2 B x {n:,}", 2 * n)] if late else []
-    again: list[Line] = []
-    if recipe.gradient_checkpointing:  # as the inputs go, layer by layer, the gradients come
-        more, tokens, one = RECOMPUTED[bool(recipe.lora)], work.piece_tokens, kept_by_a_layer(work)
-        told = f"{more} x {tokens:,} tokens x {one:,} B"
-        again = [Line("layer in work", told, more * tokens * one)]
-        coming = [gradients] * (not so_far)
-        changing = max([kept], coming, key=total)
-        moments["training: a layer computed again"] = [*so_far, *changing, *again]
+    so_far = [gradients] if work.in_pieces else []  # of the pieces before this one
+    moments = {"training: after the forward pass": [*copies, *so_far, activations(work), *logits]}
     if not recipe.lora:
-        told = f"2 x 4 B x {shape.words:,}, not yet added"
-        embedding = Line("embedding's gradient", told, 8 * shape.words)
-        moments["training: end of the backward pass"] = [*copies, gradients, *rounded, embedding]
-    if recipe.method.critic:
-        own = Line("critic's gradients", f"4 B x {work.scalar:,}", 4 * work.scalar)
-        moments["training: the critic"] = [*copies, gradients, own, kept, *again]
+        embedding = Line("embedding's gradient", f"2 x 4 B x {words:,}, not yet added", 8 * words)
+        moments["training: end of the backward pass"] = [*copies, gradients, embedding]
+        if copies and work.in_pieces:  # autograd comes to an earlier piece's copies at the end
+            n = work.shape.matrices + work.shape.biases - words * few
+            rounded = Line("rounded gradients", f"2 B x {n:,}", 2 * n)
+            moments["training: end of the backward pass"].append(rounded)
     return moments
 
 

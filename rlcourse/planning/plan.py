@@ -7,10 +7,11 @@ tokens in ``work.py`` and the model's shape in ``shapes.py``.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import smallest_lift
-from rlcourse.planning.memory import Line, Memory, checkpoint_of, memory_of
+from rlcourse.planning.memory import Line, Memory, memory_of
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARES,
@@ -78,7 +79,7 @@ def fit_on(name: str, recipe: Recipe, completion: int | None = None) -> Fit:
         known = [key for key in ("dtype", "eval_dtype") if key in recipe.settings()]
         precision = {key: "float16" for key in known if getattr(recipe, key) == "bfloat16"}
     start = recipe.but(**precision)
-    for changes in ({}, *remedies(start)):
+    for changes in remedies(start):
         changed = start.but(**changes)
         work = work_of(changed, completion)
         needed = memory_of(work)
@@ -88,18 +89,14 @@ def fit_on(name: str, recipe: Recipe, completion: int | None = None) -> Fit:
 
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
-    """Settings that save memory and leave the batch as it is, those that cost least first:
-    micro-batches, recomputing, both, and AdamW in 8 bits."""
+    """No change, and settings that save memory and leave the batch as it is, those that cost least
+    first: micro-batches, recomputing, both, and AdamW in 8 bits."""
     size = recipe.micro_batch or work_of(recipe).rows
-    halves = (size >> n for n in range(1, size.bit_length()))
-    smaller: list[dict] = [{"micro_batch": half} for half in halves]
-    recomputing: list[dict] = [{"gradient_checkpointing": True}]
-    if recipe.gradient_checkpointing:
-        recomputing = []
-    savings = [*smaller, *recomputing, *(a | b for a in recomputing for b in smaller)]
-    yield from savings
-    if recipe.optimizer == "adamw":
-        yield from ({"optimizer": "adamw_8bit"} | saving for saving in ({}, *savings))
+    smaller = [{}, *({"micro_batch": size >> n} for n in range(1, size.bit_length()))]
+    recomputing = [{}, {"gradient_checkpointing": True}][: 2 - recipe.gradient_checkpointing]
+    eight_bits = [{}, {"optimizer": "adamw_8bit"}][: 1 + (recipe.optimizer == "adamw")]
+    for optimizer, again, pieces in product(eight_bits, recomputing, smaller):
+        yield optimizer | again | pieces
 
 
 # The table that people read
@@ -112,15 +109,9 @@ def plan_table(plan: Plan) -> str:
 
 
 def _head(plan: Plan) -> Iterator[str]:
-    recipe, work, shape = plan.recipe, plan.work, plan.work.shape
+    recipe, work, lengths = plan.recipe, plan.work, plan.work.lengths
     yield f"ESTIMATE, nothing was measured: {recipe.algorithm} with {recipe.policy}"
     yield "ONE GPU HAS BEEN TRIED, an H100: steps took up to a third longer, see course/scaling.md"
-    yield (
-        f"{shape.parameters:,} parameters: {shape.layers} layers, width {shape.hidden}, MLP "
-        f"{shape.intermediate}, {shape.heads} heads of {shape.head_size} ({shape.kv_heads} for "
-        f"keys and values), {shape.vocabulary:,} words"
-    )
-    lengths = work.lengths
     yield (
         f"{recipe.steps} steps of {work.rows * recipe.minibatches} rows, {work.piece} read at once;"
         f" prompts of {lengths.prompt} tokens (at most {lengths.longest_prompt}), completions of "
@@ -129,14 +120,14 @@ def _head(plan: Plan) -> Iterator[str]:
 
 
 def _memory(plan: Plan) -> Iterator[str]:
-    memory, checkpoint = plan.memory, checkpoint_of(plan.work)
+    memory = plan.memory
     unit, name = (1e9, "GB") if memory.peak > 1e9 else (1e6, "MB")
     yield f"Memory, {name}"
     yield from _rows("all the time", memory.always, unit)
     for moment, lines in memory.moments.items():
         yield from _rows(f"on top, {moment}", lines, unit)
     told = f"all the time, and {memory.worst}"
-    yield from _rows("", [Line("peak", told, memory.peak), checkpoint], unit)
+    yield from _rows("", [Line("peak", told, memory.peak)], unit)
 
 
 def _rows(title: str, lines: Iterable[Line], unit: float = 1.0) -> Iterator[str]:

@@ -12,13 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
-from rlcourse.planning.memory import (
-    Line,
-    all_logits,
-    average_bytes,
-    logits_at_once,
-    total,
-)
+from rlcourse.planning.memory import Line, all_logits, average_bytes, logits_at_once, total
 from rlcourse.planning.work import Work
 
 
@@ -55,7 +49,6 @@ LAUNCH = 25e-6  # seconds a kernel, Python included
 REPLAY = 4.5e-6  # seconds a kernel that a CUDA graph repeats
 KERNELS = {False: 46, True: 85}  # a layer's forward pass launches, without and with adapters
 KERNELS_OUTSIDE = 34  # embedding, mask, output layer
-KERNELS_OF_LOGITS = 27  # of each piece of a large vocabulary's, its gradient included
 AT_ONCE = 512  # completions that an evaluation writes
 
 
@@ -98,28 +91,25 @@ class _Speed:
         # A graph is captured after a first pass.
         self.capturing = work.in_graphs * 2 * kernels * LAUNCH
 
-    def writing(self, rows: int, prompts: int) -> tuple[float, str]:
-        """Seconds to write `rows` completions of `prompts` prompts, and what bounds them."""
+    def writing(self, rows: int, prompts: int) -> float:
+        """Seconds to write `rows` completions of `prompts` prompts: launching kernels, reading
+        weights and cache, or computing, whichever takes longest."""
         shape, lengths, size = self.shape, self.work.lengths, 2 if self.work.rounds else 4
         tokens = self.recipe.max_tokens if self.method.imitates else lengths.completion
         read = shape.matrices + 2 * shape.cached_numbers * rows * (lengths.prompt + tokens / 2)
-        bounds = {
-            "launching kernels": self.of_a_token,
-            "reading weights and cache": size * read / self.bytes,
-            "computing": 2 * shape.matrices * rows / self.flops,
-        }
-        slowest = max(bounds, key=lambda bound: bounds[bound])
-        told = f"{tokens} tokens x {1e3 * bounds[slowest]:.1f} ms ({slowest})"
+        computing = 2 * shape.matrices * rows / self.flops
+        slowest = max(self.of_a_token, size * read / self.bytes, computing)
         reading = 2 * shape.matrices * prompts * lengths.prompt / self.flops
-        return reading + tokens * bounds[slowest] + self.capturing, told
+        return reading + tokens * slowest + self.capturing
 
     def step_lines(self) -> Iterator[Line]:
         """A step's sampling, passes over its rows, and the optimizer's steps."""
         recipe, work, updates = self.recipe, self.work, self.recipe.num_iterations
         if self.method.samples:
             draws = 1 + (recipe.resample or 0 if self.method.resamples else 0)
-            seconds, told = self.writing(work.sampled_rows, recipe.prompts_per_step)
-            yield Line("sampling", f"{draws} x " * (draws > 1) + told, draws * seconds)
+            seconds = self.writing(work.sampled_rows, recipe.prompts_per_step)
+            told = f"{draws} x {work.lengths.completion} tokens in each of {work.sampled_rows} rows"
+            yield Line("sampling", told, draws * seconds)
         words = self.shape.words
         m = self.shape.matrices - words * (not self.method.trains_policy)
         if recipe.beta > 0 and self.method.trains_policy:
@@ -127,15 +117,13 @@ class _Speed:
         if work.teacher:
             yield self.passing("teacher", 2 * work.teacher.matrices, 1)
         yield self.passing("forward", 2 * m, updates)
-        again = work.in_pieces * (updates - work.known_updates)  # for the loss, without a graph
+        again = work.in_pieces * (updates - self.method.samples)  # for the loss, without a graph
         again += updates * recipe.gradient_checkpointing
         if again:
             yield self.passing("forward again", 2 * m, again)
         if self.method.trains_policy and logits_at_once(work) < all_logits(work):
-            pieces = ceil(work.rows / work.piece) * all_logits(work) / logits_at_once(work)
-            launching = recipe.minibatches * pieces * KERNELS_OF_LOGITS * LAUNCH
-            seconds = max(2 * words * work.completion_tokens / self.flops, launching)
-            yield Line("logits again", "in pieces", updates * seconds)
+            seconds = updates * 2 * words * work.completion_tokens / self.flops
+            yield Line("logits again", "in pieces", seconds)
         # Frozen weights need no gradient of their own, only the activations do.
         yield self.passing("backward", 2 * m if recipe.lora else 4 * m, updates, kernels=2)
         trained = work.trained
@@ -155,10 +143,8 @@ class _Speed:
         pieces = ceil(work.rows / work.piece) * self.recipe.minibatches
         computing = flop * tokens / self.flops
         launching = pieces * (1 + (work.piece_prompts < work.piece)) * kernels * self.launching
-        told = f"{flop / 1e9:.2f} GFLOP x {tokens:,.0f} tokens"
-        if launching > computing:
-            told = f"launching the kernels of {pieces} pieces"
-        return Line(name, f"{passes:g} x {told}", passes * max(computing, launching))
+        told = f"{passes:g} x {flop / 1e9:.2f} GFLOP x {tokens:,.0f} tokens"
+        return Line(name, told, passes * max(computing, launching))
 
     def pair_lines(self) -> Iterator[Line]:
         """Sampling the pairs that dpo and reward_model learn from."""
@@ -166,8 +152,8 @@ class _Speed:
         if self.method.compares_pairs and recipe.pairs is None:
             held_out = 0 if self.method.trains_policy else recipe.eval_problems
             batches = ceil((recipe.questions + held_out) / prompts)
-            seconds, told = self.writing(self.work.sampled_rows, prompts)
-            yield Line("pairs", f"{batches} batches x {told}", batches * seconds)
+            seconds = batches * self.writing(self.work.sampled_rows, prompts)
+            yield Line("pairs", f"{batches} batches", seconds)
 
     def evaluation_lines(self) -> Iterator[Line]:
         """The evaluations before and after training; greedy ones on the way are not counted."""
@@ -177,6 +163,6 @@ class _Speed:
         problems, samples = recipe.eval_problems, recipe.eval_samples
         at_once = min(problems, max(1, AT_ONCE // samples))
         batches = ceil(problems / at_once)
-        greedy, drawn = (self.writing(n * at_once, at_once)[0] for n in (1, samples))
+        greedy, drawn = (self.writing(n * at_once, at_once) for n in (1, samples))
         told = f"2 x {batches} batches of {at_once} problems, greedy and {samples} x sampled"
         yield Line("evaluation", told, 2 * batches * (greedy + drawn))

@@ -62,16 +62,9 @@ class Work:
 
     @property
     def in_pieces(self) -> bool:
-        """Whether the rows are read in pieces, which takes a forward pass more, but for
-        `known_updates`."""
+        """Whether the rows are read in pieces, which takes a forward pass more if the policy is no
+        longer the one that sampled them."""
         return self.piece < self.rows
-
-    @property
-    def known_updates(self) -> float:
-        """How many of a step's passes over its rows know their log-probs from sampling: that of
-        the first minibatch, where the policy is still the one that sampled it."""
-        fresh = self.recipe.method.samples and not self.recipe.sampler_staleness
-        return fresh / self.recipe.minibatches
 
     @property
     def rounds(self) -> bool:
@@ -135,10 +128,7 @@ def prompts_of(piece: int, rows: int, recipe: Recipe) -> int:
         return piece
     if recipe.method.compares_pairs:
         return piece // 2 if piece == rows else piece  # a pair's halves share a prompt
-    mixed = recipe.minibatches > 1 and piece == rows  # random rows: any group may be among them
-    size = recipe.group_size
-    across = piece % size and size % piece  # pieces that begin in the middle of a group
-    prompts = min(piece, recipe.prompts_per_step) if mixed else ceil(piece / size) + bool(across)
+    prompts = ceil(piece / recipe.group_size)
     return prompts if 2 * prompts <= piece else piece
 
 

@@ -1,0 +1,156 @@
+"""``rlcourse gpu-check``: a few minutes that show what a GPU makes of the course.
+
+Whether it computes what the CPU computes, how fast it writes tokens and makes GRPO steps, and what
+memory these take beside `rlcourse plan`. The larger model is Qwen2.5-0.5B's shape with random
+weights, so nothing is downloaded. If one part fails, the next still runs.
+"""
+
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rlcourse.machine import hardware, versions
+from rlcourse.planning.memory import memory_of
+from rlcourse.planning.shapes import shape_from_config
+from rlcourse.planning.work import Lengths, work_of
+from rlcourse.policy import Policy, Rollouts
+from rlcourse.tasks import load_task
+from rlcourse.training import load_recipe
+from rlcourse.training.learners import learner_for
+from rlcourse.training.networks.optimizer import autocast
+
+HALF_BILLION = {
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "tie_word_embeddings": True,
+    "bos_token_id": None,
+}
+SIZE = {"prompts_per_step": 8, "group_size": 8, "max_tokens": 300}  # of what is timed
+TINY_SIZE = {"prompts_per_step": 2, "group_size": 4, "max_tokens": 24}
+
+Facts = Iterator[tuple[str, float, str]]  # what was measured, the number, its unit
+
+
+def check(device: torch.device, tiny: bool = False) -> list[str]:
+    """Run each part and print what it finds: the names of those that failed."""
+    failed = []
+    for name, value in (versions() | hardware(device)).items():
+        print(f"  {name:50} {value}")
+    for part in (parity, decoding, steps):
+        print((part.__doc__ or "").partition("\n")[0])
+        try:
+            for name, number, unit in part(device, tiny):
+                print(f"  {name:50} {number:10.4g} {unit}")
+        except Exception as error:  # of whatever kind: a driver has many
+            failed.append(part.__name__)
+            first = (str(error) or "no message").splitlines()[0]
+            print(f"  {part.__name__} FAILED: {type(error).__name__}: {first}")
+    return failed
+
+
+def half(device: torch.device) -> str:
+    """The 16 bits to train in here."""
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        return "float16"
+    return "bfloat16"
+
+
+def large_policy(device: torch.device, tiny: bool) -> Policy:
+    """The larger model with the embedded model's tokenizer; the embedded model where `tiny`."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    embedded = Policy.load("tiny", device=device)
+    if tiny:
+        return embedded
+    torch.manual_seed(0)
+    config = Qwen2Config(**HALF_BILLION, eos_token_id=embedded.tokenizer.eos_token_id)
+    with device:
+        return Policy(Qwen2ForCausalLM(config).eval(), embedded.tokenizer)
+
+
+def prompts_of(policy: Policy, n: int) -> list[str]:
+    """Some questions of the embedded task."""
+    return [policy.format_prompt(p.question) for p in load_task("word_problems").train[:n]]
+
+
+def parity(device: torch.device, tiny: bool) -> Facts:
+    """The embedded model: log-probs and gradients against the CPU's in float32"""
+    here, there = (Policy.load("tiny", device=place) for place in ("cpu", device))
+    generator = torch.Generator().manual_seed(0)
+    rollouts = here.sample(prompts_of(here, 8), group_size=4, generator=generator)
+    exact, slope = _scored(here, rollouts, "float32")
+    for dtype in ("float32", half(device)):
+        found, other = _scored(there, rollouts.to(device), dtype)
+        worst = (found - exact).abs().max().item()
+        turned = ((other - slope).norm() / slope.norm()).item()
+        yield f"{dtype}: log-probs differ by at most", worst, "nats"
+        yield f"{dtype}: the gradient differs by", turned, "of its length"
+        if dtype == "float32" and not (worst < 1e-2 and turned < 1e-2):
+            raise ValueError("float32 differs from the CPU by more than rounding can")
+
+
+def _scored(policy: Policy, rollouts: Rollouts, dtype: str) -> tuple[Tensor, Tensor]:
+    """Log-probs of given completions, and the gradient of their mean, on the CPU."""
+    policy.zero_grad()
+    with autocast(policy.device, dtype):
+        logprobs = policy.logprobs(rollouts)
+        (logprobs.sum() / rollouts.mask.sum()).backward()
+    gradient = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
+    return logprobs.detach().float().cpu(), gradient.float().cpu()
+
+
+def decoding(device: torch.device, tiny: bool) -> Facts:
+    """The larger model: tokens a second, with and without a cache of fixed size and its graph"""
+    policy, size = large_policy(device, tiny), TINY_SIZE if tiny else SIZE
+    policy.eos_ids = ()  # every completion is as long as it may be
+    prompts, group = prompts_of(policy, size["prompts_per_step"]), size["group_size"]
+    for policy.static_cache, label in ((True, "fixed cache"), (False, "growing cache")):
+        generator = torch.Generator(device).manual_seed(0)
+        with autocast(device, half(device)):
+            policy.sample(prompts, max_tokens=8, generator=generator)  # loads libraries
+            started = time.perf_counter()
+            drawn = policy.sample(
+                prompts, group, max_tokens=size["max_tokens"], generator=generator
+            )
+            drawn.tokens.sum().item()  # waits until the GPU has finished
+        seconds = time.perf_counter() - started
+        yield f"{label}: milliseconds a token", 1e3 * seconds / size["max_tokens"], ""
+        yield f"{label}: tokens a second", drawn.tokens.numel() / seconds, ""
+
+
+def steps(device: torch.device, tiny: bool) -> Facts:
+    """The larger model: GRPO steps, and their memory beside the plan's"""
+    for label, micro_batch in (("micro_batch=8", 8), ("all rows at once", None)):
+        settings = {"warm_start": None, "steps": 4, "lr": 1e-6, "dtype": half(device)}
+        settings |= TINY_SIZE if tiny else SIZE
+        recipe = load_recipe("grpo", micro_batch=micro_batch, **settings)
+        policy = large_policy(device, tiny)
+        asked = policy.encode_prompts(prompts_of(policy, recipe.prompts_per_step * recipe.steps))
+        longest = asked[0].shape[1]
+        shape = shape_from_config(policy.model.config, "random weights")
+        lengths = Lengths(longest, longest, recipe.max_tokens, recipe.max_tokens)
+        planned = memory_of(replace(work_of(recipe), shape=shape, lengths=lengths)).peak
+        yield f"{label}: memory by the plan", planned / 1e9, "GB"
+        if device.type == "cuda":
+            if planned > torch.cuda.get_device_properties(device).total_memory:
+                continue
+            torch.cuda.reset_peak_memory_stats(device)
+        learner = learner_for(policy, recipe, load_task("word_problems"), recipe.method, spread)
+        found = list(learner.steps(0))[1:]  # the first one loads libraries
+        for name in ("seconds", "seconds/sampling"):
+            yield f"{label}: {name} a step", statistics.median(m[name] for m in found), "s"
+        if device.type == "cuda":
+            taken = torch.cuda.max_memory_allocated(device) / 1e9
+            yield f"{label}: memory it took", taken, "GB"
+
+
+def spread(completions: list[str]) -> Tensor:
+    """0, 1, 0, 1 …: a random model earns nothing, and rows without a gradient would be skipped."""
+    return torch.arange(len(completions)).remainder(2).float()
