@@ -71,7 +71,7 @@ class NotebookBar(tqdm):
         text = self.format_meter(**facts).replace("||", "|") if msg is None else msg
         share = f' value="{self.n}" max="{self.total}"' if self.total else ""
         drawn = f"<div><progress{share}></progress> {escape(text)}</div>"
-        data = {"text/html": drawn if text else "", "text/plain": text, MIME: {}}
+        data: dict = {"text/html": drawn if text else "", "text/plain": text, MIME: {}}
         if self._output is None:
             self._output = display(data, raw=True, display_id=True)
         else:

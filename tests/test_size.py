@@ -24,7 +24,7 @@ BUDGETS = {
     "rlcourse/evaluation": 1530,
     "rlcourse/grading": 8620,
     "rlcourse/lab": 330,
-    "rlcourse/planning": 920,
+    "rlcourse/planning": 1030,
     "rlcourse/policy": 2430,
     "rlcourse/reports": 1230,
     "rlcourse/student": 610,
@@ -46,7 +46,7 @@ BUDGETS = {
     "tests/lab": 330,
     "tests/lessons": 1940,
     "tests/packaging": 700,
-    "tests/planning": 610,
+    "tests/planning": 660,
     "tests/policy": 1320,
     "tests/reports": 630,
     "tests/site": 1050,
@@ -55,12 +55,11 @@ BUDGETS = {
     "tests/training": 3700,
     "tests/trl_engine": 1010,
 }
-COMMANDS = 23  # that `rlcourse --help` lists
-# What all of it may have: whoever gives one room more has to take it from another. On the way to
-# 47,000, 37,000, 36,000 and 22,000.
-HOUSE = {"rlcourse and course": 54_550, "rlcourse": 1150_600, "tests": 2370_600}
+COMMANDS = 24  # that `rlcourse --help` lists
+# What all of it may have: whoever gives one room more has to take it from another.
+HOUSE = {"rlcourse and course": 47_000, "rlcourse": 37_000, "tests": 36_000}
 # Of the package without grading and checks: what a student, a trainer and an author meet.
-OUTSIDE_OF_GRADING = 26_000
+OUTSIDE_OF_GRADING = 22_000
 
 
 def room_of(path: Path) -> str:

@@ -23,7 +23,7 @@ from rlcourse.training import load_recipe
 from rlcourse.training.learners import learner_for
 from rlcourse.training.networks.optimizer import autocast
 
-HALF_BILLION = {
+HALF_BILLION: dict = {
     "hidden_size": 896,
     "intermediate_size": 4864,
     "num_hidden_layers": 24,

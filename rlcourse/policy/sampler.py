@@ -92,7 +92,7 @@ def sample_completions(
     on_a_gpu = prompt_tokens.device.type in STATIC_CACHE_ON
     if (on_a_gpu if static_cache is None else static_cache) and can_decode_statically(model):
         # A user's function may need the host, which no graph can repeat.
-        how = {"generator": generator, "draw_in_graph": own is None}
+        how: dict = {"generator": generator, "draw_in_graph": own is None}
         with StaticDecoder(model, draw, eos, scoring_temperature, **how) as static:
             tokens, logprobs = static.complete(prompt_tokens, prompt_mask, group_size, max_tokens)
     else:
