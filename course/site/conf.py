@@ -9,6 +9,7 @@ import re
 import sys
 from html import escape
 from pathlib import Path
+from textwrap import shorten
 
 from docutils import nodes
 
@@ -23,7 +24,7 @@ import web  # noqa: E402
 
 project = "rlcourse"
 author = "The rlcourse authors"
-copyright = "code: MIT, lessons: CC BY 4.0"
+copyright = f"{author}. Code: MIT. Lessons: CC BY 4.0"
 version = release = rlcourse.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
@@ -41,6 +42,7 @@ html_static_path = [str(HERE / "static")]
 html_favicon = str(HERE / "static/favicon.svg")
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_search_scorer = str(HERE / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
@@ -52,6 +54,9 @@ html_baseurl = published.site(repository)
 templates_path = [str(HERE / "templates")]
 highlight_language = "text"
 LONGEST = 160  # letters of a description
+CODE = re.compile(r"(`+[^`]*`+)")
+INDEX = re.compile(r"(?:(?<=\b\w)|(?<=\u0302))_\{?(?P<it>(?<=\{)[^}]+|\w\b)\}?")
+EXPONENT = re.compile(r"\^\{?(?P<it>(?<=\{)[^}]+|\w)\}?")
 
 
 def draw_inline(self, node):
@@ -66,7 +71,7 @@ def draw_block(self, node):
 
 def describe(app, page, template, context, doctree):
     """What search engines and links show of a page."""
-    about = escape(description(app, page, doctree))
+    about = escape(shorten(description(app, page, doctree), LONGEST, placeholder=" …"))
     title = escape(re.sub(r"<[^>]+>", "", context.get("title", project)))
     said = {"og:type": "website", "og:site_name": project, "og:title": title}
     said |= {"og:description": about}
@@ -86,9 +91,7 @@ def description(app, page, doctree) -> str:
     for paragraph in doctree.findall(nodes.paragraph) if doctree else ():
         text = " ".join(paragraph.astext().split())
         if len(text) > 60 and not any(map(list, map(paragraph.findall, (nodes.math, nodes.raw)))):
-            if len(text) <= LONGEST:
-                return text
-            return text[: text.rfind(" ", 0, LONGEST)].rstrip(",;:") + " …"
+            return text
     return f"{project}: {shipped().title}"
 
 
@@ -112,13 +115,18 @@ def give_captions_a_level(app, page, template, context, doctree):
     )
 
 
-def keep_absolute_values(app, what, name, obj, options, lines):
-    """|x| in a docstring is not a reference to a substitution."""
-    lines[:] = [re.sub(r"\|(?=\S)([^|`]+?)(?<=\S)\|", r"\\|\1\\|", line) for line in lines]
+def draw_formulas(app, what, name, obj, options, lines):
+    """A docstring's formulas: |x| is no reference, V_{t+1} has an index, e^{−d} an exponent."""
+    parts = CODE.split("\n".join(lines))
+    for i in range(0, len(parts), 2):  # what is no code
+        parts[i] = re.sub(r"\|(?=\S)([^|`]+?)(?<=\S)\|", r"\\|\1\\|", parts[i])
+        for role, pattern in (("sub", INDEX), ("sup", EXPONENT)):
+            parts[i] = pattern.sub(rf"\\ :{role}:`\g<it>`\\ ", parts[i])
+    lines[:] = "".join(parts).split("\n")
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", keep_absolute_values)
+    app.connect("autodoc-process-docstring", draw_formulas)
     app.connect("html-page-context", give_captions_a_level, priority=900)
     app.connect("builder-inited", add_extra)
     app.connect("html-page-context", describe)

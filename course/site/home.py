@@ -14,10 +14,15 @@ from rlcourse.authoring.filling import about_lesson
 from rlcourse.courses import current
 
 HERE = Path(__file__).parent
+# How long a lesson takes, by its text; what is optional comes later in that sentence.
+TIME = re.compile(
+    r"\*\*Time\*\* (?:about )?(\d+|an hour|two hours)(?: and (a quarter|a half|three quarters))?"
+)
+MINUTES = {"an hour": 60, "two hours": 120, "a quarter": 15, "a half": 30, "three quarters": 45}
 TITLE = "Write the functions that train the model"
 DESCRIPTION = (
-    "A free course on reinforcement learning for language models: you write PPO, GRPO and DPO, "
-    "your functions run the training, and a wrong one is named."
+    "rlcourse, a free course on reinforcement learning for language models: you write PPO, GRPO "
+    "and DPO, your functions run the training, and a wrong one is named."
 )
 
 
@@ -48,11 +53,19 @@ def facts() -> dict:
     return {
         "facts": [
             (len(current().lessons), "lessons"),
+            (hours(), "hours"),
             (len(known), "exercises"),
-            (f"{mistakes:,}", "mistakes with a name"),
+            (f"{mistakes:,}", "named mistakes"),
         ],
         "bibtex": bibtex(front.ROOT / "CITATION.cff"),
     }
+
+
+def hours() -> int:
+    """Of all lessons together; the first one, of ten minutes, does not count."""
+    texts = "".join(lesson.text.read_text("utf-8") for lesson in current().lessons)
+    declared = [part for pair in TIME.findall(texts) for part in pair if part]
+    return round(sum(MINUTES.get(part) or int(part) for part in declared) / 60)
 
 
 def mistake() -> dict:

@@ -7,10 +7,10 @@ repository become links between pages, or lead to the repository if a file has n
 
 import base64
 import hashlib
+import json
 import os
 import re
 import shutil
-import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,8 @@ from nbformat import NotebookNode
 from recorded import build as recorded
 
 from rlcourse import exercises, published
-from rlcourse.courses import shipped
+from rlcourse.authoring.filling import about_lesson
+from rlcourse.courses import LessonFolder, shipped
 from rlcourse.errors import UserError
 from rlcourse.reports import render_report
 
@@ -44,7 +45,9 @@ TRAINED = {
     **{"02": "reinforce", "03": "rloo", "04": "grpo", "05": "grpo", "06": "grpo", "07": "dr_grpo"},
 }
 PROGRESS = re.compile(r"\s*(progress|hint)\(")  # cells whose output is about the reader
-PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
+PICTURE = re.compile(r'(<img[^>]*?)src="data:image/png;base64,([^"]+)"')
+# What people look for by its letters, where a lesson's title spells it out or says it otherwise.
+ALSO = {"02": "REINFORCE", "05": "PPO", "06": "GRPO", "09": "DPO"}
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,22 @@ class Lesson:
     """One lesson's two notebooks: as students get it, and solved and executed."""
 
     name: str
+    about: dict[str, str]
     released: NotebookNode
     solved: NotebookNode
 
     @property
     def title(self) -> str:
-        return self.released.cells[0].source.partition("\n")[0].lstrip("# ")
+        own = self.released.cells[0].source.partition("\n")[0].lstrip("# ")
+        also = ALSO.get(self.name[:2])
+        return f"{own} ({also})" if also else own
+
+    @property
+    def head(self) -> str:
+        """The title of its page, and what search engines and links say of it."""
+        about = f"you write {self.about['write']}, and see {self.about['see']}."
+        about = json.dumps(f"{self.title[5:]}: {about}", ensure_ascii=False)
+        return f"---\ndescription: {about}\n---\n# {self.title}"
 
 
 def write_pages(target: Path, extra: Path) -> None:
@@ -67,7 +80,7 @@ def write_pages(target: Path, extra: Path) -> None:
     """
     for folder in (target, extra):
         shutil.rmtree(folder, ignore_errors=True)
-    lessons = [read_lesson(lesson.name) for lesson in COURSE.lessons]
+    lessons = [read_lesson(lesson) for lesson in COURSE.lessons]
     texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md")]
     pages = {str(path.relative_to(ROOT)) for path in texts}
     pages |= {f"notebooks/{lesson.name}/{lesson.name}.ipynb" for lesson in lessons}
@@ -84,7 +97,7 @@ def write_pages(target: Path, extra: Path) -> None:
         write(target / RENAMED.get(name, name), linked(path.read_text("utf-8"), name, pages))
     write(target / "index.md", home_page(lessons, sorted(pages), extra))
     write(target / "recorded-run.md", recorded.page())
-    write(extra / "run.html", render_report(run.recorded()))
+    write(extra / "run.html", web.with_way_back(render_report(run.recorded()), COURSE.name))
     for name in ("home.css", "card.png"):
         shutil.copyfile(Path(__file__).with_name(name), extra / name)
     write(target / "train-one.md", live.page())
@@ -120,14 +133,15 @@ def colab(lesson: str) -> str:
 # lessons
 
 
-def read_lesson(name: str) -> Lesson:
+def read_lesson(folder: LessonFolder) -> Lesson:
+    name = folder.name
     paths = COURSE.notebook(name), COURSE.solutions / f"{name}.ipynb"
     for path in paths:
         if not path.is_file():
             raise UserError(f"there is no {path}: run `rlcourse build {name} --execute` first")
     released, solved = (nbformat.read(path, as_version=4) for path in paths)
     released.cells = [c for c in released.cells if "setup" not in c.metadata.get("tags", [])]
-    return Lesson(name, released, solved)
+    return Lesson(name, about_lesson(folder), released, solved)
 
 
 def lesson_page(lesson: Lesson, extra: Path) -> str:
@@ -142,8 +156,9 @@ def lesson_page(lesson: Lesson, extra: Path) -> str:
                 attached.with_files(cell, lambda png: f"../{keep(png, extra)}")
             )
             figure = named or figure
-            title, _, rest = text.partition("\n")
-            parts += [title, links_of(lesson), rest] if i == 0 else [text]
+            if i == 0:
+                text = "\n\n".join([lesson.head, links_of(lesson), text.partition("\n")[2]])
+            parts.append(text)
         else:
             parts.append(fenced(cell.source, "python"))
         if cell.id in declared:
@@ -191,7 +206,11 @@ def shown(output: NotebookNode, extra: Path) -> str:
         return fenced(data["text/plain"], "text", "output") if "text/plain" in data else ""
 
     def file_of(match: re.Match) -> str:
-        return f'src="../{keep(base64.b64decode(match[1]), extra)}" loading="lazy"'
+        png = base64.b64decode(match[2])
+        width, height = attached.size(png)
+        tag = re.sub(r' width="\d+"', "", match[1])  # its style limits it as well
+        place = f'width="{width}" height="{height}" src="../{keep(png, extra)}"'
+        return f'{tag}{place} loading="lazy"'
 
     drawn = PICTURE.sub(file_of, data["text/html"])
     return fenced(f'<div class="shown">{drawn}</div>', "{raw} html")
@@ -256,8 +275,8 @@ def first_picture(lesson: Lesson, extra: Path) -> dict | None:
     for cell in lesson.solved.cells:
         for output in cell.get("outputs", []):
             if found := PICTURE.search(output.get("data", {}).get("text/html", "")):
-                content = base64.b64decode(found[1])
-                width, height = struct.unpack(">II", content[16:24])  # of a PNG
+                content = base64.b64decode(found[2])
+                width, height = attached.size(content)
                 return {"file": keep(content, extra), "width": width, "height": height}
     return None
 

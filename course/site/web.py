@@ -4,28 +4,22 @@ Addresses are absolute if the address of the site is known, and relative otherwi
 """
 
 from html import escape
+from pathlib import Path
 
-NOT_FOUND = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><meta name="robots" content="noindex">
-<meta name="description" content="This page does not exist."><title>No such page - {name}</title>
-<style>
-body {{ font: 18px/1.6 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto;
-  padding: 0 1.2rem; background: #fff; color: #1c2230 }} a {{ color: #1f5fb8 }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #131416; color: #e6eaf1 }}
-  html {{ background: #131416 }} a {{ color: #7db2ff }} }}
-</style>
-</head><body><main><h1>No such page</h1>
-<p>The address is misspelled, or the page was moved.
-<a href="{home}index.html">Go to the first page of {name}</a>, or
-<a href="{home}search.html">search</a>.</p></main></body></html>
-"""
+HERE = Path(__file__).parent
 
 
 def not_found(name: str, site: str) -> str:
     """A self-contained page, since it is shown at any depth."""
-    return NOT_FOUND.format(name=escape(name), home=site)
+    page = (HERE / "templates/404.html").read_text("utf-8")
+    return page.replace("{home}", site).replace("{name}", escape(name))
+
+
+def with_way_back(report: str, name: str) -> str:
+    """A run's report as a page of the site: with its icon, and a link to the first page."""
+    icon = '<link rel="icon" href="_static/favicon.svg">\n</head>'
+    back = f'<body>\n<nav><a href="index.html">← {escape(name)}</a></nav>'
+    return report.replace("</head>", icon, 1).replace("<body>", back, 1)
 
 
 def robots(site: str) -> str:

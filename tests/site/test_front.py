@@ -11,6 +11,7 @@ from rlcourse.training.recipes.recipe import Recipe
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "course/site"))
 import front
+import home
 import run
 import web
 
@@ -26,6 +27,12 @@ def test_the_pictures_are_what_the_check_says_and_the_run_did():
     assert front.PICTURE.read_text("utf-8") == front.picture()
     readme = front.README.read_text("utf-8")
     assert front.described() in readme and front.with_description(readme) == readme
+
+
+def test_every_lesson_but_the_first_declares_its_time():
+    texts = sorted(Path(front.ROOT, "course/lessons").glob("*/lesson.md"))
+    silent = [text.parent.name for text in texts if not home.TIME.search(text.read_text("utf-8"))]
+    assert silent == ["00_start_here"] and 20 <= home.hours() <= 40
 
 
 def test_the_recorded_run_is_one_of_today_s_recipe():

@@ -54,7 +54,9 @@ def test_the_home_page_leads_to_every_lesson_and_to_the_run(soups):
     actions = [a["href"] for a in home.select(".actions a")]
     assert actions[:2] == [f"lessons/{LESSONS[0]}.html", "train-one.html"]
     assert "colab.research.google.com" in actions[2]
-    assert home.find("a", href="run.html")
+    assert home.find("a", href="run.html") and soups["run.html"].find("a", href="index.html")
+    assert "hours" in [fact.text.split()[1] for fact in home.select(".facts li")]
+    assert all(soup.find("link", rel="icon") for soup in soups.values())
 
 
 @pytest.mark.browser
@@ -93,6 +95,7 @@ def test_the_home_page_is_whole_without_javascript_and_moves_for_five_seconds_at
     assert [step.evaluate("e => getComputedStyle(e).opacity") for step in steps] == ["1"] * 3
     said = page.inner_text(".named")
     assert "✗ ppo_clip_loss" in said and "the larger of the two terms" in said
-    first = page.query_selector(".actions a").bounding_box()
-    assert first["y"] + first["height"] < 844  # what to click, on the first screen
+    for part in (".lede", ".actions a", ".facts"):  # what it is, what to click, what it takes
+        place = page.locator(part).first.bounding_box()
+        assert place["y"] + place["height"] < 844, part  # on the first screen
     context.close()

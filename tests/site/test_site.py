@@ -6,6 +6,8 @@ Some pages are looked at in Chromium, and every page with ``--every-page``.
 import json
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -68,6 +70,7 @@ def test_a_lesson_is_open_and_its_answers_are_not(soups, lesson):
     assert "raise NotImplementedError" not in solutions.text
     for picture in page.select(".shown img"):
         assert len(picture["alt"]) > 10
+        assert int(picture["width"]) and int(picture["height"])  # else a link to below it misses
 
 
 def test_every_formula_is_drawn_when_the_site_is_built(soups):
@@ -96,11 +99,17 @@ def test_pages_are_whole_and_legible(request, browser, served, faults_of, soups,
     assert not found, json.dumps(found, indent=1)
 
 
-@pytest.mark.browser
-def test_the_search_finds_a_lesson(browser, served):
-    page = browser.new_page()
-    page.goto(f"{served}/search.html?q=importance+weights")
-    page.wait_for_selector("#search-results li a")
-    found = [a.get_attribute("href") for a in page.query_selector_all("#search-results li a")]
-    page.close()
-    assert any("lessons/04_importance_sampling.html" in address for address in found)
+SOUGHT = {
+    **{"reinforce": "02", "policy gradient": "02", "rloo": "03", "baseline": "03", "kl": "04"},
+    **{"importance weights": "04", "ppo": "05", "grpo": "06", "grpo advantage": "06", "dapo": "07"},
+    **{"reward model": "08", "dpo": "09", "dpo advantage": "09", "gsm8k": "11"},
+}
+
+
+def test_the_search_finds_a_lesson_first_by_what_people_type(site):
+    """The site's own search and index, in Node.js."""
+    if shutil.which("node") is None:
+        pytest.skip("needs Node.js")
+    command = ["node", Path(__file__).with_name("search.mjs"), site, *SOUGHT]
+    first = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert first and [page[:10] for page in first] == [f"lessons/{n}" for n in SOUGHT.values()]

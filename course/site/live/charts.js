@@ -63,7 +63,7 @@ export function charts({ history, held }, ghost) {
   return `<figure><figcaption>
     <span class="of-held"><b>Held-out accuracy</b> <output>${accuracy}</output></span>
     <span class="of-reward"><b>Reward</b> <output>${last ? share(last.reward) : "–"}</output></span>
-    ${ghost?.held.length > 1 ? '<span class="of-ghost">the run before</span>' : ""}</figcaption>
+    ${ghost?.held.length > 1 ? `<span class="of-ghost">${ghost.name ?? "the run before"}</span>` : ""}</figcaption>
     ${chart(label, 250, 1, [0, 0.5, 1], lines, band)}</figure>
     <div class="pair">${small("entropy", "Entropy", entropy, 0.2, 3)}
     ${small("kl", "KL to the start", kl, 0.1, 3)}</div>

@@ -1,12 +1,12 @@
 // The page "Train one": what is pressed, what is shown. The training is done by worker.js.
 
 import { charts, share } from "./charts.js";
-import { ALGORITHMS, EVERY, FAULTS, fits, fromLink, inPython, STEPS, toLink, USES } from "./settings.js";
+import { allowed, ALGORITHMS, EVERY, FAULTS, fits, fromLink, inPython, STEPS, toLink, USES } from "./settings.js";
 
 const $ = (id) => document.getElementById(id);
 const [knobs, calm] = [$("knobs"), matchMedia("(prefers-reduced-motion: reduce)").matches];
 const here = (name) => new URL(name, import.meta.url);
-let settings = fromLink(location.search);
+let [settings, unfit] = fromLink(location.search);
 let run, ghost, source;
 let going = false;
 
@@ -110,11 +110,12 @@ function showSettings() {
 function showState(text) {
   $("state").textContent = text;
   $("run").textContent = going ? "Pause" : "Train";
-  $("step").disabled = going || run.busy;
-  const over = run.history.length >= (source?.history?.length ?? STEPS);
-  $("run").disabled = over || (run.busy && !going);
-  if (over) $("step").disabled = true;
+  // Not `disabled`, which would take the focus away from a button that was just pressed.
+  $("run").setAttribute("aria-disabled", isOver());
+  $("step").setAttribute("aria-disabled", isOver() || going || !!run.busy);
 }
+
+const isOver = () => run.history.length >= (source?.history?.length ?? STEPS);
 
 // what is done
 
@@ -178,10 +179,18 @@ function tell(own, { step, held }) {
   if (held) $("said").textContent = `Step ${step}: held-out accuracy ${share(held.accuracy)}.`;
 }
 
-async function train() {
+/** One step, and the next ones as long as it is to go on. */
+async function steps() {
+  const own = run;
+  do await attempt(oneStep);
+  while (going && own === run);
+}
+
+function train() {
+  if (isOver()) return;
   going = !going;
-  showState($("state").textContent);
-  while (going) await attempt(oneStep);
+  showState(going || !run.busy ? $("state").textContent : "It pauses after this step.");
+  if (going && !run.busy) steps(); // else the steps that are under way go on, or end
 }
 
 const attempt = (what) =>
@@ -192,9 +201,7 @@ const attempt = (what) =>
 
 function changed({ target }) {
   if (!target.name) return;
-  const own = settings[target.name];
-  const value = typeof own === "number" ? Number(target.value) : target.value;
-  settings = { ...settings, [target.name]: value };
+  settings = { ...settings, [target.name]: allowed(target.name, target.value) };
   if (!fits(settings.algorithm, settings.fault)) settings.fault = "";
   history.replaceState(null, "", toLink(settings));
   beginAnew();
@@ -205,13 +212,19 @@ const option = ([name, [title, what]]) =>
   `<label><input type="radio" name="fault" value="${name}"><span><b>${title}.</b> ${what}</span></label>`;
 $("faults").innerHTML = Object.entries(FAULTS).map(option).join("");
 $("run").onclick = train;
-$("step").onclick = () => attempt(oneStep);
+$("step").onclick = () => going || run.busy || isOver() || steps();
 $("again").onclick = beginAnew;
 knobs.onchange = $("seed").onchange = changed;
 knobs.onsubmit = (event) => event.preventDefault();
 document.querySelector("#live .app").hidden = false;
 beginAnew();
-// Until something is pressed: what the recorded run wrote first, not judged yet.
+// Until something is pressed: what a recorded run wrote first, not judged yet, and where it came to.
 const recorded = await (await fetch(here("recorded.json"))).json();
+const measured = recorded.history.filter(({ held }) => held).map(({ step, held }) => ({ step, ...held }));
+ghost ??= { held: [{ step: 0, ...recorded.before }, ...measured], name: "a recorded run of grpo" };
+showCurves();
 const [{ question, group }] = recorded.history;
-if (!run.history.length && !run.busy) showGroup({ question, group: group.map(({ tokens }) => ({ tokens })) });
+if (!run.history.length && !run.busy) {
+  showGroup({ question, group: group.map(({ tokens }) => ({ tokens })) });
+  showState(unfit || "Shown so far: a recorded run, and what it wrote first.");
+}

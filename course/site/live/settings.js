@@ -61,18 +61,36 @@ export const FAULTS = {
 };
 const IN_PYTHON = ["padding_counted", "stale_sampler"]; // rlcourse train knows these, too
 
-/** The settings that a link holds, and the page's own where it holds none or nonsense. */
+/** The values that the page offers; a seed is a whole number below ten thousand. */
+export const CHOICES = {
+  group_size: [2, 4, 8, 16], lr: [1e-4, 3e-4, 1e-3, 3e-3], num_iterations: [1, 2, 4], clip: [0.05, 0.2, 0.5], beta: [0, 0.04, 0.5],
+};
+
+/** What a setting is taken as: the nearest value that there is, or the page's own. */
+export function allowed(name, said) {
+  const known = { algorithm: ALGORITHMS, fault: FAULTS }[name];
+  if (known) return Object.hasOwn(known, said) ? said : DEFAULTS[name];
+  const value = said === "" ? NaN : Number(said);
+  if (!Number.isFinite(value)) return DEFAULTS[name];
+  if (name === "seed") return Math.round(Math.min(Math.max(value, 0), 9999));
+  const away = (choice) => Math.abs(choice - value);
+  return CHOICES[name].reduce((best, choice) => (away(choice) < away(best) ? choice : best));
+}
+
+/** [the settings that a link holds, a sentence for each that it cannot have]. */
 export function fromLink(query) {
-  const asked = new URLSearchParams(query);
-  const read = ([name, own]) => {
-    const said = asked.get(name);
-    const value = typeof own === "number" ? Number(said) : said;
-    const known = { algorithm: value in ALGORITHMS, fault: value in FAULTS };
-    const sensible = known[name] ?? (Number.isFinite(value) && value >= 0);
-    return [name, said !== null && sensible ? value : own];
-  };
-  const found = Object.fromEntries(Object.entries(DEFAULTS).map(read));
-  return fits(found.algorithm, found.fault) ? found : { ...found, fault: "" };
+  const [settings, said] = [{ ...DEFAULTS }, []];
+  for (const [name, asked] of new URLSearchParams(query)) {
+    if (!Object.hasOwn(DEFAULTS, name)) continue;
+    settings[name] = allowed(name, asked);
+    if (String(settings[name]) !== asked && settings[name] !== Number(asked || NaN))
+      said.push(`The link asks for ${name}=${asked}, which this page does not have: it takes ${settings[name] || "none"}.`);
+  }
+  if (!fits(settings.algorithm, settings.fault)) {
+    said.push(`The fault ${settings.fault} has no place in ${settings.algorithm}: it is left out.`);
+    settings.fault = "";
+  }
+  return [settings, said.join(" ")];
 }
 
 const changed = (settings) =>

@@ -53,12 +53,13 @@ def test_it_trains_in_the_tab(opened, site):
     assert page.locator("#group li.right, #group li.wrong").count() == 8
     page.click("#run")
     assert "by Wasm" in wait_for_step(page, 5)
-    page.click("#run")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "run"
     assert re.fullmatch(r"Step 5: held-out accuracy \.\d\d\.", page.inner_text("#said"))
     tinted = page.locator("#group .likelier, #group .rarer").count()
     weights = page.locator("#group .weight").all_inner_texts()
     assert tinted if any(weight != "+0.00" for weight in weights) else not tinted
-    page.wait_for_selector("#step:enabled", timeout=60_000)
+    page.wait_for_selector("#step[aria-disabled=false]", timeout=60_000)
     page.select_option("#algorithm", "dr_grpo")
     assert page.inner_text("#state") == "New settings: press Train."
     assert page.locator("path.ghost").get_attribute("d")
@@ -92,6 +93,11 @@ def test_the_address_holds_the_settings_and_the_line_is_a_recipe(opened):
     page = opened("?algorithm=rloo&seed=3&lr=nonsense")
     assert page.input_value("#algorithm") == "rloo"
     assert page.input_value("#lr") == "0.0003"
+    assert "lr=nonsense" in page.inner_text("#state")
+    page = opened("?algorithm=rloo&seed=3&group_size=7&lr=.5&clip=0.20")
+    assert (page.input_value("#group_size"), page.input_value("#lr")) == ("8", "0.003")
+    said = page.inner_text("#state")
+    assert "group_size=7" in said and "lr=.5" in said and "clip" not in said
     page.select_option("#algorithm", "grpo")
     for name, value in {"group_size": "4", "num_iterations": "2", "clip": "0.5"}.items():
         page.select_option(f"#{name}", value)
