@@ -18,8 +18,8 @@ def not_found(name: str, site: str) -> str:
 def with_way_back(report: str, name: str) -> str:
     """A run's report as a page of the site: with its icon, and a link to the first page."""
     icon = '<link rel="icon" href="_static/favicon.svg">\n</head>'
-    back = f'<body>\n<nav><a href="index.html">← {escape(name)}</a></nav>'
-    return report.replace("</head>", icon, 1).replace("<body>", back, 1)
+    link = f'<nav><a href="index.html">← {escape(name)}</a></nav>'
+    return report.replace("</head>", icon, 1).replace("<main>", f"<main>\n{link}", 1)
 
 
 def robots(site: str) -> str:
