@@ -25,7 +25,7 @@ def verify_column(column: str, platform: Platform, table: Table) -> None:
     if column.casefold() == platform.number_column.casefold():
         raise UserError(
             f"--id {column}: {platform.name} numbers people anew in each assignment; name a column "
-            f"that stays, such as {platform.id_columns[1]}"
+            f"that stays, such as {platform.id_columns[-1]}"
         )
     if table.column(column) is None:
         raise UserError(
