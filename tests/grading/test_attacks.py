@@ -166,7 +166,7 @@ def test_directories_with_strange_names_are_refused_and_named(battle):
     assert {(row.status, row.score, row.needs_person) for row in others} == {("refused", 0.0, True)}
     known = {row[0] for row in room.query(battle.course, "select id from student")}
     assert known <= ours
-    lines = str(battle.report).split("\n")
+    lines = battle.report.described().split("\n")
     assert len(lines) == len(battle.report.rows) + 2 and all(map(str.isprintable, lines))
 
 

@@ -85,7 +85,7 @@ def said(graded, student: str, name: str) -> str:
 def test_a_right_function_on_a_wrong_one_has_all_its_points(graded, student):
     assert earned(graded, student) | {"reinforce_loss": 0} == room.POINTS | {"reinforce_loss": 0}
     assert earned(graded, student)["reinforce_loss"] < 1
-    assert graded[1][student].exercises["reinforce_step"]["once"] == ["reinforce_loss"]
+    assert graded[1][student].exercises["reinforce_step"]["once"] == ("reinforce_loss",)
     message = said(graded, student, "reinforce_step")
     assert "right, once `reinforce_loss` is · 3 points" in message and "timed out" not in message
 

@@ -26,6 +26,7 @@ USES = {
     "tensorboard": f"{SMALL}; tensorboard.main --inspect --logdir out",
     "trl": f"{SMALL} --engine trl",
     "lora": f"{SMALL} lora.rank=2",
+    "gguf": "rlcourse model smollm2-135m; rlcourse plan grpo policy=models/smollm2-135m",
     "adam8bit": f"{SMALL} optimizer=adamw_8bit",
     "site": "sphinx --version",
 }
