@@ -128,7 +128,9 @@ def prompts_of(piece: int, rows: int, recipe: Recipe) -> int:
         return piece
     if recipe.method.compares_pairs:
         return piece // 2 if piece == rows else piece  # a pair's halves share a prompt
-    prompts = ceil(piece / recipe.group_size)
+    size = recipe.group_size
+    across = piece % size and size % piece  # pieces that begin in the middle of a group
+    prompts = ceil(piece / size) + bool(across)
     return prompts if 2 * prompts <= piece else piece
 
 

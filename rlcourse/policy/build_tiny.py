@@ -187,4 +187,4 @@ def main(out: Path = TINY, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*(Path(name) for name in sys.argv[1:2]))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else TINY)

@@ -128,11 +128,6 @@ def _iterator(built, items):
     return Once([item.clone() for item in items])
 
 
-def is_one_pass(value: Any) -> bool:
-    """Whether a case's argument can be iterated over only once, like a generator."""
-    return isinstance(value, Spec) and (value.kind == "iterator" or "once" in value.options)
-
-
 def _softmax_parameters(built, once=False, **tensors):
     """Parameters of a linear softmax policy: a weight (S, A) and, maybe, a bias (A,)."""
     parameters = [value.requires_grad_() for value in tensors.values()]

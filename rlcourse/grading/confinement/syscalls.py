@@ -306,8 +306,8 @@ def forbid_system_calls(outside: bool = False, bounded: bool = True) -> None:
     forbidden = _FORBIDDEN | (_FORBIDDEN_OUTSIDE if outside else {})
     for table, error in ((_ABSENT, _ENOSYS), (_DONE, 0), (forbidden, _EPERM)):
         for numbers in table.values():
-            if numbers[column] is not None:
-                program += [(jump_equal, 0, 1, numbers[column]), (give, 0, 0, _ERRNO | error)]
+            if (number := numbers[column]) is not None:
+                program += [(jump_equal, 0, 1, number), (give, 0, 0, _ERRNO | error)]
     program.append((give, 0, 0, _ALLOW))
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code, len(code))

@@ -67,11 +67,6 @@ class Method:
         """Whether the policy is all that is trained, which can then have adapters."""
         return self.trains_policy and not self.critic
 
-    @property
-    def trains_head(self) -> bool:
-        """Whether a scalar head is trained: a critic's, or a reward model's."""
-        return self.critic or not self.trains_policy
-
     def rows(self, prompts: int, group_size: int) -> int:
         """Rows of a step: a demonstration each, a pair's two completions, or a group."""
         return prompts * (1 if self.imitates else 2 if self.compares_pairs else group_size)
