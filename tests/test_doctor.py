@@ -65,9 +65,10 @@ def test_a_version_outside_of_the_range_is_missing(monkeypatch):
 
 def test_where_grading_cannot_run_the_doctor_says_so_in_one_line(monkeypatch):
     """As on Windows, which lacks the modules that confining student code needs."""
-    monkeypatch.setitem(sys.modules, "pwd", None)
-    monkeypatch.delitem(sys.modules, "rlcourse.grading.confinement.isolation", raising=False)
-    (finding,) = doctor._isolation()
+    monkeypatch.setitem(sys.modules, "resource", None)
+    for name in ("isolation", "probing"):
+        monkeypatch.delitem(sys.modules, f"rlcourse.grading.confinement.{name}", raising=False)
+    (finding,) = list(doctor._isolation())
     assert finding.state == "absent" and finding.advice == "grade on Linux"
 
 

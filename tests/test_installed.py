@@ -46,7 +46,7 @@ BARE = re.compile(
 )
 # Of the package itself, to itself.
 OWN_EXTRAS = (
-    '"rlcourse[lab,grade,tensorboard,trl,lora,adam8bit,site]",',
+    '"rlcourse[lab,grade,tensorboard,trl,lora,gguf,adam8bit,site]",',
     'site = ["rlcourse[grade]", ',
     'vllm = ["rlcourse[trl]", ',
 )
