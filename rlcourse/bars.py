@@ -33,7 +33,8 @@ def in_notebook() -> bool:
 class Tokens:
     """Shows in a bar's description how many tokens have been drawn, and how fast.
 
-    Call it with each number of tokens; the bar is redrawn every two seconds.
+    Call it with each number of tokens. A batch that takes less than two seconds leaves the bar as
+    it is; after that, it is redrawn every two seconds.
     """
 
     EVERY = 2.0
@@ -52,7 +53,8 @@ class Tokens:
 
     def begin(self) -> None:
         """Count from 0: the next batch begins."""
-        self.drawn, self.started = 0, time.monotonic()
+        self.drawn = 0
+        self.started = self.told = time.monotonic()
         self.shown.set_description(self.desc, refresh=False)
 
 

@@ -55,9 +55,12 @@ def evaluate(
         raise UserError("--resume needs --out, the directory of the evaluation to continue")
     if extract is not None and extract not in EXTRACTORS:
         raise UserError(f"--extract {extract} is unknown: choose one of {', '.join(EXTRACTORS)}")
-    arguments = yaml.safe_load(template) if template else {}
+    try:
+        arguments = yaml.safe_load(template or "{}")
+    except yaml.YAMLError:
+        arguments = None
     if not isinstance(arguments, dict):
-        raise UserError(f"--template {template} is not like '{{enable_thinking: false}}'")
+        raise UserError(f"--template {template!r} is not like '{{enable_thinking: false}}'")
     drawn = {"evaluation_size": problems} if task in ("word_problems", "calculator") else {}
     chosen = load_task(task, data=data, seed=seed, **drawn)
     judge = strict_format_reward if extract == "strict_tagged" else format_reward

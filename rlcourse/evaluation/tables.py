@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rlcourse.evaluation.scores import Evaluation, Interval
+from rlcourse.words import counted
 
 
 def evaluation_table(evaluation: Evaluation) -> str:
@@ -26,8 +27,9 @@ def evaluation_table(evaluation: Evaluation) -> str:
     if e.format_reward is None:
         rows = [row for row in rows if row[:1] != ["format reward"]]
     speed = f", {e.tokens / e.seconds:,.0f} a second" if e.seconds else ""
+    drawn = f"{counted(e.samples, 'sample')} each at temperature {e.temperature:g}"
     return (
-        f"{e.problems:,} problems, {e.samples} samples each at temperature {e.temperature:g}; "
+        f"{e.problems:,} problems, {drawn}; "
         f"means over problems [95 % bootstrap interval]\n\n{aligned(rows)}\n\n"
         f"{e.tokens:,} tokens written in {e.seconds:,.1f} s{speed}"
     )

@@ -24,7 +24,7 @@ from rlcourse.errors import UserError, first_line
 from rlcourse.policy.decoding import require_cache
 from rlcourse.policy.other_files import (
     base_of,
-    gguf_configuration,
+    from_gguf,
     is_adapter,
     is_gguf,
     load_gguf,
@@ -92,8 +92,7 @@ def tokenizer_of(name: str | os.PathLike) -> Any:
     if is_adapter(name) and not (Path(name).expanduser() / "tokenizer_config.json").exists():
         return tokenizer_of(base_of(name))
     if is_gguf(name):
-        path = Path(name).expanduser()
-        return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        return from_gguf(AutoTokenizer, Path(name).expanduser())
     source = Path(name).expanduser() if is_adapter(name) else source_of(name)
     try:
         if isinstance(source, str):
@@ -118,7 +117,7 @@ def configuration(name: str | os.PathLike) -> Any:
     if is_adapter(name):
         return configuration(base_of(name))
     if is_gguf(name):
-        return gguf_configuration(Path(name).expanduser())
+        return from_gguf(AutoConfig, Path(name).expanduser())
     source = source_of(name)
     try:
         if isinstance(source, str):

@@ -2,13 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rlcourse.errors import UserError, first_line
 from rlcourse.installed import needing, require
@@ -30,10 +28,8 @@ def load_gguf(path: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     Raises:
         UserError: there is no such file, it cannot be read, or the package gguf is not installed.
     """
-    place = _in_gguf(path)
-    with _reading(path):
-        tokenizer = AutoTokenizer.from_pretrained(path.parent, **place)
-        read = AutoModelForCausalLM.from_pretrained(path.parent, dtype=dtype, **place)
+    tokenizer = from_gguf(AutoTokenizer, path)
+    read = from_gguf(AutoModelForCausalLM, path, dtype=dtype)
     config = read.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config  # its weights are no longer stored in few bits
@@ -43,26 +39,14 @@ def load_gguf(path: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def gguf_configuration(path: Path) -> Any:
-    """The configuration of a GGUF file's model, without its weights; fails as `load_gguf`."""
-    place = _in_gguf(path)
-    with _reading(path):
-        return AutoConfig.from_pretrained(path.parent, **place)
-
-
-def _in_gguf(path: Path) -> dict[str, Any]:
-    """How transformers is told of the file."""
+def from_gguf(reader: Any, path: Path, **how) -> Any:
+    """What one of transformers' classes reads from the file; fails as `load_gguf`."""
     if not path.is_file():
         raise UserError(f"There is no file {path}: check the path.")
     require("gguf", "gguf", "reading a GGUF file")
-    return {"gguf_file": path.name}
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
     try:
-        yield
-    except Exception as error:  # its reader fails in as many ways as a file can be damaged
+        return reader.from_pretrained(path.parent, gguf_file=path.name, **how)
+    except Exception as error:  # it fails in as many ways as a file can be damaged
         raise UserError(
             f"The file {path} cannot be read as a causal language model ({first_line(error)}): "
             "download it again, or choose one of a family that transformers converts."

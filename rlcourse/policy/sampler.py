@@ -24,7 +24,7 @@ from rlcourse.policy.decoding import CopiedPrompts, group_decoder, require_cache
 from rlcourse.policy.rollouts import Rollouts
 from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 
-# Is told how many tokens were drawn, after each position; see `telling`.
+# Called after each position with the number of tokens drawn there; see `telling`.
 _listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
 STATIC_CACHE_ON = ("cuda",)  # elsewhere, launching a kernel costs no more than running it
 
@@ -33,8 +33,8 @@ STATIC_CACHE_ON = ("cuda",)  # elsewhere, launching a kernel costs no more than 
 def telling(listener: Callable[[int], None]) -> Iterator[None]:
     """Within this context, `listener` is called with the number of tokens just drawn.
 
-    A batch of a large model takes minutes on a CPU; a progress bar can move meanwhile. Nothing is
-    told of what a GPU writes by repeating a graph, which takes seconds.
+    With a large model on a CPU, one batch takes minutes, and a progress bar has to move meanwhile.
+    A GPU that repeats a graph needs seconds, and reports nothing.
     """
     token = _listener.set(listener)
     try:
@@ -176,7 +176,7 @@ def _draw_completions(
     for t in range(max_tokens):
         drawn = draw(logits)
         if tell is not None:
-            tell(len(drawn))
+            tell(int(alive.sum()))
         tokens[rows, t] = drawn
         scaled = logits / temperature
         chosen = scaled.gather(1, drawn.unsqueeze(1)).squeeze(1)
