@@ -6,16 +6,16 @@ weights, so nothing is downloaded. If one part fails, the next still runs.
 """
 
 import statistics
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from torch import Tensor
+from transformers import AutoModelForCausalLM
 
 from rlcourse.machine import hardware, versions
 from rlcourse.planning.memory import memory_of
-from rlcourse.planning.shapes import shape_from_config
+from rlcourse.planning.shapes import ModelShape, known_config
 from rlcourse.planning.work import Lengths, work_of
 from rlcourse.policy import Policy, Rollouts
 from rlcourse.tasks import load_task
@@ -23,15 +23,6 @@ from rlcourse.training import load_recipe
 from rlcourse.training.learners import learner_for
 from rlcourse.training.networks.optimizer import autocast
 
-HALF_BILLION: dict = {
-    "hidden_size": 896,
-    "intermediate_size": 4864,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 14,
-    "num_key_value_heads": 2,
-    "tie_word_embeddings": True,
-    "bos_token_id": None,
-}
 SIZE = {"prompts_per_step": 8, "group_size": 8, "max_tokens": 300}  # of what is timed
 TINY_SIZE = {"prompts_per_step": 2, "group_size": 4, "max_tokens": 24}
 
@@ -43,7 +34,7 @@ def check(device: torch.device, tiny: bool = False) -> list[str]:
     failed = []
     for name, value in (versions() | hardware(device)).items():
         print(f"  {name:50} {value}")
-    for part in (parity, decoding, steps):
+    for part in (parity, steps):
         print((part.__doc__ or "").partition("\n")[0])
         try:
             for name, number, unit in part(device, tiny):
@@ -64,15 +55,14 @@ def half(device: torch.device) -> str:
 
 def large_policy(device: torch.device, tiny: bool) -> Policy:
     """The larger model with the embedded model's tokenizer; the embedded model where `tiny`."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
     embedded = Policy.load("tiny", device=device)
     if tiny:
         return embedded
     torch.manual_seed(0)
-    config = Qwen2Config(**HALF_BILLION, eos_token_id=embedded.tokenizer.eos_token_id)
+    eos = embedded.tokenizer.eos_token_id
+    config = known_config("Qwen/Qwen2.5-0.5B", bos_token_id=None, eos_token_id=eos)
     with device:
-        return Policy(Qwen2ForCausalLM(config).eval(), embedded.tokenizer)
+        return Policy(AutoModelForCausalLM.from_config(config).eval(), embedded.tokenizer)
 
 
 def prompts_of(policy: Policy, n: int) -> list[str]:
@@ -106,25 +96,6 @@ def _scored(policy: Policy, rollouts: Rollouts, dtype: str) -> tuple[Tensor, Ten
     return logprobs.detach().float().cpu(), gradient.float().cpu()
 
 
-def decoding(device: torch.device, tiny: bool) -> Facts:
-    """The larger model: tokens a second, with and without a cache of fixed size and its graph"""
-    policy, size = large_policy(device, tiny), TINY_SIZE if tiny else SIZE
-    policy.eos_ids = ()  # every completion is as long as it may be
-    prompts, group = prompts_of(policy, size["prompts_per_step"]), size["group_size"]
-    for policy.static_cache, label in ((True, "fixed cache"), (False, "growing cache")):
-        generator = torch.Generator(device).manual_seed(0)
-        with autocast(device, half(device)):
-            policy.sample(prompts, max_tokens=8, generator=generator)  # loads libraries
-            started = time.perf_counter()
-            drawn = policy.sample(
-                prompts, group, max_tokens=size["max_tokens"], generator=generator
-            )
-            drawn.tokens.sum().item()  # waits until the GPU has finished
-        seconds = time.perf_counter() - started
-        yield f"{label}: milliseconds a token", 1e3 * seconds / size["max_tokens"], ""
-        yield f"{label}: tokens a second", drawn.tokens.numel() / seconds, ""
-
-
 def steps(device: torch.device, tiny: bool) -> Facts:
     """The larger model: GRPO steps, and their memory beside the plan's"""
     for label, micro_batch in (("micro_batch=8", 8), ("all rows at once", None)):
@@ -134,7 +105,7 @@ def steps(device: torch.device, tiny: bool) -> Facts:
         policy = large_policy(device, tiny)
         asked = policy.encode_prompts(prompts_of(policy, recipe.prompts_per_step * recipe.steps))
         longest = asked[0].shape[1]
-        shape = shape_from_config(policy.model.config, "random weights")
+        shape = ModelShape(policy.model.config)
         lengths = Lengths(longest, longest, recipe.max_tokens, recipe.max_tokens)
         planned = memory_of(replace(work_of(recipe), shape=shape, lengths=lengths)).peak
         yield f"{label}: memory by the plan", planned / 1e9, "GB"
@@ -144,8 +115,9 @@ def steps(device: torch.device, tiny: bool) -> Facts:
             torch.cuda.reset_peak_memory_stats(device)
         learner = learner_for(policy, recipe, load_task("word_problems"), recipe.method, spread)
         found = list(learner.steps(0))[1:]  # the first one loads libraries
-        for name in ("seconds", "seconds/sampling"):
-            yield f"{label}: {name} a step", statistics.median(m[name] for m in found), "s"
+        units = {"seconds": "s", "seconds/sampling": "s", "tokens_per_second": "a second"}
+        for name, unit in units.items():
+            yield f"{label}: {name}", statistics.median(m[name] for m in found), unit
         if device.type == "cuda":
             taken = torch.cuda.max_memory_allocated(device) / 1e9
             yield f"{label}: memory it took", taken, "GB"

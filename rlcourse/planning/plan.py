@@ -11,15 +11,14 @@ from itertools import product
 
 from rlcourse.errors import UserError
 from rlcourse.evaluation.comparing import smallest_lift
-from rlcourse.planning.memory import Line, Memory, memory_of
+from rlcourse.planning.memory import Line, Memory, memory_of, total
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARES,
     GPUS,
     LAUNCH,
     REPLAY,
-    Duration,
-    duration_of,
+    seconds_of,
 )
 from rlcourse.planning.work import Work, work_of
 from rlcourse.training.recipes.recipe import load_recipe
@@ -35,7 +34,8 @@ class Fit:
     gpu: str
     peak: float  # bytes that the run needs, after the changes
     changes: dict | None  # settings that make it fit, {} for none; None: nothing does
-    duration: Duration | None  # with these changes; None where it does not fit
+    step: list[Line]  # seconds with these changes; none where it does not fit
+    run: list[Line]
 
     @property
     def fits(self) -> bool:
@@ -84,8 +84,8 @@ def fit_on(name: str, recipe: Recipe, completion: int | None = None) -> Fit:
         work = work_of(changed, completion)
         needed = memory_of(work)
         if needed.peak <= usable:
-            return Fit(name, needed.peak, precision | changes, duration_of(work, gpu))
-    return Fit(name, memory_of(work_of(start, completion)).peak, None, None)
+            return Fit(name, needed.peak, precision | changes, *seconds_of(work, gpu))
+    return Fit(name, memory_of(work_of(start, completion)).peak, None, [], [])
 
 
 def remedies(recipe: Recipe) -> Iterator[dict]:
@@ -139,8 +139,8 @@ def _rows(title: str, lines: Iterable[Line], unit: float = 1.0) -> Iterator[str]
 
 def _time(plan: Plan) -> Iterator[str]:
     ordered = sorted(plan.fits, key=lambda fit: not fit.fits)  # the first that it fits as it is
-    fit = next((fit for fit in ordered if fit.duration), None)
-    if fit is None or fit.duration is None:
+    fit = next((fit for fit in ordered if fit.step), None)
+    if fit is None:
         return
     gpu, changes = GPUS[fit.gpu], fit.changes or {}
     dtype = changes.get("dtype", plan.recipe.dtype)
@@ -150,9 +150,9 @@ def _time(plan: Plan) -> Iterator[str]:
         f"{BANDWIDTH_SHARE:.0%} of {gpu.bandwidth:g} GB/s, {1e6 * LAUNCH:.0f} microseconds a "
         f"kernel, {1e6 * REPLAY:.2g} in a CUDA graph; sampling is the local engine's"
     )
-    yield from _rows("a training step", fit.duration.step)
-    yield from _rows("the run", fit.duration.run)
-    seconds = fit.duration.seconds
+    yield from _rows("a training step", fit.step)
+    yield from _rows("the run", fit.run)
+    seconds = total(fit.run)
     yield from _rows("", [Line("total", f"{seconds / 3600:.2f} hours", seconds)])
     if plan.recipe.method.trains_policy and plan.recipe.eval_problems:
         problems, samples = plan.recipe.eval_problems, plan.recipe.eval_samples
@@ -169,7 +169,7 @@ def settings(changes: dict) -> str:
 def _gpus(plan: Plan) -> Iterator[str]:
     yield f"{'GPU':10} {'GB':>5} {'usable':>7} {'needed':>7} {'hours':>7}"
     for fit in plan.fits:
-        hours = f"{fit.duration.seconds / 3600:7.2f}" if fit.duration else f"{'-':>7}"
+        hours = f"{total(fit.run) / 3600:7.2f}" if fit.run else f"{'-':>7}"
         verdict = f"fits with {settings(fit.changes)}" if fit.changes else "fits"
         if fit.changes is None:
             verdict = "too small, even with every change that keeps the batch the same"

@@ -52,29 +52,16 @@ KERNELS_OUTSIDE = 34  # embedding, mask, output layer
 AT_ONCE = 512  # completions that an evaluation writes
 
 
-@dataclass(frozen=True)
-class Duration:
-    """Seconds of a training step by its parts, and of all that a run does."""
-
-    step: list[Line]
-    run: list[Line]
-
-    @property
-    def seconds(self) -> float:
-        """Of the whole run."""
-        return total(self.run)
-
-
-def duration_of(work: Work, gpu: GPU) -> Duration:
-    """The time of a run, without those that make its start or its teacher. Call it only where the
-    GPU has the recipe's precision."""
+def seconds_of(work: Work, gpu: GPU) -> tuple[list[Line], list[Line]]:
+    """Seconds of a training step by its parts, and of all that a run does, without the runs that
+    make its start or its teacher. Call it only where the GPU has the recipe's precision."""
     recipe, speed = work.recipe, _Speed(work, gpu)
     step = list(speed.step_lines())
     told = f"{recipe.steps} steps x {total(step):.2f} s"
     run = [*speed.pair_lines(), Line("training", told, recipe.steps * total(step))]
     if recipe.method.trains_policy and recipe.eval_dtype:
         work = replace(work, recipe=recipe.but(dtype=recipe.eval_dtype))
-    return Duration(step, [*run, *_Speed(work, gpu).evaluation_lines()])
+    return step, [*run, *_Speed(work, gpu).evaluation_lines()]
 
 
 class _Speed:

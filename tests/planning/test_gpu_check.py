@@ -21,8 +21,8 @@ def test_the_cpu_agrees_with_itself_and_is_timed():
     found = {name.strip(): amount.split()[0] for name, amount in found.items()}
     assert found["float32: log-probs differ by at most"] == "0"
     assert float(found["bfloat16: the gradient differs by"]) > 0
-    assert float(found["fixed cache: tokens a second"]) > 0
-    assert float(found["all rows at once: seconds a step"]) > 0
+    assert float(found["all rows at once: tokens_per_second"]) > 0
+    assert float(found["all rows at once: seconds"]) > 0
 
 
 @pytest.mark.parametrize("has_bfloat16, used", [(True, "bfloat16"), (False, "float16")])
@@ -35,12 +35,11 @@ def test_what_fails_is_said_and_the_rest_goes_on(monkeypatch):
     def parity(device, tiny):
         raise RuntimeError("no kernel image is available\nmore")
 
-    for name in ("decoding", "steps"):
-        monkeypatch.setattr(gpu_check, name, lambda device, tiny: [("was run", 1, "")])
+    monkeypatch.setattr(gpu_check, "steps", lambda device, tiny: [("was run", 1, "")])
     monkeypatch.setattr(gpu_check, "parity", parity)
     done = run("--tiny")
     assert "parity FAILED: RuntimeError: no kernel image is available\n" in done.output
-    assert done.output.count("was run") == 2
+    assert "was run" in done.output
     assert isinstance(done.exception, UserError) and "parity failed" in str(done.exception)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from llamas import byte_tokenizer, random_model
 
+from rlcourse.planning.memory import total
 from rlcourse.planning.plan import plan, settings
 from rlcourse.planning.work import GSM8K_QUESTION, QUESTION_CHARACTERS
 from rlcourse.policy import Policy
@@ -79,13 +80,13 @@ def test_the_published_prompt_keeps_its_worked_example_and_its_spaces():
 def test_head_and_guide_tell_what_rlcourse_plan_prints(name):
     found, cells = plan(name), [f"`{name}`"]
     fit = next(fit for fit in found.fits if fit.fits)
-    told = f"{found.memory.peak / 1e9:.1f} GB; {fit.duration.seconds / 3600:.1f} hours on one"
+    told = f"{found.memory.peak / 1e9:.1f} GB; {total(fit.run) / 3600:.1f} hours on one"
     text = (SHIPPED / f"{name}.yaml").read_text("utf-8")
     assert f"\n# Estimate of rlcourse plan: {told} {fit.gpu}.\nalgorithm:" in text
     guide = (Path(__file__).parents[2] / "course" / "gsm8k.md").read_text("utf-8")
     cells.append(f"{found.memory.peak / 1e9:.1f}")
     for fit in (fit for fit in found.fits if fit.gpu in ("L4", "A100-40GB", "H100")):
-        hours = f"{fit.duration.seconds / 3600:.1f} h" if fit.fits else None
+        hours = f"{total(fit.run) / 3600:.1f} h" if fit.fits else None
         refused = "does not fit" if fit.changes is None else f"`{settings(fit.changes)}`"
         cells.append(hours or refused)
     assert f"| {' | '.join(cells)} |" in guide

@@ -12,7 +12,7 @@ from rlcourse.cli import app
 from rlcourse.errors import UserError
 from rlcourse.planning.memory import memory_of
 from rlcourse.planning.plan import plan, plan_table, remedies
-from rlcourse.planning.shapes import KNOWN
+from rlcourse.planning.shapes import model_shape
 from rlcourse.planning.timing import (
     BANDWIDTH_SHARE,
     COMPUTE_SHARES,
@@ -20,7 +20,7 @@ from rlcourse.planning.timing import (
     KERNELS,
     KERNELS_OUTSIDE,
     LAUNCH,
-    duration_of,
+    seconds_of,
 )
 from rlcourse.planning.work import work_of
 from rlcourse.policy.decoding import CopiedPrompts
@@ -52,8 +52,8 @@ def test_the_seconds_of_a_step_can_be_checked_by_hand():
     recipe = load_recipe("gsm8k_grpo", static_cache=False)
     work, gpu = work_of(recipe, completion=200), GPUS["L4"]
     prompt = work.lengths.prompt
-    found = {line.name: line.amount for line in duration_of(work, gpu).step}
-    flops, matrices = COMPUTE_SHARES["bfloat16"] * 121e12, KNOWN["Qwen/Qwen2.5-0.5B"].matrices
+    found = {line.name: line.amount for line in seconds_of(work, gpu)[0]}
+    flops, matrices = COMPUTE_SHARES["bfloat16"] * 121e12, model_shape("Qwen/Qwen2.5-0.5B").matrices
     prefill = 2 * matrices * 4 * prompt / flops
     assert found["sampling"] == pytest.approx(prefill + 200 * (24 * 46 + 34) * LAUNCH)
     tokens = 4 * prompt + 32 * 200  # a micro-batch is a group, so each prompt is read once
@@ -69,7 +69,7 @@ def test_what_a_recipe_adds_costs_what_it_adds():
     base = load_recipe("gsm8k_grpo")
 
     def lines(**changes):
-        found = plan(base.but(**changes), "H200").fits[0].duration
+        found = plan(base.but(**changes), "H200").fits[0]
         return {line.name: line.amount for line in (*found.step, *found.run)}
 
     plain = lines()
@@ -96,7 +96,7 @@ def test_what_is_said_to_fit_fits_and_what_comes_before_it_does_not(name, gpu):
     peaks = [memory_of(work_of(start.but(**changes))).peak for changes in tried]
     fitting = [changes for changes, peak in zip(tried, peaks, strict=True) if peak <= usable]
     if fit.changes is None:
-        assert not fitting and fit.duration is None
+        assert not fitting and not fit.run
     else:
         precision = {} if GPUS[gpu].bfloat16 else {"dtype": "float16"}
         assert fit.changes == precision | fitting[0]

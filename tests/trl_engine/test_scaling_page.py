@@ -68,8 +68,8 @@ def test_the_count_of_why_vllm_comes_first_is_that_of_plans(static_cache, gpus):
     recipe = load_recipe("gsm8k_grpo", prompts_per_step=8, static_cache=static_cache)
     found = plan(recipe, "A100-40GB")
     (fit,) = found.fits
-    writing = sum(line.amount for line in fit.duration.step if line.name == "sampling")
-    updating = sum(line.amount for line in fit.duration.step if line.name != "sampling") / gpus
+    writing = sum(line.amount for line in fit.step if line.name == "sampling")
+    updating = sum(line.amount for line in fit.step if line.name != "sampling") / gpus
     rows = recipe.prompts_per_step * recipe.group_size
     assert rows == 64 and found.work.lengths.completion == 300
     told = f"| {writing:.2f} s | {updating:.2f} s | {rows / (writing + updating):.1f} |"
