@@ -14,7 +14,7 @@ RECORDED_ONLY = "so the page “Train one” only plays a recorded run"
 def write_files(target: Path) -> str:
     """Write everything that the page loads to `target`; one sentence on what is missing, or ""."""
     target.mkdir(parents=True, exist_ok=True)
-    for pattern in ("*.js", "*.css", "*.safetensors", "world.json", "recorded.json"):
+    for pattern in ("*.js", "*.css", "*.safetensors", "world.json", "recorded.json", "cases.json"):
         for path in HERE.glob(pattern):
             shutil.copyfile(path, target / path.name)
     return install_jax(target / "jax")

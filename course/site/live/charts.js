@@ -1,13 +1,13 @@
 // The curves of a run, as SVG. Their axes stand from the first step on, so that nothing jumps.
 
-import { EVERY, STEPS } from "./settings.js";
+import { EVERY, HELD_OUT, ROWS, STEPS } from "./settings.js";
 
 const WIDTH = 480, LEFT = 44, RIGHT = 8, TOP = 12, BOTTOM = 32;
 
 export const share = (x) => (x >= 0.995 ? "1.00" : x.toFixed(2).replace(/^0/, ""));
 
-/** Lines, each {points: [[step, value], …], kind}, and a band of [step, low, high]. */
-function chart(label, height, top, ticks, lines, band = []) {
+/** Lines, each {points: [[step, value], …], kind}, a band of [step, low, high], marks {step, text}. */
+function chart(label, height, top, ticks, lines, band = [], marks = []) {
   const x = (step) => (LEFT + (step / STEPS) * (WIDTH - LEFT - RIGHT)).toFixed(1);
   const y = (value) => (TOP + (1 - Math.min(value / top, 1)) * (height - TOP - BOTTOM)).toFixed(1);
   const place = ([step, value]) => `${x(step)} ${y(value)}`;
@@ -26,7 +26,10 @@ function chart(label, height, top, ticks, lines, band = []) {
     `<circle class="${kind}" cx="${x(step)}" cy="${y(value)}" r="3.5"/>`;
   const drawn = lines.map(({ points, kind, dots }) =>
     path(kind, points) + (dots ? points.map(dot(kind)).join("") : ""));
-  const parts = [...rows, ...columns, path("band", [...above, ...below]), ...drawn];
+  const marked = marks.map(({ step, text }) =>
+    `<line class="mark" x1="${x(step)}" x2="${x(step)}" y1="${TOP}" y2="${height - BOTTOM}"/>
+     <text x="${+x(step) + 4}" y="${TOP + 10}">${text}</text>`);
+  const parts = [...rows, ...columns, ...marked, path("band", [...above, ...below]), ...drawn];
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${label}">${parts.join("")}</svg>`;
 }
 
@@ -34,11 +37,27 @@ function chart(label, height, top, ticks, lines, band = []) {
 const axis = (least, values) =>
   least * 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(least, ...values) / least)));
 
-/** All curves of a run {history, held}; `ghost` is the run before it. */
-export function charts({ history, held }, ghost) {
+/** Held-out accuracy and reward of a run {history, held, marks}; `ghost` is the one behind it. */
+export function accuracyChart({ history, held, marks }, ghost) {
+  const curve = (held) => held.map(({ step, accuracy }) => [step, accuracy]);
+  const lines = [
+    { points: ghost ? curve(ghost.held) : [], kind: "ghost" },
+    { points: history.map(({ step, reward }) => [step, reward]), kind: "reward" },
+    { points: curve(held), kind: "held", dots: true },
+  ];
+  const [now] = held.slice(-1);
+  const label = now
+    ? `Held-out accuracy ${share(now.accuracy)} after ${now.step} steps, from ${share(held[0].accuracy)}`
+    : "Held-out accuracy, not measured yet";
+  const band = held.map(({ step, low, high }) => [step, low, high]);
+  return chart(label, 250, 1, [0, 0.5, 1], lines, band, marks);
+}
+
+/** All curves of a run. */
+export function charts(run, ghost) {
+  const { history, held } = run;
   const of = (name) => history.filter((m) => m[name] !== undefined).map((m) => [m.step, m[name]]);
-  const curve = (run) => run.held.map(({ step, accuracy }) => [step, accuracy]);
-  const [reward, entropy] = [of("reward"), of("entropy")];
+  const entropy = of("entropy");
   const kl = history.length ? [[0, 0], ...of("kl")] : [];
   const [now, last] = [held.at(-1), history.at(-1)];
   const said = (value, digits) => (value === undefined ? "–" : value.toFixed(digits));
@@ -51,23 +70,14 @@ export function charts({ history, held }, ghost) {
   };
   const interval = now && `<small>[${share(now.low)}, ${share(now.high)}]</small>`;
   const accuracy = now ? `${share(now.accuracy)} ${interval}` : "–";
-  const lines = [
-    { points: ghost ? curve(ghost) : [], kind: "ghost" },
-    { points: reward, kind: "reward" },
-    { points: curve({ held }), kind: "held", dots: true },
-  ];
-  const label = now
-    ? `Held-out accuracy ${share(now.accuracy)} after ${now.step} steps, from ${share(held[0].accuracy)}`
-    : "Held-out accuracy, not measured yet";
-  const band = held.map(({ step, low, high }) => [step, low, high]);
   return `<figure><figcaption>
     <span class="of-held"><b>Held-out accuracy</b> <output>${accuracy}</output></span>
     <span class="of-reward"><b>Reward</b> <output>${last ? share(last.reward) : "–"}</output></span>
-    ${ghost?.held.length > 1 ? `<span class="of-ghost">${ghost.name ?? "the run before"}</span>` : ""}</figcaption>
-    ${chart(label, 250, 1, [0, 0.5, 1], lines, band)}</figure>
+    ${ghost?.held.length ? `<span class="of-ghost">${ghost.name}</span>` : ""}</figcaption>
+    ${accuracyChart(run, ghost)}</figure>
     <div class="pair">${small("entropy", "Entropy", entropy, 0.2, 3)}
     ${small("kl", "KL to the start", kl, 0.1, 3)}</div>
-    <p class="key">Held-out: 128 questions it never trains on, each answered with the likeliest tokens, every
-    ${EVERY} steps; the band is a 95 % interval. Reward: the mean over the 32 sampled completions of a step.
-    Entropy and KL in nats per token.</p>`;
+    <p class="key">Held-out: ${HELD_OUT} questions that it never trains on, each answered with the likeliest tokens,
+    every ${EVERY} steps; the band is a 95 % interval. Reward: the mean over the ${ROWS} sampled completions of a
+    step. Entropy and KL in nats per token.</p>`;
 }

@@ -1,14 +1,19 @@
 """Make the starting point of the page "Train one": `python course/site/live/export.py`.
 
-`world.json` holds what the library knows of problems and tokens, `warm.safetensors` the policy that
-`rlcourse train sft` makes, in half precision. Both are part of the repository.
+`world.json` holds what the library knows of problems and tokens, `cases.json` what the check of
+`grpo_loss` asks and what each declared mistake answers, `warm.safetensors` the policy that
+`rlcourse train sft` makes, in half precision. All are part of the repository.
 """
 
 import dataclasses
 import json
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from torch import Tensor
+
+from rlcourse import exercises
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import TINY
 from rlcourse.tasks import templates, word_problems
@@ -42,14 +47,40 @@ def world() -> dict:
     }
 
 
+def cases() -> dict:
+    """Cases of `grpo_loss`, and every mistake that the loss's values show, in plain numbers."""
+    exercise = exercises.get("grpo_loss")
+    drawn = [case for case in exercise.draw_cases(0) if case.arguments["advantages"].dim() == 1]
+
+    def values(fn) -> list[float | None]:
+        found = [float(f"{float(fn(**case.arguments)):.9g}") for case in drawn]
+        return [x if x == x else None for x in found]  # JSON has no NaN
+
+    def plain(x):
+        return x.double().tolist() if isinstance(x, Tensor) else x
+
+    asked = [{"clip": 0.2, "beta": 0.04, **case.arguments} for case in drawn]
+    right, shown = values(exercise.reference), []
+    for mistake in exercise.mistakes:
+        about = {name: getattr(mistake, name) for name in ("name", "diagnosis", "telling")}
+        with suppress(RuntimeError):  # shapes that do not fit: numbers have none
+            if (own := values(mistake.implementation)) != right:
+                shown.append({**about, "values": own})
+    given = [{name: plain(x) for name, x in one.items()} for one in asked]
+    rows = zip(drawn, given, right, strict=True)
+    listed = [{"label": c.label, "given": g, "expected": e} for c, g, e in rows]
+    return {"cases": listed, "mistakes": shown}
+
+
 def warm_policy() -> Policy:
     """The imitated policy that every recipe's warm start gives for seed 0, in float32."""
     return train(load_recipe("sft", eval_problems=0, device="cpu"), progress=False).trained
 
 
 def main() -> None:
-    text = json.dumps(world(), indent=0, ensure_ascii=False)
-    (HERE / "world.json").write_text(text + "\n", "utf-8")
+    for name, made in {"world": world(), "cases": cases()}.items():
+        text = json.dumps(made, indent=0, ensure_ascii=False)
+        (HERE / f"{name}.json").write_text(text + "\n", "utf-8")
     policy = warm_policy()
     policy.model.half()
     with TemporaryDirectory() as scratch:

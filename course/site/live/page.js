@@ -1,96 +1,27 @@
-// The page "Train one": what is pressed, what is shown. The training is done by worker.js.
+// The page "Train one": what is pressed, and what is shown then. The training is done by worker.js.
 
 import { charts, share } from "./charts.js";
-import { allowed, ALGORITHMS, EVERY, FAULTS, fits, fromLink, inPython, STEPS, toLink, USES } from "./settings.js";
+import { Editor } from "./editor.js";
+import { pictureOf, pngOf, save } from "./picture.js";
+import { allowed, ALGORITHMS, EVERY, FAULTS, fits, fromLink, healthy, inPython, STEPS, toLink, USES } from "./settings.js";
+import { rightOf, showGroup, showNow, showPhase, showPhases, summary } from "./show.js";
+import { Live, Recorded, recorded } from "./source.js";
 
 const $ = (id) => document.getElementById(id);
 const [knobs, calm] = [$("knobs"), matchMedia("(prefers-reduced-motion: reduce)").matches];
-const here = (name) => new URL(name, import.meta.url);
+const finished = new Map(); // healthy curves of this tab, by their settings
+const editor = new Editor(useLoss);
 let [settings, unfit] = fromLink(location.search);
-let run, ghost, source;
+let run, ghost, source, file;
 let going = false;
-
-/** A worker that is asked one thing at a time. */
-class Live {
-  #worker = new Worker(here("worker.js"), { type: "module" });
-  #asked = 0;
-  device = "";
-
-  #ask(message, watch) {
-    const id = ++this.#asked;
-    return new Promise((resolve, reject) => {
-      this.#worker.onmessage = ({ data }) => {
-        if (data.id !== id) return;
-        if (data.writing) watch?.(data.writing);
-        else if (data.error) reject(new Error(data.error));
-        else resolve(data);
-      };
-      this.#worker.onerror = ({ message }) => reject(new Error(message || "no worker"));
-      this.#worker.postMessage({ id, ...message });
-    });
-  }
-
-  async start(settings) {
-    const begin = (device) => this.#ask({ start: settings, device });
-    const found = await begin().catch(() => begin("wasm"));
-    this.device = found.device === "webgpu" ? "WebGPU" : "Wasm";
-    return found.held;
-  }
-
-  step = (withHeldOut, watch) => this.#ask({ step: { withHeldOut } }, watch);
-
-  end() {
-    this.#worker.terminate();
-  }
-}
-
-/** The same from a file, for machines that cannot. */
-class Recorded {
-  device = "recorded";
-  #at = 0;
-
-  static async of(why) {
-    const source = new Recorded();
-    Object.assign(source, { why, ...(await (await fetch(here("recorded.json"))).json()) });
-    return source;
-  }
-
-  start = async () => ((this.#at = 0), this.before);
-
-  async step() {
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    return this.history[this.#at++];
-  }
-
-  end() {}
-}
 
 // what is shown
 
-const escaped = (text) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt()};`);
-const SIGNS = { "\n": '<i> ↵ </i>', "</s>": '<i> end</i>', "<pad>": "" };
-
-function showGroup({ question, group }) {
-  $("question").textContent = question;
-  const hardest = Math.max(1e-9, ...group.flatMap(({ push = [] }) => push.map(Math.abs)));
-  const token = (text, push = 0) => {
-    const strength = Math.round((Math.abs(push) / hardest) * 100);
-    const kind = push > 0 ? "likelier" : "rarer";
-    const style = strength > 2 ? ` class="${kind}" style="--push:${strength}%"` : "";
-    return `<span${style}>${SIGNS[text] ?? escaped(text)}</span>`;
-  };
-  const line = ({ tokens, push = [], right, advantage }) => {
-    const judged = right !== undefined;
-    const mark = judged ? (right ? "✓" : "✗") : "·";
-    const said = judged ? (right ? "right" : "wrong") : "being written";
-    const weight = judged ? `${advantage < 0 ? "−" : "+"}${Math.abs(advantage).toFixed(2)}` : "";
-    return `<li class="${said}"><span class="mark" role="img" aria-label="${said}">${mark}</span>
-      <code>${tokens.map((text, i) => token(text, push[i])).join("")}</code><span class="weight">${weight}</span></li>`;
-  };
-  $("group").innerHTML = group.map(line).join("");
+function showCurves() {
+  $("charts").innerHTML = charts(run, ghost);
+  $("did").innerHTML = summary(settings, run, settings.fault && ghost?.held);
+  $("save").setAttribute("aria-disabled", run.held.length < 2);
 }
-
-const showCurves = () => ($("charts").innerHTML = charts(run, ghost));
 
 function showSettings() {
   for (const field of [...knobs.elements, $("seed")]) {
@@ -105,6 +36,7 @@ function showSettings() {
   $("command").textContent = line;
   $("caveat").textContent = lacks;
   $("link").href = toLink(settings);
+  showPhases(settings);
 }
 
 function showState(text) {
@@ -115,67 +47,133 @@ function showState(text) {
   $("step").setAttribute("aria-disabled", isOver() || going || !!run.busy);
 }
 
-const isOver = () => run.history.length >= (source?.history?.length ?? STEPS);
+const total = () => source?.history?.length ?? STEPS;
+const isOver = () => run.history.length >= total();
 
 // what is done
 
 function beginAnew() {
   going = false;
-  if (run?.held.length > 1) ghost = run;
-  run = { history: [], held: [], seconds: [] };
-  source?.end();
-  source = undefined;
+  if (run?.busy) {
+    source?.end(); // a step that is under way cannot be called off
+    source = undefined;
+  }
+  const before = run?.held.length > 1 ? { held: run.held, name: "the run before" } : ghost;
+  run = { history: [], held: [], seconds: [], marks: [] };
+  ghost = besides() ?? before;
+  $("now").textContent = "";
+  showPhase();
   showSettings();
   showCurves();
   showState("");
 }
 
-/** The source of this run, asked to start if it has not. */
+/** What a fault is compared with: the healthy curve of the same seed, if it is there. */
+function besides() {
+  run.pair = false;
+  if (!settings.fault) return undefined;
+  const key = toLink(healthy(settings));
+  if (finished.has(key)) return { held: finished.get(key), name: "healthy, same seed: your run before" };
+  if (file?.curves[key]) return { held: file.curves[key], name: "healthy, same seed (recorded)" };
+  run.pair = true;
+  return { held: [], name: "healthy, same seed, trained beside it" };
+}
+
+/** The source of this run, begun if it was not. */
 async function started(own) {
-  if (source) return source;
-  showState("Compiling the model for this machine: a few seconds.");
+  if (own.begun) return;
+  showState("Getting ready: the model is compiled for this machine.");
   try {
-    source = new Live();
-    own.held.push({ step: 0, ...(await source.start(settings)) });
-    showState("Step 1 is being written.");
+    source ??= new Live();
+    await source.start(settings);
+    if (own.pair) await source.start(healthy(settings), "healthy");
   } catch (error) {
-    if (own !== run) return undefined;
+    if (own !== run) return;
     source?.end();
     source = await Recorded.of(error.message);
-    own.held = [{ step: 0, ...(await source.start()) }];
+    own.pair = false;
   }
-  return source;
+  own.begun = true;
+  file ??= await recorded();
+  if (settings.seed === 0) own.held.push({ step: 0, ...file.before }); // the same weights and questions
 }
 
 async function oneStep() {
   const own = run;
   own.busy = true;
   showState($("state").textContent);
-  const from = (await started(own)) && source;
+  await started(own);
   if (own !== run) return;
   showCurves();
-  const began = performance.now();
-  const last = own.history.length + 1;
-  // While it runs by itself, what was judged stays in sight; a single step is seen being written.
-  const watched = !going && !calm;
-  const watch = (writing) => own === run && watched && showGroup(writing);
-  const metrics = await from.step(last % EVERY === 0, watch);
+  const [from, began, step] = [source, performance.now(), own.history.length + 1];
+  const loss = editor.loss;
+  if (!loss !== !own.loss && step > 1) own.marks.push({ step: step - 1, text: loss ? "your loss" : "its own loss" });
+  own.loss = loss;
+  const asked = { withHeldOut: step % EVERY === 0, loss };
+  const metrics = await from.step(asked, watching(own, step));
   if (own !== run) return;
   own.seconds.push((performance.now() - began) / 1e3);
   own.history.push(metrics);
-  if (metrics.held) own.held.push({ step: metrics.step, ...metrics.held });
+  if (metrics.held) own.held.push({ step, ...metrics.held });
+  showPhase(going ? undefined : 2);
+  $("now").textContent = "";
+  showGroup(metrics, `Step ${step}, judged and learned from: ${rightOf(metrics)}.`);
+  showCurves();
+  if (step === 1 && !own.held.length) {
+    showState("Now it is measured: 128 questions that it never trains on.");
+    own.held.push({ step: 0, ...(await from.measure()) });
+  }
+  if (own.pair) await besideIt(own, from, asked);
+  if (own !== run) return;
   own.busy = false;
-  showGroup(metrics);
   showCurves();
   tell(own, metrics);
 }
 
+/** The same step of the healthy run. */
+async function besideIt(own, from, { withHeldOut }) {
+  if (!ghost.held.length) ghost.held.push(own.held[0]); // nothing was broken yet
+  const { step, held } = await from.step({ run: "healthy", withHeldOut });
+  if (held && own === run) ghost.held.push({ step, ...held });
+}
+
+/** What is shown while a step is under way: its words, or, while the page runs by itself, one line. */
+function watching(own, step) {
+  let first, tokens = 0;
+  const whole = step === 1 || !going;
+  return (writing) => {
+    if (own !== run) return;
+    const { judged } = writing;
+    if (judged === undefined) {
+      first ??= performance.now();
+      if (step === 1 && ++tokens % 10 === 0) showState(foreseen((performance.now() - first) / (tokens - 1)));
+    }
+    showPhase(calm || (going && step > 1) ? undefined : judged === undefined ? 0 : 2);
+    if (!whole) return calm || showNow(step, writing);
+    if (judged !== undefined) {
+      const once = step === 1 ? "the first update is compiled, which takes some seconds" : "the update is computed";
+      showGroup(writing, `Step ${step}, judged: ${rightOf(writing)}. Now ${once}.`);
+    } else if (!calm) showGroup(writing, `Step ${step}, being sampled now, not judged yet.`);
+  };
+}
+
+/** What a step will take, from the milliseconds of a token; the factors were measured with Wasm. */
+function foreseen(token) {
+  const updates = healthy(settings).num_iterations;
+  const step = (token * 30 * (0.7 + 1.3 * updates) * (run.pair ? 2 : 1)) / 1e3;
+  const all = step * STEPS;
+  const long = all < 100 ? `${Math.ceil(all / 10) * 10} s` : `${Math.ceil(all / 60)} min`;
+  return `About ${step.toFixed(1)} s a step on your machine, ${long} for all ${STEPS}.`;
+}
+
 function tell(own, { step, held }) {
-  const total = source.history?.length ?? STEPS;
   const pace = own.seconds.slice(1).sort((a, b) => a - b)[Math.floor((own.seconds.length - 1) / 2)];
   const how = source.why ? "a recorded run" : pace ? `${pace.toFixed(1)} s a step by ${source.device}` : "";
-  if (step >= total) going = false;
-  showState([`Step ${step} of ${total}`, how].filter(Boolean).join(" · "));
+  if (step >= total()) {
+    going = false;
+    if (!settings.fault && !own.loss && !own.marks.length && !source.why) finished.set(toLink(settings), own.held);
+  }
+  showState([`Step ${step} of ${total()}`, how].filter(Boolean).join(" · "));
   if (held) $("said").textContent = `Step ${step}: held-out accuracy ${share(held.accuracy)}.`;
 }
 
@@ -196,16 +194,37 @@ function train() {
 const attempt = (what) =>
   what().catch((error) => {
     going = run.busy = false;
-    showState(`It stopped: ${error.message}. Start again, or try another browser.`);
+    const way = run.loss ? "Change it, and go on." : "Start again, or try another browser.";
+    showState(`It stopped: ${error.message}. ${way}`);
   });
 
 function changed({ target }) {
   if (!target.name) return;
   settings = { ...settings, [target.name]: allowed(target.name, target.value) };
   if (!fits(settings.algorithm, settings.fault)) settings.fault = "";
+  if (settings.fault) editor.use(false);
   history.replaceState(null, "", toLink(settings));
   beginAnew();
   showState("New settings: press Train.");
+}
+
+/** From the next step on; a fault would break what was written. */
+function useLoss(used) {
+  if (used && settings.fault) {
+    changed({ target: { name: "fault", value: "" } });
+    editor.use(true);
+  }
+  if (!run.busy) showState(used ? "The next step trains with your loss." : "The next step trains with its own loss.");
+}
+
+async function savePicture() {
+  if (run.held.length < 2) return;
+  const broken = settings.fault && `, broken: ${FAULTS[settings.fault][0].replace(/<[^>]+>/g, "")}`;
+  const title = `${settings.algorithm} in a browser tab${broken}${run.loss ? ", with a loss of my own" : ""}`;
+  const [line] = inPython(settings);
+  const address = `${location.host}${location.pathname}${toLink(settings)}`;
+  const svg = pictureOf(run, ghost, { title, settings: line, address });
+  save(await pngOf(svg), `train-one-${settings.algorithm}-seed-${settings.seed}.png`);
 }
 
 const option = ([name, [title, what]]) =>
@@ -214,17 +233,33 @@ $("faults").innerHTML = Object.entries(FAULTS).map(option).join("");
 $("run").onclick = train;
 $("step").onclick = () => going || run.busy || isOver() || steps();
 $("again").onclick = beginAnew;
+$("save").onclick = () => attempt(savePicture);
 knobs.onchange = $("seed").onchange = changed;
 knobs.onsubmit = (event) => event.preventDefault();
+$("knobs-more").open = ["algorithm", "group_size", "lr", "num_iterations", "clip", "beta"].some((name) => toLink(settings).includes(`${name}=`));
 document.querySelector("#live .app").hidden = false;
 beginAnew();
 // Until something is pressed: what a recorded run wrote first, not judged yet, and where it came to.
-const recorded = await (await fetch(here("recorded.json"))).json();
-const measured = recorded.history.filter(({ held }) => held).map(({ step, held }) => ({ step, ...held }));
-ghost ??= { held: [{ step: 0, ...recorded.before }, ...measured], name: "a recorded run of grpo" };
+file = await recorded();
+const measured = file.history.filter(({ held }) => held).map(({ step, held }) => ({ step, ...held }));
+file.curves["?"] = [{ step: 0, ...file.before }, ...measured];
+ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run of grpo" };
 showCurves();
-const [{ question, group }] = recorded.history;
+const [{ question, group }] = file.history;
 if (!run.history.length && !run.busy) {
-  showGroup({ question, group: group.map(({ tokens }) => ({ tokens })) });
-  showState(unfit || "Shown so far: a recorded run, and what it wrote first.");
+  const words = group.map(({ tokens }) => ({ tokens }));
+  showGroup({ question, group: words }, "Recorded: what the model wrote before it learned anything.");
+  showState(unfit || "Press Train. Shown so far: a recorded run.");
+  if (!navigator.connection?.saveData) prepare();
+}
+
+/** Compile the sampler while the page is read, so that the first words come at once. */
+function prepare() {
+  const begin = () => {
+    if (source || run.busy) return;
+    source = new Live();
+    source.prepare(settings);
+  };
+  const later = window.requestIdleCallback ?? setTimeout;
+  if (window.Worker) later(begin);
 }

@@ -42,9 +42,10 @@ export function padded(prompts, width) {
 
 /**
  * `group_size` completions of each prompt, as plain lists of N rows that end with EOS or after
- * `max_tokens`: {prompts, group_size, tokens, old_logprobs}. `watch` sees them after each token.
+ * `max_tokens`: {prompts, group_size, tokens, old_logprobs}. `watch` sees them after each token;
+ * `until` ends it sooner, with arrays of the same size.
  */
-export async function sample(p, prompts, { group_size, max_tokens, width, random, watch }) {
+export async function sample(p, prompts, { group_size, max_tokens, width, random, watch, until = max_tokens }) {
   const N = prompts.length * group_size;
   const rows = Array.from({ length: N }, (_, n) => prompts[Math.floor(n / group_size)]);
   const tokens = rows.map(() => []);
@@ -55,7 +56,7 @@ export async function sample(p, prompts, { group_size, max_tokens, width, random
   let written = cache.map((pair) =>
     pair.map((x) => np.zeros([N, x.shape[1], max_tokens, x.shape[3]])),
   );
-  for (let t = 0; t < max_tokens && !tokens.every(ended); t++) {
+  for (let t = 0; t < until && !tokens.every(ended); t++) {
     const last = rows.map((ids, n) => tokens[n].at(-1) ?? ids.at(-1));
     const place = rows.map((ids) => ids.length - 1 + t);
     const places = Array.from({ length: max_tokens }, (_, i) => i);

@@ -2,6 +2,7 @@
 
 export const STEPS = 40, EVERY = 5; // steps of a run; steps between two measurements
 export const ROWS = 32; // completions of a step
+export const HELD_OUT = 128; // questions by which it is measured
 
 export const DEFAULTS = {
   algorithm: "grpo", group_size: 8, lr: 3e-4, num_iterations: 1, clip: 0.2, beta: 0, seed: 0, fault: "",
@@ -25,40 +26,50 @@ export const fits = (algorithm, fault) =>
   (fault !== "max_for_min" || USES[algorithm].includes("clip")) &&
   (fault !== "no_baseline" || algorithm !== "reinforce");
 
+const section = (page, anchor, name) => `<a href="lessons/${page}.html#${anchor}">${name}</a>`;
+const CAUSE = section("10_debugging", "diagnosis", "Lesson 10");
+
+/** [what the lessons call it, what it does here, with a link]. */
 export const FAULTS = {
   "": ["Nothing", "The functions as the lessons have them."],
   no_baseline: [
     "No baseline",
-    `The reward itself is the advantage. It still learns: on rewards of 0 and 1 the right answers
-    alone are pushed. What a baseline buys, and what it does not: ${lesson("03_baselines")}`,
+    `The reward itself is the advantage. It still learns, since with rewards of 0 and 1 the right answers
+    alone are pushed. ${section("03_baselines", "what-it-means-for-training", "Lesson 03")}`,
   ],
   sign_turned: [
-    "The sign flipped",
+    "The objective, not the loss: the sign is missing",
     `Down the objective, not up: the reward falls, and after twenty steps hardly an answer is right.
-    ${lesson("02_policy_gradient")}`,
+    ${section("06_grpo", "the-loss", "Lesson 06")}`,
   ],
   max_for_min: [
-    "max for min",
-    `In the clipped objective, with four updates a batch: tokens that went too far are pushed on, and those
-    that fell behind are not brought back. After 18 steps in Python fewer answers were right than with min,
-    on each of three seeds. ${lesson("05_ppo")}`,
+    "The larger of the two terms",
+    `max where the clip has min, with four updates a batch: tokens that went too far are pushed on. After 18
+    steps in Python fewer answers were right than with min, on each of three seeds. A step takes longer.
+    ${section("05_ppo", "the-pessimistic-min", "Lesson 05")}`,
   ],
   padding_counted: [
-    "Padding counted",
-    `Whatever follows the end is learned, too. You see nothing: accuracy rises as it should. That is why
-    a test has to look for it. ${lesson("01_policies")}`,
+    "<code>padding_counted</code>: the mask has no zeros",
+    `Padding is in the loss, and whatever follows the end is learned, too. You see nothing: accuracy rises as
+    it should, which is why a test has to look for it. ${CAUSE}`,
   ],
   stale_sampler: [
-    "A stale sampler",
-    `Completions come from the weights of the start: the reward stays where it was, whatever is learned,
-    and less is learned. ${lesson("12_three_policies")}`,
+    "<code>stale_sampler</code>: the sampler keeps the weights of the first step",
+    `The reward stays where it was, whatever is learned, and less is learned. ${CAUSE}`,
   ],
   form_alone: [
-    "A reward for form alone",
+    "A reward for the sign without the solution",
     `1 for any number after ####: the reward climbs above .8 at once, and accuracy stays where it was.
-    ${lesson("08_reward_models")}`,
+    ${section("08_reward_models", "break-this-reward", "Lesson 08")}`,
   ],
 };
+
+/** The settings without which a fault would not show. */
+export const NEEDS = { max_for_min: { num_iterations: 4 } };
+
+/** The same run without its fault, which is drawn beside it. */
+export const healthy = (settings) => ({ ...settings, ...NEEDS[settings.fault], fault: "" });
+
 const IN_PYTHON = ["padding_counted", "stale_sampler"]; // rlcourse train knows these, too
 
 /** The values that the page offers; a seed is a whole number below ten thousand. */
@@ -100,7 +111,7 @@ export const toLink = (settings) => `?${new URLSearchParams(changed(settings))}`
 
 /** [the line, what it lacks]. */
 export function inPython({ algorithm, fault, group_size, ...others }) {
-  if (fault === "max_for_min") others.num_iterations = 4;
+  Object.assign(others, NEEDS[fault]);
   const used = ([name]) => !["clip", "beta"].includes(name) || USES[algorithm].includes(name);
   const words = [
     `rlcourse train ${algorithm} steps=${STEPS} prompts_per_step=${ROWS / group_size}`,

@@ -4,10 +4,11 @@ import { jit, tree, valueAndGrad, vjp } from "./jax/index.js";
 import * as algorithms from "./algorithms.js";
 import { FAULTS } from "./faults.js";
 import { array, integers, logprobs, parametersOf } from "./model.js";
+import { slopeOf } from "./loss.js";
 import { adamw, clip_grad_norm, moments, schedule } from "./optimizer.js";
 import { Random } from "./random.js";
 import { padded, sample } from "./sampler.js";
-import { DEFAULTS, ROWS } from "./settings.js";
+import { DEFAULTS, HELD_OUT, ROWS } from "./settings.js";
 import { correctness_reward, problems, problemsOfStep } from "./tasks.js";
 import { PAD } from "./tokenizer.js";
 
@@ -18,7 +19,7 @@ export const METHODS = {
   dr_grpo: { loss: "dr_grpo_loss", advantages: "group_mean_advantages" },
 };
 const MEASURED = 64; // held-out questions answered side by side
-const MAX_TOKENS = 32, TRAIN = 4000, HELD_OUT = 128, WARMUP = 5;
+const MAX_TOKENS = 32, TRAIN = 4000, WARMUP = 5;
 const WIDTH = 41; // tokens of the longest question, less one
 
 const score = jit(logprobs);
@@ -40,8 +41,18 @@ export class Trainer {
     return trainer;
   }
 
-  /** One step: its metrics, and the first question with its group of completions. */
-  async step({ watch, withKl } = {}) {
+  /** Compile what samples, by writing one token. */
+  async prepare() {
+    const { group_size } = this.recipe;
+    await this.sampled(this.p, this.train.slice(0, ROWS / group_size), { group_size, until: 1 });
+  }
+
+  /**
+   * One step: its metrics, and the first question with its group of completions. `watch` sees the
+   * group after each token, and once more when it is judged. `own` is a loss on plain numbers that
+   * takes the place of the method's.
+   */
+  async step({ watch, withKl, own } = {}) {
     const { recipe, fault, tokenizer } = this;
     const { group_size, seed } = recipe;
     const chosen = await problemsOfStep(this.train, ROWS / group_size, this.#step, seed);
@@ -49,8 +60,9 @@ export class Trainer {
     const sampler = fault.stale ? this.reference : this.p;
     const words = (ids) => ids.map((id) => tokenizer.vocabulary[id]);
     const { question } = chosen[0];
-    const written = (rows) =>
-      watch?.({ question, group: rows.slice(0, group_size).map((ids) => ({ tokens: words(ids) })) });
+    const groupOf = (rows, of = () => ({})) =>
+      rows.slice(0, group_size).map((ids, n) => ({ tokens: words(ids), ...of(n) }));
+    const written = (rows) => watch?.({ question, group: groupOf(rows) });
     const options = { group_size, random, watch: written };
     const rollouts = await this.sampled(sampler, chosen, options);
     const texts = rollouts.tokens.map((ids) => tokenizer.decode(ids));
@@ -58,10 +70,10 @@ export class Trainer {
     const right = texts.map((text, n) => correctness_reward(text, answers[n]));
     const rewards = fault.reward ? texts.map(fault.reward) : right;
     const advantages = await this.advantages(rewards);
-    const { push, ...learned } = await this.learn(rollouts, advantages, withKl);
-    const group = rollouts.tokens.slice(0, group_size).map((tokens, n) => ({
-      tokens: words(tokens), push: push[n], right: right[n], advantage: advantages[n],
-    }));
+    const verdict = (n) => ({ right: right[n], reward: rewards[n], advantage: advantages[n] });
+    watch?.({ question, judged: mean(rewards), group: groupOf(rollouts.tokens, verdict) });
+    const { push, ...learned } = await this.learn(rollouts, advantages, { withKl, own });
+    const group = groupOf(rollouts.tokens, (n) => ({ ...verdict(n), push: push[n] }));
     return {
       step: this.#step, question, group, ...learned,
       reward: mean(rewards), accuracy: mean(right),
@@ -84,7 +96,7 @@ export class Trainer {
   }
 
   /** μ updates; the first one's push on each token, and what the last one says of itself. */
-  async learn(rollouts, advantages, withKl) {
+  async learn(rollouts, advantages, { withKl, own }) {
     const { recipe } = this;
     const batch = batchOf(rollouts, this.fault.padding);
     const old_logprobs = table(rollouts.old_logprobs, 0);
@@ -94,16 +106,19 @@ export class Trainer {
       : old_logprobs.ref; // without a penalty any will do
     const weights = array(advantages, [advantages.length]);
     const given = { old_logprobs, ref_logprobs, advantages: weights, mask: batch.mask.ref };
+    const update = own ? compiled({ algorithm: "own" }, {}) : this.update;
+    const numbers = own && (await plainOf(given, recipe));
     const lr = recipe.lr * Math.min(1, this.#step / (WARMUP + 1));
     let found;
     for (let i = 0; i < recipe.num_iterations; i++) {
+      const own_loss = own && (await this.slopeIn(batch, given, own, numbers));
       const sizes = schedule(lr, ++this.#updates);
-      const made = this.update(this.p, this.moments, tree.ref(batch), tree.ref(given), sizes);
+      const made = update(this.p, this.moments, tree.ref(batch), tree.ref(given), sizes);
       [this.p, this.moments] = [made.p, made.moments];
       const [push, loss, norm, kl] = await Promise.all(
         [made.push, made.loss, made.norm, made.kl].map((x) => x.data()),
       );
-      found = { loss: loss[0], grad_norm: norm[0], push: found?.push ?? [...push] };
+      found = { loss: own_loss ?? loss[0], grad_norm: norm[0], push: found?.push ?? [...push] };
       if (anchored) found.kl = kl[0];
     }
     tree.dispose([batch, given]);
@@ -111,12 +126,21 @@ export class Trainer {
     return { ...found, push: rollouts.tokens.map(row) };
   }
 
-  /** Greedy accuracy on held-out problems with its interval. */
-  async evaluate() {
+  /** Put the slope of a loss on plain numbers into what an update is given; its value. */
+  async slopeIn(batch, given, own, numbers) {
+    const now = await score(tree.ref(this.p), tree.ref(batch)).data();
+    const [value, slope] = slopeOf(own, { ...numbers, logprobs: rowsOf(now) });
+    given.slope?.dispose();
+    given.slope = array(slope.flat(), [slope.length, MAX_TOKENS]);
+    return value;
+  }
+
+  /** Greedy accuracy on held-out problems with its interval, by default of the weights now. */
+  async evaluate(p = this.p) {
     let right = 0;
     for (let from = 0; from < HELD_OUT; from += MEASURED) {
       const some = this.evaluation.slice(from, from + MEASURED);
-      const { tokens } = await this.sampled(this.p, some, { group_size: 1 });
+      const { tokens } = await this.sampled(p, some, { group_size: 1 });
       for (const [n, ids] of tokens.entries())
         right += correctness_reward(this.tokenizer.decode(ids), some[n].answer);
     }
@@ -126,6 +150,17 @@ export class Trainer {
   dispose() {
     tree.dispose([this.p, this.reference, this.moments]);
   }
+}
+
+const rowsOf = (flat) =>
+  Array.from({ length: flat.length / MAX_TOKENS }, (_, n) => [...flat.slice(n * MAX_TOKENS, (n + 1) * MAX_TOKENS)]);
+
+/** What a loss on plain numbers is given, log-probs aside; arrays are left as they are. */
+async function plainOf({ old_logprobs, ref_logprobs, mask, advantages }, { clip, beta }) {
+  const tables = { old_logprobs, ref_logprobs, mask };
+  const read = async ([name, x]) => [name, rowsOf(await x.ref.data())];
+  const rows = Object.fromEntries(await Promise.all(Object.entries(tables).map(read)));
+  return { ...rows, advantages: [...(await advantages.ref.data())], clip, beta };
 }
 
 const updates = new Map();
@@ -139,7 +174,7 @@ function compiled(recipe, fault) {
 
 /** (weights, moments, batch, what the loss is given, learning rate) → one update's results. */
 function updateOf(recipe, fault) {
-  const loss = algorithms[METHODS[recipe.algorithm].loss];
+  const loss = recipe.algorithm === "own" ? linear : algorithms[METHODS[recipe.algorithm].loss];
   const { clip, beta } = recipe;
   const settings = { clip, beta, max_tokens: MAX_TOKENS, minimum: fault.minimum };
   return (p, state, batch, given, sizes) => {
@@ -155,6 +190,9 @@ function updateOf(recipe, fault) {
     return { p, moments: state, loss: value, push: slope.mul(-(fault.sign ?? 1)), norm, kl };
   };
 }
+
+/** Whatever the loss, this one has its slope in the log-probs. */
+const linear = ({ logprobs, slope }) => logprobs.mul(slope).sum();
 
 /** A row for each completion, filled up to MAX_TOKENS. */
 function table(rows, fill, make = array) {

@@ -1,7 +1,10 @@
-// The trainer off the page's thread, so that the page never waits. One message at a time:
-// {id, start: settings, device} and {id, step: {withHeldOut}} are answered with {id, …}.
+// The trainer off the page's thread, so that the page never waits. One message at a time, answered
+// with {id, …}: {id, prepare} compiles the sampler before anybody presses a button, {id, start:
+// settings, run} begins a run, {id, step: {run, withHeldOut, loss}} makes a step of it, {id, measure:
+// run} says how good the policy was before the first.
 
 import { defaultDevice, init } from "./jax/index.js";
+import { close, lossOf } from "./loss.js";
 import { weightsOf } from "./model.js";
 import { Tokenizer } from "./tokenizer.js";
 import { Trainer } from "./training.js";
@@ -15,7 +18,8 @@ const files = Promise.all([
   fetched("world.json").then((response) => response.json()),
   fetched("warm.safetensors").then((response) => response.arrayBuffer()),
 ]);
-let trainer;
+const trainers = {};
+let device;
 let queue = Promise.resolve();
 
 /** WebGPU where a graphics card stands behind it, else Wasm. */
@@ -29,18 +33,45 @@ async function chooseDevice(asked) {
   return device;
 }
 
-async function answer({ id, start, device, step }) {
-  if (start) {
-    trainer?.dispose();
-    trainer = undefined;
-    const [found, [world, weights]] = await Promise.all([chooseDevice(device), files]);
-    const tokenizer = new Tokenizer(world.tokenizer);
-    trainer = await Trainer.of(world, tokenizer, weightsOf(weights), start);
-    return { id, device: found, held: await trainer.evaluate() };
-  }
-  const watch = (writing) => postMessage({ id, writing });
-  const metrics = await trainer.step({ watch, withKl: step.withHeldOut });
-  return { id, ...metrics, held: step.withHeldOut && (await trainer.evaluate()) };
+/** A trainer whose sampler has written a token, so that a device that cannot has said so. */
+async function begun(settings, asked) {
+  if (!device || asked) device = await chooseDevice(asked);
+  const [world, weights] = await files;
+  const trainer = await Trainer.of(world, new Tokenizer(world.tokenizer), weightsOf(weights), settings);
+  await trainer.prepare();
+  return trainer;
+}
+
+const answers = {
+  async prepare(settings) {
+    (await begun(settings)).dispose();
+    return { device };
+  },
+
+  async start(settings, { run, device: asked }) {
+    trainers[run]?.dispose();
+    trainers[run] = undefined;
+    trainers[run] = await begun(settings, asked);
+    return { device };
+  },
+
+  async measure(run) {
+    const trainer = trainers[run];
+    return { held: await trainer.evaluate(trainer.reference) };
+  },
+
+  async step({ run, withHeldOut, loss }, { id }) {
+    const trainer = trainers[run];
+    const watch = (writing) => postMessage({ id, writing });
+    if (loss) close();
+    const metrics = await trainer.step({ watch, withKl: withHeldOut, own: loss && lossOf(loss) });
+    return { ...metrics, held: withHeldOut && (await trainer.evaluate()) };
+  },
+};
+
+async function answer(data) {
+  const kind = Object.keys(answers).find((name) => name in data);
+  return { id: data.id, ...(await answers[kind](data[kind], data)) };
 }
 
 onmessage = ({ data }) => {

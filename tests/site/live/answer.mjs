@@ -7,8 +7,8 @@ const built = `${pathToFileURL(process.argv[2])}/`;
 const jax = await import(`${built}jax/index.js`);
 await jax.init("wasm");
 jax.defaultDevice("wasm");
-const modules = ["algorithms", "faults", "model", "optimizer", "sampler", "settings", "tasks"];
-const [algorithms, faults, model, optimizer, sampler, settings, tasks, tokenizers, training] = await Promise.all(
+const modules = ["algorithms", "faults", "judging", "loss", "model", "optimizer", "sampler", "settings", "tasks"];
+const [algorithms, faults, judging, losses, model, optimizer, sampler, settings, tasks, tokenizers, training] = await Promise.all(
   [...modules, "tokenizer", "training"].map(
     (name) => import(`${built}${name}.js`),
   ),
@@ -52,6 +52,12 @@ const answers = {
     return { value, gradient: await plain(gradient) };
   },
 
+  /** What is said of GRPO's loss, as the page has it, with one text in it replaced. */
+  judge: ({ edits }) => {
+    const known = JSON.parse(fs.readFileSync(new URL("cases.json", built), "utf8"));
+    return edits.map(([old, text]) => judging.judged(losses.GRPO.replace(old, text), known));
+  },
+
   /** Log-probs of given completions under the shipped weights. */
   logprobs: async ({ prompts, tokens, group_size }) => {
     const batch = training.batchOf({ prompts, tokens, group_size });
@@ -73,18 +79,20 @@ const answers = {
     return plain(p.x);
   },
 
-  /** Held-out accuracy before and after some steps, and each step's metrics. */
-  train: async ({ settings, steps }) => {
+  /** Held-out accuracy before and after some steps, and each step's metrics; by `loss`, a text. */
+  train: async ({ settings, steps, loss }) => {
     const trainer = await training.Trainer.of(world, tokenizer, weights, settings);
     const before = await trainer.evaluate();
     const history = [];
+    const own = loss && losses.lossOf(losses[loss] ?? loss);
     for (let i = 1; i <= steps; i++) {
-      const { group, question, ...metrics } = await trainer.step({ withKl: i === steps });
+      const { group, question, ...metrics } = await trainer.step({ withKl: i === steps, own });
       history.push(metrics);
     }
     const after = await trainer.evaluate();
+    const again = await trainer.evaluate(trainer.reference);
     trainer.dispose();
-    return { before, after, history };
+    return { before, after, again, history };
   },
 };
 

@@ -62,6 +62,86 @@ def test_world_and_settings_are_the_librarys(ask):
         assert (own.loss, own.advantages) == (method["loss"], method.get("advantages"))
 
 
+def numbers(x) -> list:
+    """All numbers in lists and dictionaries, in order; None stands for NaN."""
+    if isinstance(x, list | dict):
+        return [n for part in (x.values() if isinstance(x, dict) else x) for n in numbers(part)]
+    return [] if isinstance(x, str) else [float("nan") if x is None else float(x)]
+
+
+def test_the_cases_of_the_loss_are_the_checks_own():
+    shipped = json.loads((LIVE / "cases.json").read_text("utf-8"))
+    made = export.cases()
+    assert numbers(shipped) == pytest.approx(numbers(made), rel=1e-6, abs=1e-9, nan_ok=True)
+    for kind, text in (("cases", "label"), ("mistakes", "name"), ("mistakes", "diagnosis")):
+        assert [x[text] for x in shipped[kind]] == [x[text] for x in made[kind]], "run export.py"
+
+
+EDITS = {  # of the page's loss, and how the notebook's check begins to speak of the same mistake
+    (
+        "-total",
+        "total",
+    ): "Your numbers are those of the objective, not the loss: the sign is missing.",
+    (
+        "min(ratio * adv",
+        "max(ratio * adv",
+    ): "Your numbers are those of the larger of the two terms.",
+    ("- beta", "+ beta"): "Your numbers are those of a KL that is rewarded.",
+    ("beta * kl", "kl"): "Your numbers are those of a penalty that is not weighted by β.",
+    (
+        "max(length, 1)",
+        "length",
+    ): "Your numbers are those of a division by the length 0 of an empty row.",
+    (
+        "if (!mask[n][t]) continue;",
+        "",
+    ): "Your numbers are those of a mean in which padding takes part.",
+    ("- 1 - x", "- 2 - x"): "It is not GRPO’s loss, and",  # nobody's mistake has no name
+    ("exp(", "expp("): "It stops on the case “different lengths”: expp is not defined.",
+    ("return", "return ["): "This is not JavaScript yet: ",
+    ("-total / logprobs.length", "[total]"): "On the case “different lengths” it returns an array",
+    ("return -", "return NaN * "): "It returns NaN, not a number to learn from, on every case.",
+    (
+        "let total",
+        "logprobs[0][0] = 1; let total",
+    ): "It stops on the case “different lengths”: Cannot",
+    (
+        "let total",
+        "fetch('x'); let total",
+    ): "It stops on the case “different lengths”: fetch is not a",
+    ("let total", "import('x'); let total"): "This is not JavaScript yet: a loss imports nothing.",
+    ("", ""): "Right on every case.",
+}
+
+
+def test_a_loss_is_judged_and_its_mistake_named_as_in_the_notebook(ask):
+    (found,) = ask({"ask": "judge", "edits": [list(edit) for edit in EDITS]})
+    for (edit, said), verdict in zip(EDITS.items(), found, strict=True):
+        assert verdict["said"][0].startswith(said), (edit, verdict)
+    names = {m.name: m.diagnosis for m in exercises.get("grpo_loss").mistakes}
+    named = [verdict["said"] for verdict in found if verdict.get("named")]
+    assert len(named) == 6
+    for name, diagnosis in named:
+        assert names[name.removeprefix("Your numbers are those of ").removesuffix(".")] == diagnosis
+
+
+def test_a_loss_on_plain_numbers_trains_as_the_method_does(ask):
+    """Its slope is measured, the library's is derived; a wrong sign must show."""
+    settings = {"num_iterations": 2, "beta": 0.04, "seed": 0}
+    own, method, turned = ask(
+        {"ask": "train", "steps": 2, "settings": settings, "loss": "GRPO"},
+        {"ask": "train", "steps": 2, "settings": settings},
+        {"ask": "train", "steps": 1, "settings": settings, "loss": "return logprobs[0][0];"},
+    )
+    assert own["before"] == own["again"] == method["before"]  # the start is measured at any time
+    for one, other in zip(own["history"], method["history"], strict=True):
+        for name in ("loss", "grad_norm", "reward", "entropy"):
+            assert one[name] == pytest.approx(other[name], rel=1e-3, abs=1e-5), name
+    assert turned["history"][0]["grad_norm"] != pytest.approx(
+        own["history"][0]["grad_norm"], rel=0.1
+    )
+
+
 def test_the_shipped_weights_are_the_warm_start_of_seed_0(policy):
     """Made anew they say the same of every token; another seed's would not."""
     problems = word_problems.problems(64, seed=1, split="evaluation")

@@ -49,8 +49,16 @@ def test_it_trains_in_the_tab(opened, site):
     page = opened()
     page.focus("#step")
     page.keyboard.press("Enter")
-    wait_for_step(page, 1)
+    of = "document.getElementById('of').textContent"
+    sampled = f"{of}.startsWith('Step 1, being sampled now, not judged yet')"
+    page.wait_for_function(f"{sampled} && document.querySelector('#group code').textContent")
+    assert page.locator("#group li.right, #group li.wrong").count() == 0
+    page.wait_for_function(f"{of}.startsWith('Step 1, judged: ')")
     assert page.locator("#group li.right, #group li.wrong").count() == 8
+    assert re.match(r"About \d+\.\d s a step on your machine, ", page.inner_text("#state"))
+    assert page.get_attribute("#save", "aria-disabled") == "true"
+    wait_for_step(page, 1)
+    assert "What GRPO did in one step. The model wrote 32 answers" in page.inner_text("#did")
     page.click("#run")
     assert "by Wasm" in wait_for_step(page, 5)
     page.keyboard.press("Enter")
@@ -60,9 +68,56 @@ def test_it_trains_in_the_tab(opened, site):
     weights = page.locator("#group .weight").all_inner_texts()
     assert tinted if any(weight != "+0.00" for weight in weights) else not tinted
     page.wait_for_selector("#step[aria-disabled=false]", timeout=60_000)
+    with page.expect_download() as saved:
+        page.click("#save")
+    assert saved.value.suggested_filename == "train-one-grpo-seed-0.png"
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    page.click("#knobs-more summary")
     page.select_option("#algorithm", "dr_grpo")
     assert page.inner_text("#state") == "New settings: press Train."
     assert page.locator("path.ghost").get_attribute("d")
+
+
+def test_a_fault_is_drawn_beside_the_healthy_run_of_its_seed(opened, site):
+    """Recorded where the page has it; trained along, step by step, where it has not."""
+    need_jax(site)
+    page = opened("?fault=stale_sampler")
+    for fault, link in (("max_for_min", "05_ppo"), ("stale_sampler", "10_debugging")):
+        page.check(f"[name=fault][value={fault}]")
+        assert page.inner_text(".of-ghost") == "healthy, same seed (recorded)"
+        beside = page.locator(f".faults label:has([value={fault}])")
+        assert beside.locator(f"a[href*='{link}']").count() == 1
+    page.goto(f"{page.url.partition('?')[0]}?fault=sign_turned&seed=3")
+    page.click("#step")
+    wait_for_step(page, 1)
+    assert page.inner_text(".of-ghost") == "healthy, same seed, trained beside it"
+    assert "What GRPO, broken, did in one step." in page.inner_text("#did")
+
+
+def test_a_loss_of_ones_own_is_judged_as_it_is_typed_and_trains(opened, site):
+    """It sees nothing of the page, and a loop without end is ended."""
+    need_jax(site)
+    page = opened()
+    page.click("#own summary")
+    text = page.locator("#loss")
+    right = text.input_value()
+
+    def says(text_of_loss: str, said: str) -> None:
+        text.fill(text_of_loss)
+        page.locator("#verdict", has_text=said).wait_for(timeout=60_000)
+
+    page.locator("#verdict", has_text="Right on every case.").wait_for()
+    for prison in ("[].map.constructor('return self')()", "eval.call(0, '1')", "self.fetch('x')"):
+        says(f"return {prison}", "It stops on the case")
+    says("for (;;);", "It has not come to an end in two seconds")
+    says(right.replace("-total", "total"), "the objective, not the loss: the sign is missing")
+    assert page.locator("#verdict tbody tr").count() == 3
+    page.click("#use")
+    page.click("#step")
+    wait_for_step(page, 1)
+    assert "What your loss did in one step." in page.inner_text("#did")
+    best, worst = page.locator("#group .right code"), page.locator("#group .wrong code")
+    assert best.locator(".rarer").count() and worst.locator(".likelier").count()
 
 
 def test_a_machine_that_cannot_train_plays_the_recorded_run(opened):
