@@ -19,7 +19,7 @@ let going = false;
 
 function showCurves() {
   $("charts").innerHTML = charts(run, ghost);
-  $("did").innerHTML = summary(settings, run, settings.fault && ghost?.held);
+  $("did").innerHTML = summary(settings, run, settings.fault ? ghost?.held : undefined);
   $("save").setAttribute("aria-disabled", run.held.length < 2);
 }
 
