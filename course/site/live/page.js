@@ -4,7 +4,7 @@ import { charts, share } from "./charts.js";
 import { Editor } from "./editor.js";
 import { pictureOf, pngOf, save } from "./picture.js";
 import { allowed, ALGORITHMS, EVERY, FAULTS, fits, fromLink, healthy, inPython, STEPS, toLink, USES } from "./settings.js";
-import { rightOf, showGroup, showNow, showPhase, showPhases, summary } from "./show.js";
+import { NAMES, rightOf, showGroup, showNow, showPhase, showPhases, summary } from "./show.js";
 import { Live, Recorded, recorded } from "./source.js";
 
 const $ = (id) => document.getElementById(id);
@@ -148,12 +148,15 @@ function watching(own, step) {
       first ??= performance.now();
       if (step === 1 && ++tokens % 10 === 0) showState(foreseen((performance.now() - first) / (tokens - 1)));
     }
-    showPhase(calm || (going && step > 1) ? undefined : judged === undefined ? 0 : 2);
-    if (!whole) return calm || showNow(step, writing);
+    if (!whole) return void (calm || showNow(step, writing));
     if (judged !== undefined) {
+      showPhase(2);
       const once = step === 1 ? "the first update is compiled, which takes some seconds" : "the update is computed";
       showGroup(writing, `Step ${step}, judged: ${rightOf(writing)}. Now ${once}.`);
-    } else if (!calm) showGroup(writing, `Step ${step}, being sampled now, not judged yet.`);
+    } else if (!calm) {
+      showPhase(0);
+      showGroup(writing, `Step ${step}, being sampled now, not judged yet.`);
+    }
   };
 }
 
@@ -220,7 +223,7 @@ function useLoss(used) {
 async function savePicture() {
   if (run.held.length < 2) return;
   const broken = settings.fault && `, broken: ${FAULTS[settings.fault][0].replace(/<[^>]+>/g, "")}`;
-  const title = `${settings.algorithm} in a browser tab${broken}${run.loss ? ", with a loss of my own" : ""}`;
+  const title = `${NAMES[settings.algorithm]} in a browser tab${broken}${run.loss ? ", with a loss of my own" : ""}`;
   const [line] = inPython(settings);
   const address = `${location.host}${location.pathname}${toLink(settings)}`;
   const svg = pictureOf(run, ghost, { title, settings: line, address });

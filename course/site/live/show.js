@@ -32,13 +32,18 @@ export function showGroup({ question, group }, of) {
 export const rightOf = ({ group }) =>
   `${group.filter(({ right }) => right).length} of these ${group.length} are right`;
 
-/** The step that is under way, in a line, while the one before it stays in sight. */
+let shown = 0;
+
+/** The step that is under way, in a line, while the one before it stays in sight; ten times a second. */
 export function showNow(step, { group, judged }) {
+  const now = performance.now();
+  if (judged === undefined && now - shown < 100) return;
+  shown = now;
   const [{ tokens }] = group;
   const text = tokens.map((token) => (token === "\n" ? " ↵ " : token === "</s>" ? "" : token)).join("");
-  $("now").innerHTML = judged === undefined
-    ? `<b>Step ${step}</b>, being sampled now, not judged yet: <code>${escaped(text)}</code>`
-    : `<b>Step ${step}</b>, judged; the update is being computed.`;
+  $("now").textContent = judged === undefined
+    ? `Step ${step}, being sampled now, not judged yet: ${text}`
+    : `Step ${step}, judged; the update is being computed.`;
 }
 
 // in words
@@ -74,7 +79,7 @@ const LEARNED = {
   reinforce: "the tokens of right ones became likelier",
   rloo: "each was compared with the others to its question, and its tokens became likelier or rarer",
 };
-const NAMES = { reinforce: "REINFORCE", rloo: "RLOO", grpo: "GRPO", dr_grpo: "Dr. GRPO" };
+export const NAMES = { reinforce: "REINFORCE", rloo: "RLOO", grpo: "GRPO", dr_grpo: "Dr. GRPO" };
 
 /** What has happened since the first step. `beside`: the healthy curve that a fault is compared with. */
 export function summary({ algorithm, group_size, fault }, { history, held, loss }, beside) {

@@ -173,6 +173,14 @@ def test_the_address_holds_the_settings_and_the_line_is_a_recipe(opened):
     )
 
 
+def test_every_fault_links_to_a_section_that_there_is(soups):
+    text = Path(build.HERE, "settings.js").read_text("utf-8")
+    links = re.findall(r'section\("(\w+)", "([\w-]+)"', text)
+    assert len(links) == 5  # one of them for two faults
+    for page, anchor in links:
+        assert soups[f"lessons/{page}.html"].find(id=anchor), (page, anchor)
+
+
 def test_without_node_the_page_says_so_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     said = build.write_files(tmp_path)
