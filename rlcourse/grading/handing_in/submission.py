@@ -54,9 +54,10 @@ def parse(data: bytes) -> list[Found]:
 
 
 def _found(cell: FileCell) -> Found:
-    if len(cell.source) > LONGEST_CELL:
+    source = cell.source if cell.kind == "code" else written.without_data(cell.source)
+    if len(source) > LONGEST_CELL:
         raise Rejected(REFUSED, f"a cell of more than {LONGEST_CELL} characters")
-    return Found(cell.kind, clean(cell.source), cell.id, cell.nbgrader.get("grade_id", ""))
+    return Found(cell.kind, clean(source), cell.id, cell.nbgrader.get("grade_id", ""))
 
 
 def digest(*parts: bytes) -> str:
@@ -82,15 +83,17 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
     if answers and not any(_tells(notebook, i, found, matches) for i in (0, *answers)):
         raise Rejected(WRONG, "it has none of the cells that this lesson asks students to fill in")
     defined_by = _definitions(notebook, found, matches)
-    elsewhere = _written_elsewhere(release, found, matches)
+    elsewhere: dict[int, str] | None = None
     for i, cell in enumerate(notebook.cells):
         released = cell.source
-        if i in matches and _is_open(cell):
-            source = found[matches[i]].source
-            if source != cell.source:
-                cell.source = source if cell.cell_type == "code" else harmless(source)
-        if elsewhere and _is_question(cell) and cell.source.strip() in ("", released.strip()):
-            cell.source = harmless(written.shown(elsewhere))
+        source = found[matches[i]].source if i in matches and _is_open(cell) else released
+        if source != released:
+            cell.source = source if cell.cell_type == "code" else harmless(source)
+        if _is_question(cell) and written.is_blank(source, released):
+            if elsewhere is None:
+                elsewhere = _written_elsewhere(release, found, matches)
+            if elsewhere:
+                cell.source = harmless(written.shown(_nearest(i, elsewhere, matches)))
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
             others = defined_by.get(_grade_id(cell), set()) - {matches.get(i)}
@@ -102,22 +105,39 @@ def rebuild(release: NotebookNode, found: list[Found]) -> NotebookNode:
 
 def _written_elsewhere(
     release: NotebookNode, found: list[Found], matches: dict[int, int]
-) -> list[str]:
-    """The words of a submission that neither the release has nor the cell of an answer."""
+) -> dict[int, str]:
+    """By cell the words of a submission that neither the release has nor the cell of an answer."""
     of_submission = {j: release.cells[i] for i, j in matches.items()}
-    known = written.lines_of(cell.source for cell in release.cells)
-    words = []
+    questions = [cell for cell in release.cells if _is_question(cell)]
+    named = {name for cell in questions for name in (_grade_id(cell), cell.get("id"))} - {"", None}
+    texts = [
+        ("placeholder" if _is_question(cell) else cell.cell_type, cell.source)
+        for cell in release.cells
+    ]
+    words = written.Words((*text, _tree(*text)) for text in texts)
+    new: dict[int, str] = {}
     for j, cell in enumerate(found):
-        released = of_submission.get(j)
-        if is_text_of_a_lesson(cell.cell_id, cell.kind, cell.source) or (
-            released is not None and (_is_question(released) or cell.source == released.source)
-        ):
+        released, text = of_submission.get(j), (cell.kind, cell.source)
+        if released is not None and _is_question(released):
             continue
-        tree = parsed(cell.source) if cell.kind == "code" else None
-        if tree is None and released is not None and _is_answer(released):
-            continue  # a function with a syntax error, and no words
-        words.append(written.new_words(cell.kind, cell.source, known, tree))
-    return [said for said in words if said]
+        if released is not None and cell.source == released.source:
+            words.skip(*text)
+        elif not is_text_of_a_lesson(cell.cell_id, *text):
+            if {cell.grade_id, cell.cell_id} & named:  # an answer that was turned into code
+                text = ("raw", cell.source)
+            function = released is not None and _is_answer(released)
+            new[j] = words.new(*text, _tree(*text), function)
+    return {j: said for j, said in new.items() if said}
+
+
+def _tree(kind: str, source: str) -> ast.Module | None:
+    return parsed(source) if kind == "code" else None
+
+
+def _nearest(i: int, elsewhere: dict[int, str], matches: dict[int, int]) -> list[str]:
+    """The words found elsewhere, those first that are nearest to the question in cell `i`."""
+    place = max((j for k, j in matches.items() if k <= i), default=0)
+    return [elsewhere[j] for j in sorted(elsewhere, key=lambda j: abs(j - place))]
 
 
 def _is_question(cell: NotebookNode) -> bool:

@@ -7,34 +7,80 @@ released is shown with all words that the release does not have, and waits for a
 
 import ast
 import re
-from collections.abc import Iterable, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 LONGEST = 20_000  # characters of what is shown in the place of one answer
 FOUND = "**The cell for this answer is as it was released. Written elsewhere in the notebook:**"
+SENTENCE = 4  # words; in or beside code, shorter texts belong to it
 
-_COMMENT = re.compile(r"^#(.*)$", re.MULTILINE)  # in a function's body, it explains the code
-_FORM = re.compile(r"\s*(%%|@)")  # a mark of VS Code's or Colab's, which is no words
-
-
-def new_words(kind: str, source: str, known: Set[str], tree: ast.Module | None = None) -> str:
-    """The lines of a cell that are words for people and not `known`: all of Markdown and raw text;
-    of code its comments and texts outside of functions, or everything if it is not Python.
-
-    Args:
-        kind: "markdown", "raw" or "code".
-        known: the lines of the release, as ``lines_of`` gives them.
-        tree: of a code cell, or None if it cannot be parsed.
-    """
-    if kind == "code" and tree is not None:
-        comments = [c for c in _COMMENT.findall(source) if not _FORM.match(c)]
-        source = "\n".join([*comments, *_texts(tree)])
-    new = "\n".join(line for line in source.splitlines() if _bare(line) not in known).strip()
-    return new if any(c.isalnum() for c in new) else ""
+_COMMENT = re.compile(r"^([^#\n]*)#(.*)$", re.MULTILINE)
+_PROSE = re.compile(r"^[^\n()\[\]{}=#<>]+$", re.MULTILINE)  # of a cell that is not Python
+_FORM = re.compile(r"\s*(?:%%\s*(?:\[\w+\])?|@(?:markdown|title)\b|@param\b.*)")  # no words
+_CODE = re.compile(r"%%(?:time|timeit|capture|prun)\b")  # magics whose cells are Python
+_LINE = re.compile(r"^\s*(?:%md\b|!)(.*)$", re.MULTILINE)  # lines for Databricks, or a shell
+_TEXT = re.compile(r"\s*%[%\w]")  # a cell in another language, such as Markdown
+_DATA = re.compile(r"data:[\w/+.;=-]{0,100},[\w+/=%-]{100,}")
 
 
-def lines_of(sources: Iterable[str]) -> frozenset[str]:
-    """The lines of the cells of a release, for ``new_words``."""
-    return frozenset(_bare(line) for source in sources for line in source.splitlines()) - {""}
+class Words:
+    """Tells the words of a submission from those of the release."""
+
+    def __init__(self, release: Iterable[tuple[str, str, ast.Module | None]]):
+        """`release` has the kind, the source and the syntax tree of each cell; the kind of a cell
+        for an answer is "placeholder"."""
+        self._known: set[str] = set()
+        self._left: Counter[str] = Counter()  # how often the release has a line of text
+        for kind, source, tree in release:
+            self._known |= {_bare(line) for line in _lines(kind, source, tree)}
+            self._known |= {_bare(line) for line in source.splitlines()}
+            if kind in ("markdown", "raw"):
+                self._left.update(map(_bare, source.splitlines()))
+
+    def skip(self, kind: str, source: str) -> None:
+        """Count a cell that is as it was released."""
+        if kind in ("markdown", "raw"):
+            self._left.subtract(map(_bare, source.splitlines()))
+
+    def new(
+        self, kind: str, source: str, tree: ast.Module | None = None, function: bool = False
+    ) -> str:
+        """The lines of a cell that are words for people and new: all of Markdown and raw text; of
+        code its comments and texts, or everything if it is not Python.
+
+        Args:
+            kind: "markdown", "raw" or "code".
+            tree: of a code cell, or None if it cannot be parsed.
+            function: whether the cell is for a function, which is code even if it is not Python.
+        """
+        lines = _lines(kind, source, tree, function)
+        new = (line for line in lines if self._is_new(kind, _bare(line)))
+        return says("\n".join(new).strip())
+
+    def _is_new(self, kind: str, line: str) -> bool:
+        if kind != "code" and line in self._left:  # a line of the lesson may be an answer, too
+            self._left[line] -= 1
+            return bool(line) and self._left[line] < 0
+        return line not in self._known
+
+
+def is_blank(answer: str, released: str) -> bool:
+    """Whether the cell of an answer has no words, or in another form those that it came with."""
+    return not says(answer) or _letters(answer) == _letters(released)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def says(text: str) -> str:
+    """The text if it has words, numbers or pictures, else ""."""
+    return text if any(c.isalnum() or c > "\u2190" for c in text) else ""
+
+
+def without_data(source: str) -> str:
+    """Text without the content of pictures, each of which can take megabytes."""
+    return _DATA.sub("data:", source)
 
 
 def shown(words: list[str]) -> str:
@@ -46,9 +92,39 @@ def _bare(line: str) -> str:
     return line.strip().lstrip("#").strip()
 
 
-def _texts(tree: ast.Module) -> Iterable[str]:
-    """Texts that stand alone, are printed, or are kept under a name."""
-    for node in (node for node in tree.body if isinstance(node, ast.Expr | ast.Assign)):
-        for text in ast.walk(node):
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                yield text.value
+def _lines(
+    kind: str, source: str, tree: ast.Module | None, function: bool = False
+) -> Iterator[str]:
+    """The lines of a cell that may be words for people."""
+    other = _TEXT.match(source) and not _CODE.match(source)
+    if kind != "code" or other or (tree is None and not function):
+        yield from source.splitlines()
+        return
+    for before, comment in _COMMENT.findall(source):
+        words = _FORM.sub("", comment, count=1) if _FORM.match(comment) else comment
+        yield from [words] if not before or _is_sentence(words) else ()
+    if tree is None:
+        yield from filter(_is_sentence, _PROSE.findall(source))
+        return
+    yield from _LINE.findall(source)
+    for text, inside, alone in _texts(tree):
+        if not inside or (_is_sentence(text) and (alone or not function)):
+            yield from text.splitlines()
+
+
+def _texts(tree: ast.AST) -> Iterator[tuple[str, bool, bool]]:
+    """Texts, whether they are inside of a function, and whether they stand alone."""
+    open_ends = [(tree, False)]
+    while open_ends:
+        node, inside = open_ends.pop()
+        inside = inside or isinstance(node, ast.FunctionDef)
+        parts = list(ast.iter_child_nodes(node))
+        for part in parts:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value, inside, isinstance(node, ast.Expr)
+        open_ends += [(part, inside) for part in reversed(parts)]
+
+
+def _is_sentence(text: str) -> bool:
+    letters = sum(c > "\u2e80" for c in text)  # of languages that put no spaces between words
+    return len(text.split()) + letters >= SENTENCE
