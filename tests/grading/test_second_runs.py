@@ -22,11 +22,11 @@ from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import grade
 from rlcourse.grading.confinement.channel import Channel, Closed
 from rlcourse.grading.judging.judge import LessonExam
-from rlcourse.grading.judging.marking import ask_again, run_apart
+from rlcourse.grading.judging.marking import run_first, run_rest
 from rlcourse.grading.judging.wordless import lines_of, make_wordless
 from rlcourse.grading.running.answers import ExamAnswer
 from rlcourse.grading.running.limits import Limits
-from rlcourse.grading.running.steps import Transcript
+from rlcourse.grading.running.steps import ExamRequest, Transcript
 
 LESSONS = [lesson.name for lesson in shipped().lessons]
 
@@ -81,22 +81,31 @@ class Account:
         pass
 
 
+@pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_no_right_function_is_in_reach_beside_its_own_questions(lesson):
+def test_no_right_function_is_in_reach_beside_its_own_questions_or_before(lesson, backwards):
     """In every lesson, even if every function is wrong and uses all the others."""
     release = nbformat.read(REPOSITORY / "notebooks" / lesson / f"{lesson}.ipynb", as_version=4)
     exam, account = LessonExam(release, b"secret"), Account()
     steps = exam.steps(release)
-    run_apart(account, steps)
+    exams = [step for step in steps if isinstance(step, ExamRequest)]
+    if backwards:  # as who writes all functions in the last cells has it
+        steps = [step for step in steps if step not in exams] + exams[::-1]
+    run_first(account, steps)
     order = [exercise.name for exercise in exam.exercises.values()]
     everything = dict.fromkeys(order, "is wrong")
-    requests = {g: r for g in exam.exercises if (r := exam.request_again(g, everything))}
+    wrong = {step.name: everything for step in steps if isinstance(step, ExamRequest)}
+    requests = exam.requests_again(wrong)
     tests = {e.name for e in exam.exercises.values() if e.suspects}
     assert {r.name.removeprefix("check_") for r in requests.values()} & tests == set()
     first = len(account.processes)
-    ask_again(account, steps, Transcript(), requests)
-    assert len(account.processes) == first + len(requests)
+    run_rest(account, steps, Transcript(), requests)
+    parts = sum(len(step.parts) for step in exams)
+    assert len(account.processes) == first + len(requests) + parts
+    answered: set[str] = set()  # what an earlier process could have had answered
     for process in account.processes:
+        assert not answered & {*process.asked} or {*process.asked} & tests
+        answered |= process.in_reach
         assert process.ahead == 0 and process.questions >= len(process.asked)
         if process.in_reach - {"reward"}:  # a reward answers no exercise's question
             (asked,) = process.asked

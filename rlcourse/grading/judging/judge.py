@@ -7,7 +7,7 @@ it is graded again, and no student can work out the answers beforehand.
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
@@ -148,16 +148,19 @@ class LessonExam:
     ) -> dict[str, Mark]:
         """A mark for every exercise. A function that cannot be judged earns nothing. If a wrong
         function is also written elsewhere in the `notebook`, the message says so. Functions that
-        use wrong ones are called once more, through `ask`, with right ones in their place."""
+        use wrong ones are called once more, through `ask`, with right ones in their place, those
+        above first; it adds to the `transcript` what students' tests say."""
         lines = lines_of(notebook)
-        tests = {g for g in transcript.exams if self.exercises[g].suspects}
-        make_wordless(transcript, tests, transcript, lines)
-        results = self._verdicts(transcript)
+        tests = {g for g, exercise in self.exercises.items() if exercise.suspects}
+        results = self._verdicts(transcript, self.exercises.keys() - tests)
         wrong = {g: self._wrong_below(g, transcript, results) for g in results}
-        requests = {g: r for g, names in wrong.items() if (r := self.request_again(g, names))}
-        asked_again = ask(requests) if requests and ask else Transcript()
+        requests = self.requests_again(wrong)
+        asked_again = ask(requests) if ask else Transcript()
         make_wordless(asked_again, set(asked_again.exams), transcript, lines)
-        again, answers = self._verdicts(asked_again), dict(transcript.exams)
+        make_wordless(transcript, tests & transcript.exams.keys(), transcript, lines)
+        results |= self._verdicts(transcript, tests)
+        wrong |= {g: self._wrong_below(g, transcript, results) for g in tests & results.keys()}
+        again, answers = self._verdicts(asked_again, requests), dict(transcript.exams)
         for grade_id, names in wrong.items():
             if first := results[grade_id]:
                 replaced = [other.name for other in self._replaced(grade_id, names)]
@@ -195,10 +198,14 @@ class LessonExam:
         for grade_id, part, name, i, repeat in warm_up_keys:
             self._exams[grade_id][part].know_outcome(name, i, repeat)
 
-    def _verdicts(self, transcript: Transcript) -> dict[str, Verdict | None]:
-        """The verdict on an answer; None if there was no such function."""
+    def _verdicts(
+        self, transcript: Transcript, exams: Collection[str]
+    ) -> dict[str, Verdict | None]:
+        """The verdict on each answer to one of the `exams`; None if there was no such function."""
         found: dict[str, Verdict | None] = {}
         for grade_id, answer in transcript.exams.items():
+            if grade_id not in exams:
+                continue
             try:
                 verdict = self._results(grade_id, answer)
             except Exception as error:
@@ -223,7 +230,7 @@ class LessonExam:
         above, wrong = self._above(grade_id), {}
         for other, exercise in self.exercises.items():
             theirs = results.get(other)
-            if other == grade_id or exercise.name not in facts.uses:
+            if other == grade_id or exercise.suspects or exercise.name not in facts.uses:
                 continue
             if theirs and not (theirs[0].passed and theirs[1].passed):
                 wrong[exercise.name] = theirs[1].state
@@ -238,7 +245,12 @@ class LessonExam:
         above = [other for other in self._above(grade_id) if other.name in wrong]
         return replaceable(self.exercises[grade_id], above)
 
-    def request_again(self, grade_id: str, wrong: dict[str, str]) -> ExamRequest | None:
+    def requests_again(self, wrong: dict[str, dict[str, str]]) -> dict[str, ExamRequest]:
+        """The second exam of each function that uses `wrong` ones, those above first."""
+        asked = {g: self._request_again(g, wrong[g]) for g in self.exercises if g in wrong}
+        return {g: request for g, request in asked.items() if request}
+
+    def _request_again(self, grade_id: str, wrong: dict[str, str]) -> ExamRequest | None:
         """The same exam, with stand-ins for references in place of the wrong functions that it
         uses: of functions above it, never of itself or of one below."""
         in_place = {

@@ -6,9 +6,9 @@ The references are in the same memory, but nothing that a student sent is ever l
 
 import json
 import socket
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from nbformat import NotebookNode, from_dict
 
@@ -93,68 +93,75 @@ class Reader:
     def _read(self, data: bytes, account: Account) -> Read:
         notebook = rebuild(self.release, parse(data))
         steps = self.exam.steps(notebook)
-        transcript = run_apart(account, steps)
+        transcript = run_first(account, steps)
         if _lacks_a_name(transcript) and not account.is_over():
-            again = run_apart(account, [SHOW, *steps])
+            again = run_first(account, [SHOW, *steps])
             if not account.is_over():
                 steps, transcript = [SHOW, *steps], again
-        ask = partial(ask_again, account, steps, transcript)
-        marks = self.exam.judge(transcript, notebook, ask)
+        marks = self.exam.judge(transcript, notebook, partial(run_rest, account, steps, transcript))
         annotate(notebook, transcript, marks, transcript.incidents)
         return Read(notebook, marks, tuple(transcript.incidents))
 
 
-def run_apart(account: Account, steps: list[Cell | ExamRequest]) -> Transcript:
-    """Carry out the steps; tests that students wrote run in processes of their own.
-
-    There they may call right implementations, so nothing else is asked there.
-    """
-    conversation = Conversation(account)
-    tests = [s for s in steps if isinstance(s, ExamRequest) and s.parts]
-    transcript = conversation.run([s for s in steps if s not in tests])
-    for test in tests:
-        above = [s for s in steps[: steps.index(test)] if isinstance(s, Cell)]
-        if answer := _sit_in_parts(conversation, above, test, transcript.incidents):
-            transcript.exams[test.name] = answer
-    return transcript
+def run_first(account: Account, steps: list[Cell | ExamRequest]) -> Transcript:
+    """Carry out the steps, tests that students wrote left out, with nothing right in reach."""
+    return Conversation(account).run([step for step in steps if not _is_test(step)])
 
 
-def ask_again(
+def run_rest(
     account: Account,
     steps: list[Cell | ExamRequest],
     transcript: Transcript,
     requests: dict[str, ExamRequest],
 ) -> Transcript:
-    """What is answered to the `requests`, each where its exam was in the `steps`.
+    """What is answered to the `requests`, in their order; what students' tests say is added to the
+    `transcript` of the first run.
 
     Each is asked in a process of its own, in which nothing else is asked: there a right
-    implementation of another function can be called. Cells that took too much are left out: they
-    would take as much once more.
+    implementation of another function can be called. None is asked after one in which its own
+    function can be: whatever a process could leave for the next one would be of no use. Cells that
+    took too much are left out: they would take as much once more.
     """
     took_too_much = {i.where for i in transcript.incidents if i.status in ENDINGS}
-    cells: list[Cell | ExamRequest] = []
     again = Transcript()
-    for step in steps:
-        if isinstance(step, Cell) and step.name not in took_too_much:
-            cells.append(step)
-        elif step.name in requests:
-            alone = Conversation(account).run([*cells, requests[step.name]])
-            again.exams |= alone.exams
+    for name, request in requests.items():
+        cells = [cell for cell in _above(name, steps) if cell.name not in took_too_much]
+        again.exams |= Conversation(account).run([*cells, request]).exams
+    for test in filter(_is_test, steps):
+        above = _above(test.name, steps)
+        found = _sit_in_parts(account, above, test)
+        if SHOW not in above and _lacks_a_name(found) and not account.is_over():
+            shown = _sit_in_parts(account, [SHOW, *above], test)
+            found = found if account.is_over() else shown
+        transcript.exams |= found.exams
+        for incident in found.incidents:
+            if incident not in transcript.incidents:
+                transcript.incidents.append(incident)
     return again
 
 
-def _sit_in_parts(
-    conversation: Conversation, above: list[Cell], test: ExamRequest, incidents: list[Incident]
-) -> ExamAnswer | None:
+def _is_test(step: Cell | ExamRequest) -> TypeGuard[ExamRequest]:
+    """Whether it asks a test that a student wrote, which sees right implementations."""
+    return isinstance(step, ExamRequest) and bool(step.parts)
+
+
+def _above(name: str, steps: list[Cell | ExamRequest]) -> list[Cell]:
+    """The cells before the step of that name."""
+    at = next(i for i, step in enumerate(steps) if step.name == name)
+    return [step for step in steps[:at] if isinstance(step, Cell)]
+
+
+def _sit_in_parts(account: Account, above: list[Cell], test: ExamRequest) -> Transcript:
     """What a student's test says of each implementation, each of which it sees alone."""
-    facts, outcomes = None, [Outcome(error=LOST)] * len(test.questions)
+    found, facts, outcomes = Transcript(), None, [Outcome(error=LOST)] * len(test.questions)
     for places, request in test.parts:
-        alone = conversation.run([*above, request])
-        incidents += [i for i in alone.incidents if i not in incidents]
+        alone = Conversation(account).run([*above, request])
+        found.incidents += [_wordless(i, test.name) for i in alone.incidents]
         answer = alone.exams.get(test.name)
         if answer is None or answer.facts is None:
-            if facts is None:
-                return answer  # there is no such function
+            if facts is None:  # there is no such function
+                found.exams |= alone.exams
+                return found
             continue
         facts = facts or answer.facts
         for place, outcome in zip(places, answer.outcomes, strict=True):
@@ -162,7 +169,13 @@ def _sit_in_parts(
         if all(o.error and o.error.type == "NotImplementedError" for o in answer.outcomes):
             outcomes = [answer.outcomes[0]] * len(test.questions)  # it is not written
             break
-    return ExamAnswer(facts, tuple(outcomes))
+    found.exams[test.name] = ExamAnswer(facts, tuple(outcomes))
+    return found
+
+
+def _wordless(incident: Incident, test: str) -> Incident:
+    """An exit's status would tell a number that a test has seen."""
+    return replace(incident, detail="") if incident.where == test else incident
 
 
 class Readers:
