@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlcourse.files import lock
+from rlcourse.files import lock, write_errors_explained
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
@@ -17,18 +17,19 @@ def only_one(path: Path, seconds: float, otherwise: str) -> Iterator[None]:
 
     If the file system does not support locks, there is none, and grading continues.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # of autograded/: it is private
-    try:
-        held = lock(path, otherwise, seconds)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-        yield
-        return
+    held = None
+    with write_errors_explained(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # of autograded/: it is private
+        try:
+            held = lock(path, otherwise, seconds)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
     try:
         yield
     finally:
-        held.release()
+        if held:
+            held.release()
 
 
 @contextmanager

@@ -2,17 +2,20 @@
 
 import json
 import os
+import sqlite3
 import stat
+from pathlib import Path
 
 import classroom as room
 import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.grading import grade
-from rlcourse.grading.books.gradebook import Course
+from rlcourse.grading.books.gradebook import Course, load_source
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.books.opening import open_gradebook
 from rlcourse.grading.judging.secret import SECRET_BYTES, course_secret
+from rlcourse.grading.locking import only_one
 
 
 def mode_of(path) -> int:
@@ -34,7 +37,25 @@ def test_a_gradebook_is_readable_by_its_owner_alone_from_the_start(gradebook):
     assert mode_of(gradebook) == 0o640
 
 
+def made_by(*statements):
+    """Another program's database."""
+
+    def damage(path):
+        path.unlink()
+        with sqlite3.connect(path) as database:
+            for statement in statements:
+                database.execute(statement)
+
+    return damage
+
+
 DAMAGE = {
+    "another program's": made_by("CREATE TABLE places (a)"),
+    "like a gradebook": made_by(
+        "CREATE TABLE student (a)", "CREATE TABLE assignment (a)", "CREATE TABLE grade (a)"
+    ),
+    "of a version alone": made_by("CREATE TABLE alembic_version (version_num TEXT)"),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
     "garbage": lambda path: path.write_bytes(b"garbage" * 1000),
     "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
     "a directory": lambda path: (path.unlink(), path.mkdir()),
@@ -68,11 +89,48 @@ def test_settings_that_do_not_run_are_one_sentence(tmp_path):
         Course.open(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"short"])
-def test_a_short_secret_is_refused(tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"short", bytes(SECRET_BYTES), b"\n" * 40, b"no no " * 9])
+def test_a_secret_that_could_be_guessed_is_refused(tmp_path, content):
     (tmp_path / ".grading-secret").write_bytes(content)
     with pytest.raises(UserError, match=f"{len(content)} bytes of {SECRET_BYTES}"):
         course_secret(tmp_path)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_a_secret_that_cannot_be_read_is_not_made_anew(tmp_path, make):
+    make(tmp_path / ".grading-secret")
+    with pytest.raises(UserError, match=r"cannot be read \("):
+        course_secret(tmp_path)
+
+
+@pytest.mark.parametrize("in_the_way", ["autograded", "autograded/.lock"])
+def test_what_is_in_the_way_of_a_lock_is_one_sentence(tmp_path, in_the_way):
+    (tmp_path / in_the_way).mkdir(parents=True)
+    if in_the_way == "autograded":
+        (tmp_path / in_the_way).rmdir()
+        (tmp_path / in_the_way).touch()
+    with (
+        pytest.raises(UserError, match=r"\.lock could not be written"),
+        only_one(tmp_path / "autograded" / ".lock", 0, "busy"),
+    ):
+        pass
+
+
+NO_CELLS = b'{"cells": %s, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+
+
+@pytest.mark.parametrize("content", [
+    *(b"", b"[]", b"{}", b"null", b"\xff", b"[" * 100_000),
+    *(NO_CELLS % cells for cells in (b"null", b"[]", b"[1]", b'[{"a": 2}]', b"{}")), None,
+], ids=str)  # fmt: skip
+def test_a_damaged_source_notebook_is_one_sentence(tmp_path, content):
+    """None stands for a directory of its name."""
+    (tmp_path / "nbgrader_config.py").touch()
+    path = tmp_path / "source" / room.LESSON / f"{room.LESSON}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(UserError, match=f"is damaged: run `rlcourse build {room.LESSON}` again"):
+        load_source(Course.open(tmp_path), room.LESSON)
 
 
 def test_a_secret_is_written_whole_or_not_at_all(tmp_path, monkeypatch):

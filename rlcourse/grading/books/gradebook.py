@@ -6,6 +6,7 @@ step. The notebook is the receipt: a grader that was killed in between grades th
 
 import hmac
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -91,7 +92,7 @@ class Course:
 
     def step(self, name: str) -> Path:
         """One of nbgrader's directories: "submitted", "autograded", …"""
-        return Path(self.directory.format_path(name, ".", ".")).resolve()
+        return Path(os.path.realpath(self.directory.format_path(name, ".", ".")))
 
     def source(self, lesson: str) -> Path:
         directory = self.directory.format_path(self.directory.source_directory, ".", lesson)
@@ -324,8 +325,11 @@ def load_source(course: Course, lesson: str) -> NotebookNode:
     """The instructor's notebook of a lesson."""
     path = course.source(lesson)
     try:
-        return nbformat.read(path, as_version=4)
+        found = nbformat.read(path, as_version=4)
+        if not any("nbgrader" in cell.metadata for cell in found.cells):
+            raise ValueError("nothing is graded")
     except FileNotFoundError:
         raise UserError(f"there is no {path}: run `rlcourse build {lesson}` first.") from None
-    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+    except Exception as error:  # whatever nbformat raises on what is no notebook
         raise UserError(f"{path} is damaged: run `rlcourse build {lesson}` again.") from error
+    return found

@@ -19,6 +19,7 @@ LOST = (
     "run `rlcourse grade` for each lesson, which enters what is in autograded/; points by hand are "
     "in the gradebook alone."
 )
+TABLES = "SELECT student.id, assignment.id, grade.id FROM student, assignment, grade LIMIT 0"
 
 
 def open_gradebook(directory: CourseDirectory, url: str = "") -> Gradebook:
@@ -64,17 +65,22 @@ def _make_private(path: Path) -> None:
 
 
 def _verify(path: Path) -> None:
-    """Raises ``UserError`` if the file is no database, or part of one."""
-    if path.is_dir():
-        raise UserError(LOST.format(path=path, why="it is a directory"))
+    """Raises ``UserError`` if the file is no database, part of one, or another program's."""
+    if not path.is_file():
+        raise UserError(LOST.format(path=path, why="it is a directory, or no file of data"))
     try:
         database = sqlite3.connect(path)
         try:
             ((found,),) = database.execute("PRAGMA quick_check(1)").fetchall()
+            ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            if tables and found == "ok":
+                database.execute(TABLES)
         finally:
             database.close()
-    except sqlite3.OperationalError:  # another program writes to it, which is waited for later
-        return
+    except sqlite3.OperationalError as error:
+        if not str(error).startswith("no such"):  # another program writes: waited for later
+            return
+        found = f"it is not nbgrader's: {error}"
     except sqlite3.DatabaseError as error:
         found = str(error)
     if found != "ok":
