@@ -15,7 +15,7 @@ BUDGETS = {
     "course": 30,
     "course/hub": 100,
     "course/lessons": 8790,
-    "course/site": 1210,
+    "course/site": 1200,
     "rlcourse": 1180,
     "rlcourse/algorithms": 1830,
     "rlcourse/authoring": 1690,

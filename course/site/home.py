@@ -71,14 +71,12 @@ def hours() -> int:
 def mistake() -> dict:
     """The check that goes wrong, is named, and goes right."""
     shown = front.named_mistake()
-    emphasized = (
-        re.sub(r"\*(\w[^*]*)\*", r"<em>\1</em>", escape(s)) for s in shown.wrong.sentences
-    )
+    sentences = map(escape, shown.wrong.sentences)
     return {
         "shown": shown,
         "wrong_line": escape(shown.wrong_line),
         "right_line": escape(shown.right_line),
-        "sentences": list(emphasized),
+        "sentences": [re.sub(r"\*(\w[^*]*)\*", r"<em>\1</em>", text) for text in sentences],
     }
 
 
@@ -95,26 +93,19 @@ def trained() -> dict:
         "steps": record.steps,
         "command": run.COMMAND,
         "chart": front.curve((480, 250)),
-        "example": {
-            "question": before.question,
-            "before": before.completion.strip(),
-            "after": after.completion.strip(),
-        },
+        "question": before.question,
+        "answers": [pair.completion.strip() for pair in (before, after)],
     }
 
 
 def lessons(pictures: dict[str, dict]) -> dict:
     """The lessons as cards, each with the first picture that it draws."""
-    cards = [
-        {
-            **about_lesson(lesson),
-            "lesson": lesson.name,
-            "number": lesson.number,
-            "picture": pictures.get(lesson.name),
-        }
-        for lesson in current().lessons
-    ]
-    return {"cards": cards, "first": current().lessons[0]}
+
+    def card(lesson) -> dict:
+        own = {"lesson": lesson.name, "number": lesson.number}
+        return {**about_lesson(lesson), **own, "picture": pictures.get(lesson.name)}
+
+    return {"cards": list(map(card, current().lessons)), "first": current().lessons[0]}
 
 
 def bibtex(file: Path) -> str:

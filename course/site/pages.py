@@ -1,8 +1,7 @@
 """Write the pages of a course's site as MyST Markdown, from the notebooks and texts that are there.
 
-A lesson's page is the students' notebook with the outputs of its executed solution, the hints
-folded; the solutions are on a separate page. Nothing is executed. Links between files of the
-repository become links between pages, or lead to the repository if a file has no page.
+A lesson's page is its executed solution, functions folded, or what students start from: a switch
+says which. Nothing is executed here. Links between files become links between pages, if they can.
 """
 
 import base64
@@ -45,6 +44,10 @@ TRAINED = {
     **{"02": "reinforce", "03": "rloo", "04": "grpo", "05": "grpo", "06": "grpo", "07": "dr_grpo"},
 }
 PROGRESS = re.compile(r"\s*(progress|hint)\(")  # cells whose output is about the reader
+SOLVED = re.compile(r"(if ready|check)\(")  # cells whose output is there once functions are written
+SWITCH = """<fieldset class="states"><legend>This page shows the lesson</legend>
+<label><input type="radio" name="state" id="as-solved" checked> solved and run</label>
+<label><input type="radio" name="state" id="as-start"> as you start it</label></fieldset>"""
 PICTURE = re.compile(r'(<img[^>]*?)src="data:image/png;base64,([^"]+)"')
 # What people look for by its letters, where a lesson's title spells it out or says it otherwise.
 ALSO = {"02": "REINFORCE", "05": "PPO", "06": "GRPO", "09": "DPO"}
@@ -157,20 +160,28 @@ def lesson_page(lesson: Lesson, extra: Path) -> str:
             )
             figure = named or figure
             if i == 0:
-                text = "\n\n".join([lesson.head, links_of(lesson), text.partition("\n")[2]])
+                text = "\n\n".join([lesson.head, links_of(lesson), SWITCH, text.partition("\n")[2]])
             parts.append(text)
+        elif cell.id in declared:
+            hints = folded_hints(declared[cell.id].hints, lesson.name, cell.id)
+            stub, code = (fenced(c.source, "python") for c in (cell, solved[cell.id]))
+            parts.append(seen("start", stub, hints))
+            summary = f"<details><summary><code>{cell.id}</code>, written</summary>"
+            parts.append(seen("solved", summary, code, "</details>"))
         else:
             parts.append(fenced(cell.source, "python"))
-        if cell.id in declared:
-            parts.append(folded_hints(declared[cell.id].hints, lesson.name, cell.id))
-        elif cell.id in solved and not cell.id.startswith("check_"):
             outputs = [] if PROGRESS.match(cell.source) else solved[cell.id].get("outputs", [])
             texts = [shown(output, extra) for output in outputs]
             if figure and texts:
                 texts, figure, drawn = figures.around(figure, texts), None, True
-            parts += texts
+            parts += [seen("solved", *texts)] if SOLVED.search(cell.source) else texts
     parts += [figures.loaded()] if drawn else []
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def seen(state: str, *parts: str) -> str:
+    """What a page shows in one of its two states."""
+    return "\n\n".join([f'<div class="{state}">', *filter(None, parts), "</div>"]) if parts else ""
 
 
 def links_of(lesson: Lesson) -> str:

@@ -53,7 +53,8 @@ def test_pages_load_nothing_from_elsewhere(site, soups):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_is_open_and_its_answers_are_not(soups, lesson):
-    """Opens on Colab; as many stubs as exercises, hints folded; what is drawn is described."""
+    """Opens on Colab; as many stubs as exercises, hints folded; what is drawn is described. In the
+    other of its two states the functions are written, and each check says so."""
     page, solutions = soups[f"lessons/{lesson}.html"], soups[f"solutions/{lesson}.html"]
     opened = [a["href"] for a in page.find_all("a", string="Open in Colab")]
     notebook = f"some-one/a-course/blob/main/notebooks/{lesson}/{lesson}.ipynb"
@@ -62,6 +63,11 @@ def test_a_lesson_is_open_and_its_answers_are_not(soups, lesson):
     assert mine
     stubs = [pre for pre in page.find_all("pre") if "raise NotImplementedError" in pre.text]
     assert len(stubs) == len(mine)
+    assert len([pre for pre in page.select(".start pre") if pre in stubs]) == len(mine)
+    assert len(page.select(".solved > details:not([open]) pre")) >= len(mine)
+    checks = [box for box in page.select(".solved .shown") if "✓" in box.text]
+    assert len(checks) >= len(mine) and not page.select(".start .shown")
+    assert [radio["id"] for radio in page.select(".states input[checked]")] == ["as-solved"]
     hints = page.select(".hints details")
     assert len(hints) == sum(len(exercise.hints) for exercise in mine)
     assert not [hint for hint in hints if hint.has_attr("open")]

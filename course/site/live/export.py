@@ -56,20 +56,17 @@ def cases() -> dict:
         found = [float(f"{float(fn(**case.arguments)):.9g}") for case in drawn]
         return [x if x == x else None for x in found]  # JSON has no NaN
 
-    def plain(x):
-        return x.double().tolist() if isinstance(x, Tensor) else x
-
-    asked = [{"clip": 0.2, "beta": 0.04, **case.arguments} for case in drawn]
-    right, shown = values(exercise.reference), []
+    right, mistakes = values(exercise.reference), []
     for mistake in exercise.mistakes:
         about = {name: getattr(mistake, name) for name in ("name", "diagnosis", "telling")}
         with suppress(RuntimeError):  # shapes that do not fit: numbers have none
-            if (own := values(mistake.implementation)) != right:
-                shown.append({**about, "values": own})
-    given = [{name: plain(x) for name, x in one.items()} for one in asked]
-    rows = zip(drawn, given, right, strict=True)
-    listed = [{"label": c.label, "given": g, "expected": e} for c, g, e in rows]
-    return {"cases": listed, "mistakes": shown}
+            mistakes.append({**about, "values": values(mistake.implementation)})
+    listed = []
+    for case, expected in zip(drawn, right, strict=True):
+        given = {n: x.tolist() if isinstance(x, Tensor) else x for n, x in case.arguments.items()}
+        given = {"clip": 0.2, "beta": 0.04, **given}
+        listed.append({"label": case.label, "given": given, "expected": expected})
+    return {"cases": listed, "mistakes": [m for m in mistakes if m["values"] != right]}
 
 
 def warm_policy() -> Policy:
