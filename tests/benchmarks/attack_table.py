@@ -58,10 +58,10 @@ def attack_ours(
     told = [
         ", ".join(["leaked"] * _leaked(f) + [r.status]) for f, r in zip(folders, rows, strict=True)
     ]
-    return [
-        (row.score, said + f", not {a.status}" * (a.status not in (None, row.status)))
-        for a, row, said in zip(attacks, rows, told, strict=True)
+    missed = [
+        f", {said}" if (said := a.missed(r)) else "" for a, r in zip(attacks, rows, strict=True)
     ]
+    return [(r.score, said + more) for r, said, more in zip(rows, told, missed, strict=True)]
 
 
 def _leaked(root: Path) -> bool:

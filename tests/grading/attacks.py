@@ -35,6 +35,13 @@ class Attack:
     write: Callable[[Field, str], None]
     deserved: float = 0.0
     status: str | None = None  # the status that the instructor must see; None: any
+    waits: bool = False  # whether the answer in words has to wait for a person
+
+    def missed(self, row) -> str:
+        """What of the instructor's row is not as it should be; "" if nothing is."""
+        if self.status not in (None, row.status):
+            return f"not {self.status}"
+        return "not waiting" * (self.waits and not row.questions["applause"]["answered"])
 
 
 # The course's, by which its cases are drawn. What is asked twice follows from it, and so what an

@@ -6,12 +6,13 @@ import os
 
 import classroom as room
 from attacks import ATTACKS, TOTAL, Attack, Field, by_notebook
+from moved_answers import MOVES
 from nbformat.v4 import new_output
 
 SCRIPT = "<script>alert('x')</script><img src=x onerror=alert(1)>"
 
 
-def handed_in(name: str, kind: str, status=None, deserved=0.0):
+def handed_in(name: str, kind: str, status=None, deserved=0.0, waits=False):
     """An attack by how the file is handed in; the function returns a notebook, bytes, or None."""
 
     def register(make):
@@ -20,7 +21,7 @@ def handed_in(name: str, kind: str, status=None, deserved=0.0):
             if made is not None:
                 room.submit(field.course, student, made)
 
-        ATTACKS.append(Attack(name, kind, write, deserved, status))
+        ATTACKS.append(Attack(name, kind, write, deserved, status, waits))
         return make
 
     return register
@@ -165,6 +166,16 @@ def _strange(field, path):
 def _surrogates(field, path):
     text = json.dumps(room.with_markdown(field.perfect, "HALF \x1b[2J\x1b]0;owned\x07"))
     return text.replace("HALF", "\\ud83d \\udfff").encode()
+
+
+# Honest ones, whose answer in words is elsewhere: no points without a person, and no silent 0
+
+for _name in list(MOVES)[::5]:
+
+    @handed_in(f"an answer {_name}", "written", "graded", TOTAL, waits=True)
+    def _moved(field, path, move=MOVES[_name]):
+        solved = {name: room.solution(name) for name in room.NAMES}
+        return move(room.with_answers(field.blank, **solved))
 
 
 # What staff would see

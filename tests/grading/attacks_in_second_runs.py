@@ -8,10 +8,17 @@ reaches the feedback is the word LEAK.
 # Each attack stands as compactly as it can.
 # fmt: off
 
-import classroom as room
-from attacks import by_notebook, code
+import platform
+from base64 import b64encode
 
+import classroom as room
+from attacks import SECRET, by_notebook, code
+
+from rlcourse.checks.asking import wire
+from rlcourse.checks.judging.exam import Exam
+from rlcourse.exercises import get
 from rlcourse.grading.confinement import syscalls
+from rlcourse.grading.judging.judge import _seed
 
 FIRST, EXACT, ESTIMATE, LOSS, STEP = room.NAMES
 MIDDLE = (EXACT, ESTIMATE, LOSS)
@@ -116,6 +123,48 @@ stealing("names left in the builtins", "import builtins; builtins.kept = right_o
          "import builtins; return builtins.kept[NAME](*args, **kwargs)")
 
 
+def questions_of(name: str) -> str:
+    """All questions about a function, as somebody has them who was graded before."""
+    seeds = {which: _seed(SECRET, name, which) for which in ("visible", "hidden")}
+    exams = [Exam(get(name), seed, which == "hidden") for which, seed in seeds.items()]
+    asked = [case.question() for exam in exams for case in exam.cases]
+    return b64encode(wire.dumps([{"function": name, "case": case} for case in asked])).decode()
+
+
+stealing("questions known from an earlier grading, asked of right functions", f"""
+import base64
+for message in wire.loads(base64.b64decode({questions_of(LOSS)!r})): keep(message)
+""")
+stealing("answers to known questions, left in files for the next process", f"""
+import base64, pickle
+for message in wire.loads(base64.b64decode({questions_of(LOSS)!r})): keep(message)
+for place in (".", "/tmp", "/dev/shm", "/var/tmp", os.path.expanduser("~"), os.environ["TMPDIR"]):
+    try: pickle.dump(KEPT, open(place + "/kept", "wb"))
+    except OSError: pass
+""", """
+import glob, pickle
+for path in ("kept", *glob.glob("/*/kept"), *glob.glob("/*/*/kept"), *glob.glob("/*/*/*/kept")):
+        KEPT.update(pickle.load(open(path, 'rb')))
+return KEPT[NAME].pop(0)
+""".strip().replace("\n", "\n    "))
+stealing("right functions behind a cache that outlives them", """
+import functools
+for name, right in right_ones().items():
+    KEPT[name] = functools.lru_cache(right)
+sys.modules["kept"] = KEPT
+""", "import sys; return sys.modules['kept'][NAME](*args, **kwargs)")
+stealing("the connection to the grader, kept open", """
+import fcntl
+KEPT["fd"] = fcntl.fcntl(3, fcntl.F_DUPFD, 500)
+os.set_inheritable(KEPT["fd"], True)
+""", """
+import os
+from rlcourse.checks.asking import wire
+os.write(500, wire.dumps({"call": 1, "arguments": kwargs, "tracked": (), "weights": None}))
+return wire.loads(os.read(500, 1 << 20))["value"]
+""".strip().replace("\n", "\n    "))
+
+
 def alone(name: str, step: str, loss: str = function(LOSS, NONE), before: str = TOOLS, **more):
     """One function that is right in nothing, beside a right one that it does not deserve."""
     code(name, more.pop("kind", "second runs"), before, more.pop("deserved", 0.0),
@@ -145,7 +194,7 @@ alone("right answers asked for by a thread, all the time", function(STEP, LOSS, 
 
 # What a function that stands beside a right one says: none of it is to be read anywhere
 
-SECRET = "\n    ".join((
+FINDING = "\n    ".join((
     f"right = {LOSS}",
     "import torch",
     f"if type(right).__name__ != 'StandIn': {NONE}",
@@ -155,13 +204,42 @@ SECRET = "\n    ".join((
 
 
 def telling(name: str, *lines: str) -> None:
-    alone(f"a right answer told by {name}", function(STEP, SECRET, *lines), kind="messages")
+    alone(f"a right answer told by {name}", function(STEP, FINDING, *lines), kind="messages")
 
 
 telling("an exception", "raise ValueError(found)")
 telling("the name of an exception", "raise type(found, (Exception,), {})('x')")
 telling("the cause of an exception", "try: 1 / 0",
         "except ZeroDivisionError as error: raise TypeError(found) from error")
+telling("an exception of that attribute", "getattr(found, found)")
+telling("a missing name", "raise NameError(found, name=found)")
+telling("a syntax error", "raise SyntaxError(found, (found, 1, 1, found))")
+telling("a key that is missing", "return {}[found]")
+telling("a note to an exception", "error = ValueError()", "error.add_note(found)", "raise error")
+telling("a group of exceptions", "raise ExceptionGroup(found, [ValueError(found)])")
+telling("an exit", "raise SystemExit(found)")
+telling("a thread's exception", """
+    import threading
+    def fail(): raise ValueError(found)
+    thread = threading.Thread(target=fail, name=found)
+    thread.start(); thread.join()
+    return 0.0""".strip())
+telling("an object that cannot be deleted", """
+    class Last:
+        def __del__(self): raise ValueError(found)
+    Last()
+    return 0.0""".strip())
+telling("a log", "import logging; logging.basicConfig(force=True)", "logging.critical(found)",
+        "return 0.0")
+telling("the display of a notebook", "display(found)", "sys.displayhook(found)", "return 0.0")
+telling("names of gradients", """
+    from rlcourse.checks.asking import calling
+    worker = sys.modules["rlcourse.grading.untrusted.worker"]
+    worker.call = lambda fn, case: calling.Outcome(value=0.0, gradients={found: None})
+    return 0.0""".strip())
+telling("what it says it borrowed",
+        "os.write(3, wire.dumps({'over': True, 'borrowed': found}))", "return 0.0")
+telling("text of another kind", "return type(found, (str,), {})(found)")
 telling("what is printed", "print(found)", "return 0.0")
 telling("a warning", "import warnings; warnings.warn(found)", "return 0.0")
 telling("the result", "return found")
@@ -197,13 +275,32 @@ telling("facts of its own making", """
 
 # Every call that the filter refuses, old ones and new ones with the same to offer
 
-code("refused calls", "calls", f"""
-import ctypes, platform
+CALLS = """
+import ctypes, mmap, platform
 libc = ctypes.CDLL(None, use_errno=True)
-column = {{"x86_64": 0, "aarch64": 1}}[platform.machine()]
-for name, numbers in {syscalls._FORBIDDEN | syscalls._ABSENT!r}.items():
+column = {"x86_64": 0, "aarch64": 1}[platform.machine()]
+def call(number, *arguments):
     ctypes.set_errno(0)
+    return libc.syscall(number, *arguments, *[0] * (6 - len(arguments))), ctypes.get_errno()
+"""
+code("refused calls", "calls", CALLS + f"""
+for name, numbers in {syscalls._FORBIDDEN | syscalls._ABSENT!r}.items():
     if numbers[column] is None: continue
-    found = libc.syscall(numbers[column], 0, 0, 0, 0, 0, 0)
-    if found >= 0 or ctypes.get_errno() not in (1, 38): print("LEAK", name, found)
+    found, error = call(numbers[column])
+    if found >= 0 or error not in (1, 38): print("LEAK", name, found)
 """)
+code("calls of kernels to come", "calls", CALLS + f"""
+for number in (*range({syscalls._UNKNOWN}, 700), 1023, 4095, 0x3FFFFFFF):
+    if call(number) != (-1, 38): print("LEAK", number)
+if call((157, 167)[column], 62, 1, 0, 1) != (-1, 1): print("LEAK a core of its own")
+""")
+code("calls by their x32 numbers", "calls", CALLS + """
+for number in (39, 57, 101): print("LEAK", call(0x40000000 + number))
+""", status="died")
+if platform.machine() == "x86_64":
+    code("calls of another architecture", "calls", CALLS + """
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(b"\\xb8\\x02\\x00\\x00\\x00\\xcd\\x80\\xc3")  # mov eax, 2 (fork); int 0x80; ret
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+print("LEAK", ctypes.CFUNCTYPE(ctypes.c_int)(address)())
+""", status="died")

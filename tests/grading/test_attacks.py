@@ -130,8 +130,7 @@ def test_an_attack_earns_what_it_deserves(battle, student):
     assert row.score == deserved, (row, battle.text_of(student)[-3000:])
     in_gradebook = room.grades(battle.course, student)
     assert sum(score or 0 for score in in_gradebook.values()) == deserved
-    if attack.status:
-        assert row.status == attack.status, row.incidents
+    assert not attack.missed(row), row.incidents
 
 
 @pytest.mark.parametrize("name", ["sleep", "exit", "a crash in C", "the pipe closed", "noise"])
@@ -147,7 +146,7 @@ def test_there_are_attacks_of_every_kind():
         "patching", "lying", "spying", "writing", "forging", "exhausting", "signaling", "files",
         "metadata", "html", "honest", "claiming", "copies", "parts", "pages",
         "names", "notes", "clocks", "exports", "neighbors", "second runs", "messages",
-        "calls",
+        "calls", "written",
     }  # fmt: skip
     assert len(ATTACKS) == len({attack.name for attack in ATTACKS}) >= 150
 

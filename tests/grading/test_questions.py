@@ -1,5 +1,6 @@
 """What the answering side is asked gives nothing away, and what it answers is compared outside."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -106,3 +107,46 @@ def test_gradients_that_are_none_are_refused(gradients):
     questions = Questions((Case("", {"x": torch.ones(2)}),), (0,))
     with pytest.raises(ValueError, match="gradient"):
         questions.collate((Outcome(gradients=gradients),))
+
+
+def numbers_in(value):
+    """The numbers of an answer, as a message could show them."""
+    if isinstance(value, dict | list | tuple):
+        parts = value.values() if isinstance(value, dict) else value
+        return set().union(*map(numbers_in, parts))
+    if not isinstance(value, float) and not torch.is_tensor(value):
+        return set()
+    flat = torch.as_tensor(value).double().flatten()[:200].abs()
+    shown = {f"{x:.{digits}g}" for x in flat.tolist() for digits in (3, 4, 5, 6)}
+    return {text for text in shown if len(text.replace(".", "").lstrip("0")) > 2 and "." in text}
+
+
+def altered(value, how):
+    if torch.is_tensor(value):
+        return how(value) if value.is_floating_point() else value
+    if isinstance(value, float):
+        return how(torch.tensor(value, dtype=torch.float64)).item()
+    return type(value)(altered(v, how) for v in value) if type(value) in (list, tuple) else value
+
+
+ALMOST = {
+    "doubled": lambda x: 2 * x, "shifted": lambda x: x + 0.5, "none": lambda x: 0 * x,
+    "negated": lambda x: -x, "not a number": lambda x: x * torch.nan,
+    "as float32": torch.Tensor.float,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ALMOST.values(), ids=ALMOST)
+@pytest.mark.parametrize("lesson", ["02", "06", "07"])
+def test_what_is_said_of_hidden_cases_holds_no_right_number(lesson, how):
+    """Who answers wrongly on purpose, again and again, reads nothing off the feedback."""
+    for exercise in all_exercises():
+        if exercise.lesson.startswith(lesson) and not exercise.suspects:
+            exam = Exam(exercise, 5, hidden=True)
+            right = numbers_in([[o.value, o.gradients] for o in exam.expected])
+            outcomes = [replace(o, value=altered(o.value, how)) for o in exam.expected]
+            said = exam.judge(describe(exercise.reference), outcomes).message
+            for label in (case.label for case in exam.cases):
+                said = said.replace(label, "")
+            assert not right & set(re.findall(r"\d+\.\d+", said)), said

@@ -100,6 +100,14 @@ def test_dpo_loss(dpo_loss):
     raise type(found, (AssertionError,), {})(found)
 """
     },
+    "dies-with-a-number": {
+        "test_dpo_loss": """
+import os
+
+def test_dpo_loss(dpo_loss):
+    os._exit(77)
+"""
+    },
     "keeps-a-right-one": {
         "dpo_loss": """
 kept = []
@@ -184,6 +192,7 @@ def test_who_knows_nothing_and_goes_by_the_majority_earns_nothing(rows):
 def test_what_a_test_says_in_its_own_words_is_not_quoted(rows):
     assert points(rows["tells-what-it-saw"]) == (1, 1, 0)
     assert "rejects" in str(rows["tells-what-it-saw"]) and "LEAK" not in str(rows)
+    assert rows["dies-with-a-number"].status == "died" and "exit 77" not in str(rows)
 
 
 @pytest.mark.parametrize("student", ["keeps-a-right-one", "asks-while-it-answers"])

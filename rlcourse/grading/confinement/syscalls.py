@@ -216,6 +216,11 @@ _FORBIDDEN = {
     "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105),
     "finit_module": (313, 273), "delete_module": (176, 106), "reboot": (169, 142),
     "ioperm": (173, None), "iopl": (172, None), "modify_ldt": (154, None),
+    # The machine's clock, name, terminal, swap, quotas and accounts
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266), "sethostname": (170, 161), "setdomainname": (171, 162),
+    "vhangup": (153, 58), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89),
+    "quotactl": (179, 60), "quotactl_fd": (443, 443),
 }  # fmt: skip
 # The page cache and the disks are shared: their contents could be queried, dropped or flushed.
 # They fail as if the kernel had no such call, so that libraries take another way.
@@ -246,6 +251,7 @@ _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15  # who gets a signal when a descr
 _F_SETLEASE, _F_NOTIFY, _F_SETPIPE_SZ = 1024, 1026, 1031
 _MADV_COLD, _MADV_PAGEOUT = 20, 21  # of pages that others map, too
 _MADV_MERGEABLE, _PR_SET_MEMORY_MERGE = 12, 67  # one page for whoever holds the same, and is timed
+_PR_SCHED_CORE = 62  # a core for itself: what shares the core with it would stand still
 _OPENAT, _OPEN, _F_SETFL = (257, 56), (2, None), 4
 _O_TMPFILE = 0x400000  # a file that has no name
 _O_DIRECT, _O_DSYNC = (0x4000, 0x10000), 0x1000  # the disk itself, for each call
@@ -253,6 +259,7 @@ _FIOSETOWN, _SIOCSPGRP, _SETFLAGS, _SETXATTR = 0x8901, 0x8902, 0x40086602, 0x401
 _CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE_THREAD = 0x00010000
+_UNKNOWN = 470  # the first number that this table does not know, on every architecture
 _ERRNO, _KILL, _ALLOW = 0x00050000, 0x80000000, 0x7FFF0000
 _EPERM, _ENOSYS, _EOPNOTSUPP = 1, 38, 95
 
@@ -276,6 +283,8 @@ def forbid_system_calls(outside: bool = False, bounded: bool = True) -> None:
         (load, 0, 0, 0),
         (jump_at_least, 0, 1, 0x40000000),  # the x32 numbers: the same calls by other names
         (give, 0, 0, _KILL),
+        (jump_at_least, 0, 1, _UNKNOWN),  # what a newer kernel may have
+        (give, 0, 0, _ERRNO | _ENOSYS),
         (jump_equal, 0, 1, _CLONE3[column]),  # its flags cannot be seen; glibc then takes clone
         (give, 0, 0, _ERRNO | _ENOSYS),
         (jump_equal, 0, 4, _CLONE[column]),
@@ -296,7 +305,9 @@ def forbid_system_calls(outside: bool = False, bounded: bool = True) -> None:
     madvise = (_MADV_COLD, _MADV_PAGEOUT, _MADV_MERGEABLE)
     program += _refuse_values(_MADVISE[column], 2, madvise)
     # who would not die with the server outlives it where there is no PID namespace
-    program += _refuse_values(_PRCTL[column], 0, (_PR_SET_PDEATHSIG, _PR_SET_MEMORY_MERGE))
+    program += _refuse_values(
+        _PRCTL[column], 0, (_PR_SET_PDEATHSIG, _PR_SET_MEMORY_MERGE, _PR_SCHED_CORE)
+    )
     if outside:
         ioctl = (_FIOSETOWN, _SIOCSPGRP, _SETFLAGS, _SETXATTR)
         program += _refuse_values(_IOCTL[column], 1, ioctl)

@@ -114,24 +114,17 @@ def _written_elsewhere(
         ("placeholder" if _is_question(cell) else cell.cell_type, cell.source)
         for cell in release.cells
     ]
-    words = written.Words((*text, _tree(*text)) for text in texts)
-    new: dict[int, str] = {}
+    words, new = written.Words(texts, parsed), dict[int, str]()
     for j, cell in enumerate(found):
-        released, text = of_submission.get(j), (cell.kind, cell.source)
+        released = of_submission.get(j)
         if released is not None and _is_question(released):
             continue
-        if released is not None and cell.source == released.source:
-            words.skip(*text)
-        elif not is_text_of_a_lesson(cell.cell_id, *text):
-            if {cell.grade_id, cell.cell_id} & named:  # an answer that was turned into code
-                text = ("raw", cell.source)
-            function = released is not None and _is_answer(released)
-            new[j] = words.new(*text, _tree(*text), function)
-    return {j: said for j, said in new.items() if said}
-
-
-def _tree(kind: str, source: str) -> ast.Module | None:
-    return parsed(source) if kind == "code" else None
+        kind = "raw" if {cell.grade_id, cell.cell_id} & named else cell.kind  # turned into code
+        function = released is not None and _is_answer(released)
+        said = words.new(kind, cell.source, function)
+        if said and not is_text_of_a_lesson(cell.cell_id, cell.kind, cell.source):
+            new[j] = said
+    return new
 
 
 def _nearest(i: int, elsewhere: dict[int, str], matches: dict[int, int]) -> list[str]:

@@ -8,7 +8,7 @@ released is shown with all words that the release does not have, and waits for a
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 LONGEST = 20_000  # characters of what is shown in the place of one answer
 FOUND = "**The cell for this answer is as it was released. Written elsewhere in the notebook:**"
@@ -17,43 +17,32 @@ SENTENCE = 4  # words; in or beside code, shorter texts belong to it
 _COMMENT = re.compile(r"^([^#\n]*)#(.*)$", re.MULTILINE)
 _PROSE = re.compile(r"^[^\n()\[\]{}=#<>]+$", re.MULTILINE)  # of a cell that is not Python
 _FORM = re.compile(r"\s*(?:%%\s*(?:\[\w+\])?|@(?:markdown|title)\b|@param\b.*)")  # no words
-_CODE = re.compile(r"%%(?:time|timeit|capture|prun)\b")  # magics whose cells are Python
-_LINE = re.compile(r"^\s*(?:%md\b|!)(.*)$", re.MULTILINE)  # lines for Databricks, or a shell
-_TEXT = re.compile(r"\s*%[%\w]")  # a cell in another language, such as Markdown
+_ECHO = re.compile(r"^\s*!\s*echo\b(.*)$", re.MULTILINE)
+# A cell in another language, such as Markdown, by the magic that it begins with
+_OTHER = re.compile(r"\s*(?:%%(?!(?:time|timeit|capture|prun)\b)|%md\b)")
 _DATA = re.compile(r"data:[\w/+.;=-]{0,100},[\w+/=%-]{100,}")
+
+Parse = Callable[[str], ast.Module | None]
 
 
 class Words:
-    """Tells the words of a submission from those of the release."""
+    """Tells the words of a submission, cell by cell, from those of the release."""
 
-    def __init__(self, release: Iterable[tuple[str, str, ast.Module | None]]):
-        """`release` has the kind, the source and the syntax tree of each cell; the kind of a cell
-        for an answer is "placeholder"."""
-        self._known: set[str] = set()
+    def __init__(self, release: Iterable[tuple[str, str]], parse: Parse):
+        """`release` has the kind and the source of each cell; the kind of one for an answer is
+        "placeholder". `parse` gives None for what is not Python."""
+        self._parse, self._known = parse, set[str]()
         self._left: Counter[str] = Counter()  # how often the release has a line of text
-        for kind, source, tree in release:
-            self._known |= {_bare(line) for line in _lines(kind, source, tree)}
-            self._known |= {_bare(line) for line in source.splitlines()}
-            if kind in ("markdown", "raw"):
-                self._left.update(map(_bare, source.splitlines()))
+        for kind, source in release:
+            lines = [_bare(line) for line in source.splitlines()]
+            self._known |= {*lines, *map(_bare, _lines(kind, source, parse))}
+            self._left.update(lines if kind in ("markdown", "raw") else ())
 
-    def skip(self, kind: str, source: str) -> None:
-        """Count a cell that is as it was released."""
-        if kind in ("markdown", "raw"):
-            self._left.subtract(map(_bare, source.splitlines()))
-
-    def new(
-        self, kind: str, source: str, tree: ast.Module | None = None, function: bool = False
-    ) -> str:
+    def new(self, kind: str, source: str, function: bool = False) -> str:
         """The lines of a cell that are words for people and new: all of Markdown and raw text; of
-        code its comments and texts, or everything if it is not Python.
-
-        Args:
-            kind: "markdown", "raw" or "code".
-            tree: of a code cell, or None if it cannot be parsed.
-            function: whether the cell is for a function, which is code even if it is not Python.
-        """
-        lines = _lines(kind, source, tree, function)
+        code its comments and texts, or everything if it is not Python, unless it is the cell of a
+        `function`."""
+        lines = _lines(kind, source, self._parse, function)
         new = (line for line in lines if self._is_new(kind, _bare(line)))
         return says("\n".join(new).strip())
 
@@ -66,11 +55,8 @@ class Words:
 
 def is_blank(answer: str, released: str) -> bool:
     """Whether the cell of an answer has no words, or in another form those that it came with."""
-    return not says(answer) or _letters(answer) == _letters(released)
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
+    one, other = ("".join(filter(str.isalnum, text)) for text in (answer, released))
+    return not says(answer) or one == other
 
 
 def says(text: str) -> str:
@@ -92,22 +78,18 @@ def _bare(line: str) -> str:
     return line.strip().lstrip("#").strip()
 
 
-def _lines(
-    kind: str, source: str, tree: ast.Module | None, function: bool = False
-) -> Iterator[str]:
+def _lines(kind: str, source: str, parse: Parse, function: bool = False) -> Iterator[str]:
     """The lines of a cell that may be words for people."""
-    other = _TEXT.match(source) and not _CODE.match(source)
-    if kind != "code" or other or (tree is None and not function):
+    tree = parse(source) if kind == "code" and not _OTHER.match(source) else None
+    if tree is None and not (function and kind == "code"):
         yield from source.splitlines()
         return
     for before, comment in _COMMENT.findall(source):
         words = _FORM.sub("", comment, count=1) if _FORM.match(comment) else comment
         yield from [words] if not before or _is_sentence(words) else ()
-    if tree is None:
-        yield from filter(_is_sentence, _PROSE.findall(source))
-        return
-    yield from _LINE.findall(source)
-    for text, inside, alone in _texts(tree):
+    yield from filter(_is_sentence, _PROSE.findall(source)) if tree is None else ()
+    yield from _ECHO.findall(source)
+    for text, inside, alone in _texts(tree) if tree else ():
         if not inside or (_is_sentence(text) and (alone or not function)):
             yield from text.splitlines()
 
