@@ -170,7 +170,7 @@ def _surrogates(field, path):
 
 # Honest ones, whose answer in words is elsewhere: no points without a person, and no silent 0
 
-for _name in list(MOVES)[::5]:
+for _name in (name for name in list(MOVES)[::5] if "breaks" not in name):
 
     @handed_in(f"an answer {_name}", "written", "graded", TOTAL, waits=True)
     def _moved(field, path, move=MOVES[_name]):

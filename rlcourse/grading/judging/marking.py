@@ -134,9 +134,7 @@ def run_rest(
             shown = _sit_in_parts(account, [SHOW, *above], test)
             found = found if account.is_over() else shown
         transcript.exams |= found.exams
-        for incident in found.incidents:
-            if incident not in transcript.incidents:
-                transcript.incidents.append(incident)
+        transcript.incidents[:] = dict.fromkeys([*transcript.incidents, *found.incidents])
     return again
 
 
@@ -156,7 +154,10 @@ def _sit_in_parts(account: Account, above: list[Cell], test: ExamRequest) -> Tra
     found, facts, outcomes = Transcript(), None, [Outcome(error=LOST)] * len(test.questions)
     for places, request in test.parts:
         alone = Conversation(account).run([*above, request])
-        found.incidents += [_wordless(i, test.name) for i in alone.incidents]
+        # An exit's status would tell a number that a test has seen.
+        found.incidents += [
+            replace(i, detail="") if i.where == test.name else i for i in alone.incidents
+        ]
         answer = alone.exams.get(test.name)
         if answer is None or answer.facts is None:
             if facts is None:  # there is no such function
@@ -171,11 +172,6 @@ def _sit_in_parts(account: Account, above: list[Cell], test: ExamRequest) -> Tra
             break
     found.exams[test.name] = ExamAnswer(facts, tuple(outcomes))
     return found
-
-
-def _wordless(incident: Incident, test: str) -> Incident:
-    """An exit's status would tell a number that a test has seen."""
-    return replace(incident, detail="") if incident.where == test else incident
 
 
 class Readers:
