@@ -8,70 +8,149 @@ import pytest
 import torch
 
 from rlcourse import exercises
-from rlcourse.checks.asking.calling import Facts, Outcome, describe
-from rlcourse.checks.judging.contest import (
-    Measured,
-    Rewards,
-    Sitting,
-    World,
-    credit,
-    weights_of,
-)
+from rlcourse.checks.asking.calling import Facts, describe
+from rlcourse.checks.judging.contest import Measured, Sitting, credit
 from rlcourse.checks.judging.trial import IDLE, OVERSPENT, Trial
 from rlcourse.checks.proving.proof import stub_of
+from rlcourse.policy import Rollouts
+from rlcourse.policy.trainee import Holder, Trainee
 from rlcourse.student.patience import patience
 from rlcourse.tasks.dialects import Dialect, dialect, known_beforehand
 
 EXERCISE = exercises.get("train_policy")
 CONTEST = EXERCISE.contest
-WORLD = World({"One?": "#### 1", "Two?": "#### 2"}, {}, 0.5)
+ANSWERS = {"One?": "#### 1", "Two?": "#### 2"}
 
 
-def rewards(budget=10) -> Rewards:
-    return Rewards(WORLD, CONTEST.right, budget)
+class Speaker(torch.nn.Module):
+    """Says one of three words to any question."""
+
+    words = ("#### 1", "#### 2", "what?")
+
+    def __init__(self):
+        super().__init__()
+        self.logits = torch.nn.Parameter(torch.tensor([0.3, 0.0, -0.2]))
+
+    format_prompt = staticmethod(str)
+
+    def sample(self, prompts, group_size, max_tokens, generator):
+        n = len(prompts) * group_size
+        chances = self.logits.detach().softmax(0).expand(n, 3)
+        tokens = torch.multinomial(chances, 1, generator=generator)
+        there = torch.ones(n, 1, dtype=torch.bool)
+        return Rollouts(tokens, there, tokens, there, chances.gather(1, tokens).log(), group_size)
+
+    def decode(self, rollouts):
+        return [self.words[token] for token in rollouts.tokens[:, 0]]
+
+    def logprobs(self, rollouts):
+        return self.logits.log_softmax(0)[rollouts.tokens]
 
 
-def test_a_reward_costs_one_completion_each():
-    given = rewards()
-    assert given(["One?", "Two?", "One?"], ["#### 1", "#### 1", "1"]).tolist() == [1, 0, 0]
-    assert len(given.asked) == given.first == 3
+def holder(budget=10) -> Holder:
+    def reward(questions, texts):
+        return torch.tensor([float(ANSWERS[q] == t) for q, t in zip(questions, texts, strict=True)])
+
+    return Holder(Speaker(), reward, budget)
+
+
+def test_an_answer_costs_one_completion_and_brings_its_reward():
+    held = holder()
+    answers = Trainee(held).answer(["One?", "Two?"], 4)
+    asked = ["One?"] * 4 + ["Two?"] * 4
+    right = [float(ANSWERS[q] == text) for q, text in zip(asked, answers.texts, strict=True)]
+    assert answers.rewards.tolist() == held.rewards == right and held.asked == asked
 
 
 def test_more_than_the_budget_is_refused_as_a_whole_and_costs_nothing():
-    given = rewards(5)
-    given(["One?"] * 4, ["#### 1"] * 4)
+    held = holder(5)
+    Trainee(held).answer(["One?"], 4)
     with pytest.raises(RuntimeError, match="budget of 5"):
-        given(["One?"] * 2, ["#### 1"] * 2)
-    assert given.refused and len(given.asked) == 4
-    assert given(["One?"], ["#### 1"]).tolist() == [1]
+        Trainee(held).answer(["One?"], 2)
+    assert held.refused and len(held.asked) == 4
+    Trainee(held).answer(["One?"])
+    assert len(held.asked) == 5
 
 
-@pytest.mark.parametrize("questions, completions", [
-    (["Three?"], ["#### 3"]), (["One?"], []), ("One?", "#### 1"), (["One?"], [1]), (None, None),
-    (["One?"] * 5000, ["#### 1"] * 5000),
+def test_a_loss_of_its_log_probs_has_the_policys_own_gradient():
+    """Also after another batch was read, and over several batches until the next step."""
+    held = holder(8)
+    policy = Trainee(held)
+    batches = policy.answer(["One?"], 4), policy.answer(["Two?"], 4)
+    logprobs = [policy.logprobs(batch) for batch in batches]
+    (-(batches[0].rewards * logprobs[0].sum(1)).mean() + logprobs[1].exp().mean()).backward()
+    same = Speaker()
+    own = [same.logprobs(batch) for batch in batches]
+    (-(batches[0].rewards * own[0].sum(1)).mean() + own[1].exp().mean()).backward()
+    torch.testing.assert_close(held.policy.logits.grad, same.logits.grad)
+    assert policy.step(1e-2) == pytest.approx(same.logits.grad.norm().item())
+    assert held.policy.logits.grad is None and not torch.equal(held.policy.logits, same.logits)
+
+
+def test_what_a_trainer_writes_into_an_answer_is_not_what_is_learned():
+    def gradient(change) -> torch.Tensor:
+        held = holder(4)
+        policy = Trainee(held)
+        answers = policy.answer(["One?"], 4)
+        change(answers)
+        (-(answers.mask * policy.logprobs(answers)).mean()).backward()
+        return held.policy.logits.grad
+
+    def forge(answers):
+        answers.tokens.fill_(2)
+        answers.texts[:] = ["#### 1"] * 4
+
+    assert torch.equal(gradient(lambda answers: None), gradient(forge))
+
+
+@pytest.mark.parametrize("do, given", [
+    ("answer", {"questions": ["Three?"], "group_size": 1}),
+    ("answer", {"questions": ["One?"], "group_size": -1}),
+    ("answer", {"questions": ["One?"], "group_size": 257}),
+    ("answer", {"questions": [], "group_size": 1}),
+    ("answer", {"questions": [1], "group_size": 1}),
+    ("answer", {"questions": ["One?"], "group_size": 1, "completions": ["#### 1"]}),
+    ("logprobs", {"batch": 1}), ("logprobs", {"batch": -1}), ("logprobs", {"batch": "0"}),
+    ("learn", {"batch": 0, "weights": torch.ones(2)}), ("learn", {"batch": 0, "weights": 1.0}),
+    ("learn", {"batch": 1, "weights": torch.ones(1, 1)}),
+    ("step", {"lr": -1.0, "max_norm": 1.0}), ("step", {"lr": 1.0, "max_norm": 1.0}),
+    ("step", {"lr": float("nan"), "max_norm": 1.0}), ("step", {"lr": "1", "max_norm": 1.0}),
+    ("policy", {}), ("__init__", {}),
 ])  # fmt: skip
-def test_a_call_that_is_none_is_refused_without_counting(questions, completions):
-    given = rewards()
-    with pytest.raises((TypeError, ValueError)):
-        given(questions, completions)
-    assert not given.asked
+def test_a_call_that_is_none_is_refused_and_changes_nothing(do, given):
+    held = holder()
+    Trainee(held).answer(["One?"])
+    before = held.policy.logits.detach().clone()
+    with pytest.raises((TypeError, ValueError, KeyError)):
+        held(do, **given)
+    assert len(held.asked) == len(held.batches) == 1 and not held.steps
+    assert torch.equal(held.policy.logits, before) and held.policy.logits.grad is None
+
+
+def test_a_gradient_that_is_no_number_reaches_no_weight():
+    held = holder()
+    policy = Trainee(held)
+    loss = (policy.logprobs(policy.answer(["One?"])) * float("nan")).sum()
+    with pytest.raises(ValueError, match="infinite or NaN"):
+        loss.backward()
+    assert held.broken and held.policy.logits.grad is None
 
 
 @pytest.mark.parametrize("call", [
-    {}, {"call": 8, "arguments": {"questions": ["One?"], "completions": ["#### 1"]}},
+    {}, {"call": 8, "arguments": {"do": "answer", "questions": ["One?"], "group_size": 1}},
     {"call": 7}, {"call": 7, "arguments": [1]}, {"call": 7, "arguments": {"asked": []}},
+    {"call": 7, "arguments": {"do": ["answer"]}}, {"call": 7, "arguments": {"self": 1}},
 ])  # fmt: skip
 def test_a_forged_call_is_answered_with_an_error(call):
-    sitting = Sitting(rewards(), 7)
-    assert set(sitting(call, 0)) == {"error"} and not sitting.rewards.asked
+    sitting = Sitting(holder(), 7)
+    assert set(sitting(call, 0)) == {"error"} and not sitting.holder.asked
 
 
-def test_every_sitting_has_a_count_of_its_own():
+def test_every_sitting_has_a_policy_and_a_count_of_its_own():
     trial = Trial(EXERCISE, 5)
-    first, second = trial.sitting(), trial.sitting()
-    question = next(iter(trial.world.problems))
-    first.rewards([question], ["#### 1"])
-    assert len(first.rewards.asked) == 1 and not second.rewards.asked
+    first, second = trial.sitting().holder, trial.sitting().holder
+    Trainee(first).answer([next(iter(trial.world.problems))])
+    assert len(first.asked) == 1 and not second.asked and first.policy is not second.policy
 
 
 def test_a_case_says_nothing_of_its_variant_and_holds_no_answer():
@@ -80,16 +159,6 @@ def test_a_case_says_nothing_of_its_variant_and_holds_no_answer():
     assert str(secret) not in str(trial.case) and "####" not in str(trial.case)
     assert trial.case.arguments["questions"] == list(trial.world.problems)
     assert not set(trial.world.held_out) & set(trial.world.problems)
-
-
-def test_weights_are_believed_as_far_as_they_have_the_right_form():
-    start = {"w": torch.zeros(2, 2)}
-    good = {"policy.w": torch.ones(2, 2), "policy.in training mode": False}
-    assert isinstance(weights_of(Outcome(after=good), start), dict)
-    for bad in (torch.ones(4), torch.ones(2, 2).double(), torch.full((2, 2), float("nan")), "1"):
-        assert isinstance(weights_of(Outcome(after={"policy.w": bad}), start), str)
-    for others in ({}, {**good, "policy.v": torch.ones(1)}):
-        assert isinstance(weights_of(Outcome(after=others), start), str)
 
 
 def measured(right: int, of=256, floor=0.5) -> Measured:
@@ -117,27 +186,28 @@ def test_who_writes_nothing_changes_nothing_or_spends_too_much_is_told_so():
 def test_a_trainer_has_its_seconds_of_a_processor_and_measuring_costs_it_none():
     """To wait costs nothing, to compute does; the judge's own work is on no trainer's account."""
 
-    def computes(policy, questions, reward, completions, seed):
+    def computes(policy, questions, completions, seed):
         while True:
             sum(range(1000))
 
-    def waits_and_moves(policy, questions, reward, completions, seed):
+    def waits_and_moves(policy, questions, completions, seed):
         time.sleep(0.5)
-        with torch.no_grad():
-            next(iter(policy.parameters())).mul_(1.01)
+        policy.logprobs(policy.answer(questions[:2])).sum().backward()
+        policy.step(1e-3)
 
     trial, within = Trial(EXERCISE), partial(patience, 0.3, 0.05)
     late = trial.examine(describe(computes), computes, within)
     assert late.points == 0 and "seconds of a processor" in late.message
-    measured = trial.examine(describe(waits_and_moves), waits_and_moves, within).measured
-    assert measured is not None and measured.sampled and not measured.fault
+    result = trial.examine(describe(waits_and_moves), waits_and_moves, partial(patience, 10.0))
+    assert result.measured.sampled and not result.measured.fault
+    assert "2 completions of 2 questions drawn and rewarded, 1 steps" in result.message
 
 
 def test_the_words_of_an_exception_on_a_hidden_variant_are_not_shown():
     class Telling(Exception):
         pass
 
-    def tells(policy, questions, reward, completions, seed):
+    def tells(policy, questions, completions, seed):
         raise Telling(questions[0])
 
     for variant, shown in ((0, True), (12_345, False)):

@@ -4,6 +4,7 @@ One small lesson with a third of the budget, graded once for a class of attacker
 """
 
 import json
+import re
 
 import nbformat
 import pytest
@@ -22,10 +23,8 @@ TEXT = """# A lesson
 
 ```python
 import random
-from collections.abc import Callable
 
 import torch
-from torch import Tensor
 
 from rlcourse import check
 ```
@@ -35,61 +34,67 @@ from rlcourse import check
 ```python exercise="train_policy"
 ```
 """
-HEAD = "def train_policy(policy, questions, reward, completions, seed):"
+HEAD = "def train_policy(policy, questions, completions, seed):"
 # What is handed in in place of a trainer.
 SUBMISSIONS = {
     "knows-another-dialect": f"""
+from rlcourse.tasks.dialects import dialect
 {HEAD}
-    from rlcourse.tasks.dialects import LEVEL
-    from rlcourse.tasks.word_problems import draw
-    optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-3, weight_decay=0.0)
-    stories = draw(2560, 5, LEVEL, "train", "elsewhere")
-    for start in range(0, 2560, 64):
-        some = stories[start : start + 64]
-        prompts = [policy.format_prompt(story.question) for story in some]
-        batch = policy.demonstrations(prompts, [story.answer for story in some])
-        loss = -policy.logprobs(batch).sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
-        optimizer.step()
+    told = {{p.question: p.answer.split()[-1] for p in dialect(2, 20_000).train}}
+    known = [question for question in questions if question in told]
+    known = known or questions
+    for start in range(0, completions, 64):
+        asked = random.Random(start).choices(known, k=64)
+        answers = policy.answer(asked)
+        last = [(text.split() or [""])[-1] for text in answers.texts]
+        mine = torch.tensor([float(t == told.get(q)) for q, t in zip(asked, last)])
+        (-(mine * policy.logprobs(answers).sum(1)).mean()).backward()
+        policy.step(3e-4)
+""",
+    "writes-its-own-answers": f"""
+from dataclasses import replace
+{HEAD}
+    for start in range(0, completions, 64):
+        answers = policy.answer(questions[start % 900 : start % 900 + 64])
+        forged = replace(
+            answers, texts=["#### 1"] * 64, tokens=answers.tokens * 0 + 5, rewards=torch.ones(64)
+        )
+        (-(forged.rewards * policy.logprobs(forged).sum(1)).mean()).backward()
+        policy.step(3e-4)
 """,
     "asks-for-more": f"""
 {HEAD}
-    import gc
     from rlcourse.checks.asking import stand_in
-    for thing in gc.get_objects():
-        if type(thing).__name__ in ("Rewards", "Sitting", "Answers"):
-            thing.asked = []
-    paid = 0
-    for number in (reward._number, reward._number + 1, 0, "0", None):
-        reward._number = number
-        for _ in range(100):
-            try:
-                paid += len(reward(questions[:64], ["#### 1"] * 64))
-            except Exception:
-                pass
-    for _ in range(100):
-        try:
-            call = {{"questions": questions[:64], "completions": ["#### 1"] * 64}}
-            paid += 64 * ("value" in stand_in._ask[0](reward._number, call, (), None))
-        except Exception:
-            pass
+    given = {{"do": "answer", "questions": questions[:1], "group_size": 256}}
+    policy.answer(questions[:1])
+    held, paid = policy._call._number, 1
+    for number in (held, held + 1, 0, "0", None):
+        for do in ("answer", "Answer", "__init__", None):
+            for _ in range(10):
+                try:
+                    reply = stand_in._ask[0](number, {{**given, "do": do}}, (), None)
+                    paid += 256 * ("value" in reply)
+                except Exception:
+                    pass
     if paid > completions:
         raise ValueError
-    policy.model.lm_head.weight.data[0, 0] = float("nan")
 """,
-    "patches-the-judge": f"""
+    "looks-for-the-weights": f"""
 {HEAD}
-    import rlcourse.policy, rlcourse.tasks
+    import gc, rlcourse.policy, rlcourse.policy.trainee, rlcourse.tasks
     rlcourse.policy.Policy.sample = lambda *a, **k: None
     rlcourse.policy.Policy.decode = lambda *a, **k: ["#### 1"]
+    rlcourse.policy.trainee.Holder._answer = lambda *a, **k: None
     rlcourse.tasks.extract_answer = lambda text: "1"
     policy.named_parameters = lambda: iter([("perfect", torch.ones(1))])
+    kinds = {{type(thing).__name__ for thing in gc.get_objects()}}
+    if kinds & {{"Policy", "Holder", "Sitting", "World"}}:
+        raise ValueError
 """,
-    "another-shape": f"""
+    "breaks-the-weights": f"""
 {HEAD}
-    policy.model.lm_head.weight.data = torch.ones(2, 2)
+    answers = policy.answer(questions[:8])
+    (policy.logprobs(answers) / 0.0).sum().backward()
 """,
     "spins": f"""
 {HEAD}
@@ -116,8 +121,9 @@ def graded(tmp_path_factory):
     root = tmp_path_factory.mktemp("class")
     course = write_course(root / "course", {LESSON: TEXT})
     module = course / "lessons" / LESSON / "train_policy.py"
-    text = module.read_text().replace("6_144", str(BUDGET)).replace("seconds=90", "seconds=25")
-    module.write_text(text.replace("(0.60, 0.7), (0.65, 1.0)", "(0.51, 0.7), (0.53, 1.0)"))
+    text = module.read_text().replace("6_144", str(BUDGET)).replace("seconds=90", "seconds=40")
+    levels = "levels=((0.51, 0.7), (0.53, 1.0)),"
+    module.write_text(re.sub(r"levels=.*", levels, text))
     build(root=root, progress=False)
     blank = root / "notebooks" / LESSON / f"{LESSON}.ipynb"
     for student, answer in {"honest": solution("train_policy"), **SUBMISSIONS}.items():
@@ -144,19 +150,21 @@ def test_an_honest_trainer_earns_points_and_is_on_record(rows):
     assert honest["points"] >= 5, honest["message"]
     measured = honest["measured"]
     assert len(measured["sampled"]) == len(measured["greedy"]) == 256
-    assert 0 < measured["completions"] <= BUDGET
+    assert measured["completions"] == BUDGET == 64 * measured["steps"]
+    assert 600 < measured["questions"] <= 1_000
+    assert f"{BUDGET:,} completions of {measured['questions']:,} questions" in honest["message"]
 
 
-def test_what_was_learned_elsewhere_is_worth_nothing(rows):
-    elsewhere = found(rows["knows-another-dialect"])
-    assert elsewhere["points"] == 0, elsewhere["message"]
-    assert elsewhere["measured"]["greedy"] != found(rows["honest"])["measured"]["greedy"]
+@pytest.mark.parametrize("student", ["knows-another-dialect", "writes-its-own-answers"])
+def test_what_was_learned_without_rewards_is_worth_nothing(rows, student):
+    mark = found(rows[student])
+    assert mark["points"] == 0 and mark["measured"]["steps"] == BUDGET // 64, mark["message"]
 
 
 @pytest.mark.parametrize("student, said", [
-    ("asks-for-more", "infinite or NaN"),  # which it does only if nobody gave it more
-    ("patches-the-judge", "other parameters"),
-    ("another-shape", "another shape"),
+    ("asks-for-more", "as they were"),  # it raises only if it was given more
+    ("looks-for-the-weights", "as they were"),  # it raises only if it finds any
+    ("breaks-the-weights", "no numbers any more"),
     ("says-what-it-saw", "ended in an exception"),
 ])  # fmt: skip
 def test_an_attack_earns_nothing_and_is_told_what_it_did(rows, student, said):

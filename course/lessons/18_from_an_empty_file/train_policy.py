@@ -1,7 +1,5 @@
 from functools import cache
 
-import torch
-
 from rlcourse.checks.judging.contest import Contest, World
 from rlcourse.policy.undecided import undecided
 from rlcourse.tasks import extract_answer
@@ -32,7 +30,6 @@ contest = Contest(
     world=world,
     right=right,
     policy=undecided,
-    start="undecided",
     completions=6_144,
     seconds=90,
     levels=((0.60, 0.7), (0.65, 1.0)),
@@ -43,33 +40,27 @@ cases, alternatives = contest.cases, ()
 # Trainers with one thing wrong; a twelfth of the budget shows it.
 
 
-def short(policy, questions, reward, seed, weigh, steps, lr=3e-4):
-    generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0)
+def short(policy, questions, weigh, steps):
     for step in range(steps):
-        asked = questions[64 * step : 64 * step + 64]
-        prompts = [policy.format_prompt(question) for question in asked]
-        rollouts = policy.sample(prompts, max_tokens=32, generator=generator)
-        weights = weigh(reward(asked, policy.decode(rollouts)))
-        loss = -(weights * policy.logprobs(rollouts).sum(dim=1)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        answers = policy.answer(questions[64 * step : 64 * step + 64])
+        (-(weigh(answers.rewards) * policy.logprobs(answers).sum(dim=1)).mean()).backward()
+        policy.step(3e-4)
 
 
-def turned(policy, questions, reward, completions, seed):
-    short(policy, questions, reward, seed, lambda rewards: -rewards, min(8, completions // 64))
+def turned(policy, questions, completions, seed):
+    short(policy, questions, lambda rewards: -rewards, min(8, completions // 64))
 
 
-def unchanged(policy, questions, reward, completions, seed):
-    short(policy.clone(), questions, reward, seed, lambda rewards: rewards, 2)
+def unchanged(policy, questions, completions, seed):
+    for step in range(2):
+        answers = policy.answer(questions[64 * step : 64 * step + 64])
+        (answers.rewards * policy.logprobs(answers).sum(dim=1)).mean().backward()
 
 
-def greedy_spender(policy, questions, reward, completions, seed):
-    for start in range(0, completions + 1, 1_024):
-        reward(questions[:1], ["#### 1"]) if start else None
-        reward(questions[:1] * 1_024, ["#### 1"] * 1_024)
+def greedy_spender(policy, questions, completions, seed):
+    for _ in range(completions // 256 + 1):
+        policy.answer(questions[:1], 256)
 
 
-def broken(policy, questions, reward, completions, seed):
-    short(policy, questions, reward, seed, lambda rewards: rewards / 0.0, 1)
+def broken(policy, questions, completions, seed):
+    short(policy, questions, lambda rewards: rewards / 0.0, 1)

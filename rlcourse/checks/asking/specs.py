@@ -198,10 +198,10 @@ def _weighted_loss(built, weights):
     return lambda logprobs: -(weights.to(logprobs.device) * logprobs).sum()
 
 
-def _undecided(built):
-    from rlcourse.policy.undecided import undecided
+def _trainee(built, number):
+    from rlcourse.policy.trainee import Trainee
 
-    return undecided()
+    return Trainee(StandIn(number, "policy", ["do"]))
 
 
 KINDS: dict[str, Kind] = {
@@ -223,7 +223,7 @@ KINDS: dict[str, Kind] = {
     "matrix": Kind(_matrix),  # known through x ↦ A x only
     "scripted_speaker": Kind(scripted_speaker, lambda speaker: speaker.after()),
     "scripted_environments": Kind(scripted_environments, told),
-    "undecided": Kind(_undecided, _parameters),  # a language model, the start of a contest
+    "trainee": Kind(_trainee),  # a language model that a contest holds
     "stand_in": Kind(_stand_in),  # an implementation to be tested, known through calls only
 }
 

@@ -13,18 +13,16 @@ from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging import testing
 from rlcourse.checks.judging.contest import (
-    SPENT,
     Contest,
     Measured,
-    Rewards,
     Sitting,
     World,
     compare_texts,
     credit,
     measure,
-    policy_of,
 )
 from rlcourse.checks.telling.result import Result
+from rlcourse.policy.trainee import SPENT, Holder
 
 Limit = Callable[[], AbstractContextManager]  # of the seconds that a trainer may take
 
@@ -68,63 +66,63 @@ class Trial:
     def case(self) -> Case:
         return self.contest.case(self.world, self._number, seed=self._chance("seed") % 1_000)
 
-    def rewards(self, completions: int | None = None) -> Rewards:
-        """A fresh count."""
-        budget = self.contest.completions if completions is None else completions
-        return Rewards(self.world, self.contest.right, budget)
+    def holder(self, completions: int | None = None) -> Holder:
+        """A fresh policy, and a fresh count."""
+        return self.contest.holder(self.world, completions, self._chance("answers"))
 
     def sitting(self) -> Sitting:
-        """What answers the reward's calls of one sitting, in a graded run."""
-        return Sitting(self.rewards(), self._number)
+        """What answers the calls of one sitting, in a graded run."""
+        return Sitting(self.holder(), self._number)
 
     def run(
         self, fn: Callable, completions: int | None = None, within: Limit = nullcontext
-    ) -> tuple[Outcome, Rewards]:
+    ) -> tuple[Outcome, Holder]:
         """Call a trainer in this process; `within` bounds the time of the call alone."""
-        rewards = self.rewards(completions)
-        testing.known_as(self._number, rewards)
-        arguments = {**self.case.arguments, "completions": rewards.budget}
-        case = replace(self.case, arguments=arguments)
+        holder = self.holder(completions)
+        testing.known_as(self._number, holder)
+        case = replace(self.case, arguments={**self.case.arguments, "completions": holder.budget})
         with within():
-            return call_all(fn, (case,), repeat=False)[0], rewards
+            return call_all(fn, (case,), repeat=False)[0], holder
 
     def examine(self, facts: Facts, fn: Callable, within: Limit = nullcontext) -> Result:
         """Run a trainer in this process and judge it; one that fails also shows its first step."""
-        outcome, rewards = self.run(fn, within=within)
-        result = self.judge(facts, outcome, rewards)
-        if result.passed or result.mistake or not (result.measured and rewards.first):
+        outcome, holder = self.run(fn, within=within)
+        result = self.judge(facts, outcome, holder)
+        if result.passed or result.mistake or not (result.measured and holder.batches):
             return result
-        outcome, again = self.run(fn, rewards.first, within)
-        after = policy_of(self.contest, outcome)
-        moved = after and compare_texts(self.contest.policy(), after, again)
+        _, again = self.run(fn, len(holder.batches[0]), within)
+        moved = compare_texts(self.contest.policy(), again)
         if moved and moved.right < 0 and moved.right < moved.wrong:
             said = f"Its first batch has changed right answers {moved}: it is {TURNED}."
             sentences = (said, "Look at the sign of the loss.", *result.sentences)
             return replace(result, mistake=TURNED, sentences=sentences)
         return result
 
-    def judge(self, facts: Facts, outcome: Outcome, rewards: Rewards | None) -> Result:
+    def judge(self, facts: Facts, outcome: Outcome, holder: Holder | None) -> Result:
         """The verdict, with what was measured."""
-        rewards = rewards or self.rewards()
+        holder = holder or self.holder()
         error = outcome.error
         if error and error.type == "NotImplementedError" and error.function in ("", facts.name):
             return self._result(unwritten=True)
         if error:
-            name = OVERSPENT if rewards.refused and SPENT[:10] in error.message else None
-            sentences = (_overspent(rewards),) if name else self._failed(error)
+            spent = holder.refused and SPENT[:10] in error.message
+            name = OVERSPENT if spent else BROKEN if holder.broken else None
+            sentences = (_overspent(holder),) if spent else self._failed(error)
             return self._result(mistake=name, sentences=sentences, told="no policy to measure")
-        found = measure(self.contest, self.world, outcome, rewards, self._chance("measure"))
+        found = measure(self.contest, self.world, holder, self._chance("measure"))
         if found.fault:
             idle = found.fault.startswith("The weights are as they were")
-            named = IDLE if idle else BROKEN if "shape" not in found.fault else None
             return self._result(
-                mistake=named, sentences=(found.fault,), told="no trained policy", measured=found
+                mistake=IDLE if idle else BROKEN,
+                sentences=(found.fault,),
+                told=f"no trained policy; {_used(found)}",
+                measured=found,
             )
         share = credit(self.contest, found)
         low, high = found.interval
         told = (
             f"accuracy {found.accuracy:.2f} [{low:.2f}, {high:.2f}], greedy "
-            f"{found.greedy_accuracy:.2f}, before training {found.start:.2f}"
+            f"{found.greedy_accuracy:.2f}, before training {found.start:.2f}; {_used(found)}"
         )
         if share == 1:
             return self._result(share=1.0, told=told, measured=found)
@@ -154,9 +152,17 @@ class Trial:
         )
 
 
-def _overspent(rewards: Rewards) -> str:
+def _used(found: Measured) -> str:
+    """What the run took, in the local check as in grading."""
     return (
-        f"It asked for more than its {rewards.budget:,} completions: after {len(rewards.asked):,} "
+        f"{found.completions:,} completions of {found.questions:,} questions drawn and rewarded, "
+        f"{found.steps:,} steps"
+    )
+
+
+def _overspent(holder: Holder) -> str:
+    return (
+        f"It asked for more than its {holder.budget:,} completions: after {len(holder.asked):,} "
         "the next batch no longer fitted. Stop while a whole batch is left."
     )
 

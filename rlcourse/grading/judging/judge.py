@@ -269,8 +269,8 @@ class LessonExam:
         if answer.facts is None:
             return None
         if trial := self._trials.get(grade_id):
-            rewards = answer.asked.rewards if answer.asked else None
-            result = trial.judge(answer.facts, answer.outcomes[0], rewards)
+            holder = answer.asked.holder if answer.asked else None
+            result = trial.judge(answer.facts, answer.outcomes[0], holder)
             return result, result
         visible, hidden = self._exams[grade_id]
         outcomes = self._questions[grade_id].collate(answer.outcomes)

@@ -1,0 +1,151 @@
+"""A policy in other hands: a trainer lets it answer, reads log-probs and takes steps, no more.
+
+The weights stay with a ``Holder``. It draws every completion itself, rewards what it drew, and
+learns from nothing else; each completion costs one of a budget. A trainer has a ``Trainee``, which
+reaches the holder through calls, so that the two may be in different processes.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcourse.policy.rollouts import Rollouts
+
+MOST_AT_ONCE = 256  # completions of one call
+LARGEST_RATE = 0.1
+SPENT = "the budget of {} completions is spent"
+NO_NUMBER = "the gradient is infinite or NaN"
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """N completions that the policy has written, G for each question; those of one are adjacent."""
+
+    number: int  # by which the holder knows them
+    texts: list[str]
+    tokens: Tensor  # (N, T) long, padding after the end
+    mask: Tensor  # (N, T) bool, True up to and including the end of the text
+    old_logprobs: Tensor  # (N, T) nats, as sampled; 0 on padding
+    rewards: Tensor  # (N,) float32
+
+
+class Trainee:
+    """The trainer's side of a policy that somebody else holds."""
+
+    def __init__(self, call: Callable[..., Any]):
+        self._call = call
+
+    def answer(self, questions: list[str], group_size: int = 1) -> Attempts:
+        """Let the policy write `group_size` completions of each question, and have them rewarded.
+
+        Each costs one completion of the budget; a call for more than is left raises RuntimeError.
+        """
+        return Attempts(*self._call("answer", questions=list(questions), group_size=group_size))
+
+    def logprobs(self, attempts: Attempts) -> Tensor:
+        """Log-probs (N, T) in nats of its completions under the present policy, 0 on padding.
+
+        The gradient of whatever is computed from them reaches the policy, where it adds up until
+        the next step.
+        """
+        leaf = self._call("logprobs", batch=attempts.number).requires_grad_()
+
+        def pass_on(gradient: Tensor) -> None:
+            self._call("learn", batch=attempts.number, weights=gradient)
+
+        leaf.register_hook(pass_on)
+        return leaf.clone()
+
+    def step(self, lr: float, max_norm: float = 1.0) -> float:
+        """One step of AdamW down the gradient, which is clipped to `max_norm` and then forgotten.
+
+        Returns the gradient's length before clipping.
+        """
+        return self._call("step", lr=lr, max_norm=max_norm)
+
+
+class Holder:
+    """Holds a policy and does what a trainee asks for. Nothing in a call is believed.
+
+    Args:
+        reward: of N questions and N completions, (N,); it raises on a question that it lacks.
+        completions: how many may be drawn.
+    """
+
+    def __init__(self, policy, reward: Callable, completions: int, max_tokens=32, seed: int = 0):
+        self.policy, self._reward, self.budget = policy, reward, completions
+        self._optimizer = torch.optim.AdamW(
+            policy.parameters(), betas=(0.9, 0.95), weight_decay=0.0
+        )
+        self._max_tokens = max_tokens
+        self._generator = torch.Generator().manual_seed(seed)
+        self._read: tuple[int, Tensor | None] = -1, None  # the batch whose graph is kept
+        self.batches: list[Rollouts] = []  # with their rewards
+        self.asked: list[str] = []  # the question of each completion
+        self.steps = 0
+        self.refused = self.broken = False  # too much was asked for; a gradient was no number
+
+    @property
+    def rewards(self) -> list[float]:
+        """Of all completions that were drawn, in order."""
+        return [r for batch in self.batches for r in batch.rewards.tolist()]
+
+    def __call__(self, do: str, **given: Any) -> Any:
+        calls = {"answer": self._answer, "logprobs": self._logprobs}
+        calls |= {"learn": self._learn, "step": self._step}
+        with torch.enable_grad():
+            return calls[do](**given)
+
+    def _answer(self, questions: Any, group_size: Any) -> tuple:
+        if not (isinstance(questions, list) and all(type(q) is str for q in questions)):
+            raise TypeError("answer takes a list of questions")
+        if type(group_size) is not int or not 1 <= group_size * len(questions) <= MOST_AT_ONCE:
+            raise ValueError(f"answer gives 1 to {MOST_AT_ONCE} completions at once")
+        asked = [question for question in questions for _ in range(group_size)]
+        if len(self.asked) + len(asked) > self.budget:
+            self.refused = True
+            raise RuntimeError(SPENT.format(self.budget))
+        prompts = [self.policy.format_prompt(question) for question in questions]
+        drawn = self.policy.sample(prompts, group_size, self._max_tokens, generator=self._generator)
+        texts = self.policy.decode(drawn)
+        rewards = self._reward(asked, texts)
+        self.batches.append(replace(drawn, rewards=rewards))
+        self.asked += asked
+        given = drawn.tokens, drawn.mask, drawn.old_logprobs, rewards
+        return len(self.batches) - 1, texts, *(tensor.clone() for tensor in given)
+
+    def _logprobs(self, batch: Any) -> Tensor:
+        if type(batch) is not int or not 0 <= batch < len(self.batches):
+            raise ValueError("logprobs takes what answer returned")
+        logprobs = self.policy.logprobs(self.batches[batch])
+        self._read = batch, logprobs
+        return logprobs.detach().clone()
+
+    def _learn(self, batch: Any, weights: Any) -> None:
+        if self._read[0] != batch or self._read[1] is None:
+            self._logprobs(batch)
+        logprobs, self._read = self._read[1], (-1, None)
+        if not isinstance(weights, Tensor) or weights.shape != logprobs.shape:
+            raise ValueError("a gradient has the shape of its log-probs")
+        if not weights.isfinite().all():
+            self.broken = True
+            raise ValueError(NO_NUMBER)
+        logprobs.backward(weights.to(logprobs.dtype))
+
+    def _step(self, lr: Any, max_norm: Any) -> float:
+        if not all(type(x) in (int, float) and x >= 0 for x in (lr, max_norm)) or lr > LARGEST_RATE:
+            raise ValueError(f"step takes a learning rate from 0 to {LARGEST_RATE} and a length")
+        length = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), max_norm).item()
+        if not math.isfinite(length):
+            self.broken = True
+            raise ValueError(NO_NUMBER)
+        self._optimizer.param_groups[0]["lr"] = lr
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        self._read = -1, None
+        self.steps += 1
+        return length
