@@ -44,7 +44,9 @@ class Trainee:
 
         Each costs one completion of the budget; a call for more than is left raises RuntimeError.
         """
-        return Attempts(*self._call("answer", questions=list(questions), group_size=group_size))
+        return Attempts(
+            *self._call("answer", questions=list(questions), group_size=int(group_size))
+        )
 
     def logprobs(self, attempts: Attempts) -> Tensor:
         """Log-probs (N, T) in nats of its completions under the present policy, 0 on padding.
@@ -65,7 +67,7 @@ class Trainee:
 
         Returns the gradient's length before clipping.
         """
-        return self._call("step", lr=lr, max_norm=max_norm)
+        return self._call("step", lr=float(lr), max_norm=float(max_norm))
 
 
 class Holder:
@@ -83,7 +85,7 @@ class Holder:
         )
         self._max_tokens = max_tokens
         self._generator = torch.Generator().manual_seed(seed)
-        self._read: tuple[int, Tensor | None] = -1, None  # the batch whose graph is kept
+        self._read: tuple[int, Any] = -1, None  # the batch whose graph is kept, and its log-probs
         self.batches: list[Rollouts] = []  # with their rewards
         self.asked: list[str] = []  # the question of each completion
         self.steps = 0
@@ -126,7 +128,7 @@ class Holder:
         return logprobs.detach().clone()
 
     def _learn(self, batch: Any, weights: Any) -> None:
-        if self._read[0] != batch or self._read[1] is None:
+        if self._read[0] != batch:
             self._logprobs(batch)
         logprobs, self._read = self._read[1], (-1, None)
         if not isinstance(weights, Tensor) or weights.shape != logprobs.shape:

@@ -164,7 +164,7 @@ def test_what_was_learned_without_rewards_is_worth_nothing(rows, student):
 @pytest.mark.parametrize("student, said", [
     ("asks-for-more", "as they were"),  # it raises only if it was given more
     ("looks-for-the-weights", "as they were"),  # it raises only if it finds any
-    ("breaks-the-weights", "no numbers any more"),
+    ("breaks-the-weights", "infinite or NaN"),
     ("says-what-it-saw", "ended in an exception"),
 ])  # fmt: skip
 def test_an_attack_earns_nothing_and_is_told_what_it_did(rows, student, said):

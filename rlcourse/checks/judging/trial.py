@@ -108,6 +108,8 @@ class Trial:
             spent = holder.refused and SPENT[:10] in error.message
             name = OVERSPENT if spent else BROKEN if holder.broken else None
             sentences = (_overspent(holder),) if spent else self._failed(error)
+            if name == BROKEN:
+                sentences = ("Its loss has a gradient that is infinite or NaN.", *sentences)
             return self._result(mistake=name, sentences=sentences, told="no policy to measure")
         found = measure(self.contest, self.world, holder, self._chance("measure"))
         if found.fault:
