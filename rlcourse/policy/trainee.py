@@ -5,9 +5,8 @@ learns from nothing else; each completion costs one of a budget. A trainer has a
 reaches the holder through calls, so that the two may be in different processes.
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,7 +17,6 @@ from rlcourse.policy.rollouts import Rollouts
 MOST_AT_ONCE = 256  # completions of one call
 LARGEST_RATE = 0.1
 SPENT = "the budget of {} completions is spent"
-NO_NUMBER = "the gradient is infinite or NaN"
 
 
 @dataclass(frozen=True)
@@ -86,21 +84,17 @@ class Holder:
         self._max_tokens = max_tokens
         self._generator = torch.Generator().manual_seed(seed)
         self._read: tuple[int, Any] = -1, None  # the batch whose graph is kept, and its log-probs
-        self.batches: list[Rollouts] = []  # with their rewards
+        self.batches: list[Rollouts] = []
         self.asked: list[str] = []  # the question of each completion
+        self.rewards: list[float] = []
         self.steps = 0
         self.refused = self.broken = False  # too much was asked for; a gradient was no number
 
-    @property
-    def rewards(self) -> list[float]:
-        """Of all completions that were drawn, in order."""
-        return [r for batch in self.batches for r in batch.rewards.tolist()]
-
     def __call__(self, do: str, **given: Any) -> Any:
-        calls = {"answer": self._answer, "logprobs": self._logprobs}
-        calls |= {"learn": self._learn, "step": self._step}
+        if do not in ("answer", "logprobs", "learn", "step"):
+            raise ValueError(f"a policy does not {do}")
         with torch.enable_grad():
-            return calls[do](**given)
+            return getattr(self, f"_{do}")(**given)
 
     def _answer(self, questions: Any, group_size: Any) -> tuple:
         if not (isinstance(questions, list) and all(type(q) is str for q in questions)):
@@ -115,8 +109,9 @@ class Holder:
         drawn = self.policy.sample(prompts, group_size, self._max_tokens, generator=self._generator)
         texts = self.policy.decode(drawn)
         rewards = self._reward(asked, texts)
-        self.batches.append(replace(drawn, rewards=rewards))
+        self.batches.append(drawn)
         self.asked += asked
+        self.rewards += rewards.tolist()
         given = drawn.tokens, drawn.mask, drawn.old_logprobs, rewards
         return len(self.batches) - 1, texts, *(tensor.clone() for tensor in given)
 
@@ -135,19 +130,18 @@ class Holder:
             raise ValueError("a gradient has the shape of its log-probs")
         if not weights.isfinite().all():
             self.broken = True
-            raise ValueError(NO_NUMBER)
+            raise ValueError("the gradient is infinite or NaN")
         logprobs.backward(weights.to(logprobs.dtype))
 
     def _step(self, lr: Any, max_norm: Any) -> float:
         if not all(type(x) in (int, float) and x >= 0 for x in (lr, max_norm)) or lr > LARGEST_RATE:
             raise ValueError(f"step takes a learning rate from 0 to {LARGEST_RATE} and a length")
-        length = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), max_norm).item()
-        if not math.isfinite(length):
-            self.broken = True
-            raise ValueError(NO_NUMBER)
+        length = torch.nn.utils.clip_grad_norm_(
+            self.policy.parameters(), max_norm, error_if_nonfinite=True
+        )
         self._optimizer.param_groups[0]["lr"] = lr
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._read = -1, None
         self.steps += 1
-        return length
+        return length.item()

@@ -22,13 +22,8 @@ def undecided() -> "Policy":
         Policy,
     )  # brings transformers, which a check of code is without
 
-    policy = Policy.load("tiny", device="cpu")
-    take_over(policy, {name: w.float() for name, w in load_file(WEIGHTS).items()})
+    policy, weights = Policy.load("tiny", device="cpu"), load_file(WEIGHTS)
+    with torch.no_grad():
+        for name, parameter in policy.named_parameters():
+            parameter.copy_(weights[name])
     return policy
-
-
-@torch.no_grad()
-def take_over(policy: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Give the policy these weights, by the names of its parameters."""
-    for name, parameter in policy.named_parameters():
-        parameter.copy_(weights[name])

@@ -206,13 +206,11 @@ def _answers(contest: Contest, policy, world: World, seed: int):
 @torch.no_grad()
 def compare_texts(before, holder: Holder) -> Moved | None:
     """What became of the first call's texts; None where all of them are right, or none is."""
-    batch = holder.batches[0] if holder.batches else None
-    if batch is None or len(set(batch.rewards.tolist())) < 2:
+    first = holder.batches[:1]
+    right = torch.tensor(holder.rewards[: sum(map(len, first))]) > 0
+    if right.all() or not right.any():
         return None
-    change, right = (
-        (holder.policy.logprobs(batch) - before.logprobs(batch)).sum(1),
-        batch.rewards > 0,
-    )
+    change = (holder.policy.logprobs(first[0]) - before.logprobs(first[0])).sum(1)
     found = change[right].mean(), change[~right].mean(), change.abs().mean()
     return Moved(*(value.item() for value in found))
 
