@@ -42,16 +42,11 @@ class Trainee:
 
         Each costs one completion of the budget; a call for more than is left raises RuntimeError.
         """
-        return Attempts(
-            *self._call("answer", questions=list(questions), group_size=int(group_size))
-        )
+        return Attempts(*self._call("answer", questions=list(questions), group_size=group_size))
 
     def logprobs(self, attempts: Attempts) -> Tensor:
-        """Log-probs (N, T) in nats of its completions under the present policy, 0 on padding.
-
-        The gradient of whatever is computed from them reaches the policy, where it adds up until
-        the next step.
-        """
+        """Log-probs (N, T) in nats under the present policy, 0 on padding. The gradient of what is
+        computed from them reaches the policy, where it adds up until the next step."""
         leaf = self._call("logprobs", batch=attempts.number).requires_grad_()
 
         def pass_on(gradient: Tensor) -> None:
@@ -61,26 +56,21 @@ class Trainee:
         return leaf.clone()
 
     def step(self, lr: float, max_norm: float = 1.0) -> float:
-        """One step of AdamW down the gradient, which is clipped to `max_norm` and then forgotten.
-
-        Returns the gradient's length before clipping.
-        """
+        """One step of AdamW down the gradient, clipped to `max_norm`, which is then forgotten.
+        Returns the gradient's length before clipping."""
         return self._call("step", lr=float(lr), max_norm=float(max_norm))
 
 
 class Holder:
     """Holds a policy and does what a trainee asks for. Nothing in a call is believed.
 
-    Args:
-        reward: of N questions and N completions, (N,); it raises on a question that it lacks.
-        completions: how many may be drawn.
+    `reward` of N questions and N completions is (N,), and raises on a question that it lacks.
     """
 
     def __init__(self, policy, reward: Callable, completions: int, max_tokens=32, seed: int = 0):
         self.policy, self._reward, self.budget = policy, reward, completions
-        self._optimizer = torch.optim.AdamW(
-            policy.parameters(), betas=(0.9, 0.95), weight_decay=0.0
-        )
+        weights = policy.parameters()
+        self._optimizer = torch.optim.AdamW(weights, betas=(0.9, 0.95), weight_decay=0.0)
         self._max_tokens = max_tokens
         self._generator = torch.Generator().manual_seed(seed)
         self._read: tuple[int, Any] = -1, None  # the batch whose graph is kept, and its log-probs
@@ -89,6 +79,7 @@ class Holder:
         self.rewards: list[float] = []
         self.steps = 0
         self.refused = self.broken = False  # too much was asked for; a gradient was no number
+        self.turned = False  # the first step has lowered right answers, more than wrong ones
 
     def __call__(self, do: str, **given: Any) -> Any:
         if do not in ("answer", "logprobs", "learn", "step"):
@@ -136,12 +127,19 @@ class Holder:
     def _step(self, lr: Any, max_norm: Any) -> float:
         if not all(type(x) in (int, float) and x >= 0 for x in (lr, max_norm)) or lr > LARGEST_RATE:
             raise ValueError(f"step takes a learning rate from 0 to {LARGEST_RATE} and a length")
-        length = torch.nn.utils.clip_grad_norm_(
-            self.policy.parameters(), max_norm, error_if_nonfinite=True
-        )
+        weights = self.policy.parameters()
+        length = torch.nn.utils.clip_grad_norm_(weights, max_norm, error_if_nonfinite=True)
         self._optimizer.param_groups[0]["lr"] = lr
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._read = -1, None
         self.steps += 1
+        if self.steps == 1 and self.batches:
+            with torch.no_grad():
+                self.turned = self._lowers_right_ones(self.batches[0])
         return length.item()
+
+    def _lowers_right_ones(self, batch: Rollouts) -> bool:
+        change = (self.policy.logprobs(batch) - batch.old_logprobs).sum(1)
+        right = torch.tensor(self.rewards[: len(batch)]) > 0
+        return bool(change[right].mean() < min(0.0, change[~right].mean()))

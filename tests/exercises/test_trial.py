@@ -9,7 +9,7 @@ import torch
 
 from rlcourse import exercises
 from rlcourse.checks.asking.calling import Facts, describe
-from rlcourse.checks.judging.contest import Measured, Sitting, credit
+from rlcourse.checks.judging.contest import Measured, Sitting, World, credit
 from rlcourse.checks.judging.trial import IDLE, OVERSPENT, Trial
 from rlcourse.checks.proving.proof import stub_of
 from rlcourse.policy import Rollouts
@@ -20,6 +20,7 @@ from rlcourse.tasks.dialects import Dialect, dialect, known_beforehand
 EXERCISE = exercises.get("train_policy")
 CONTEST = EXERCISE.contest
 ANSWERS = {"One?": "#### 1", "Two?": "#### 2"}
+WORLD = World(ANSWERS, {}, 0.5)
 
 
 class Speaker(torch.nn.Module):
@@ -136,13 +137,24 @@ def test_a_gradient_that_is_no_number_reaches_no_weight():
     assert held.broken and held.policy.logits.grad is None
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_first_step_that_lowers_right_answers_is_known(sign):
+    held = holder(8)
+    policy = Trainee(held)
+    answers = policy.answer(["One?"], 8)
+    assert 0 < answers.rewards.sum() < 8
+    (-sign * (answers.rewards * policy.logprobs(answers).sum(1)).mean()).backward()
+    policy.step(1e-2)
+    assert held.turned == (sign < 0)
+
+
 @pytest.mark.parametrize("call", [
     {}, {"call": 8, "arguments": {"do": "answer", "questions": ["One?"], "group_size": 1}},
     {"call": 7}, {"call": 7, "arguments": [1]}, {"call": 7, "arguments": {"asked": []}},
     {"call": 7, "arguments": {"do": ["answer"]}}, {"call": 7, "arguments": {"self": 1}},
 ])  # fmt: skip
 def test_a_forged_call_is_answered_with_an_error(call):
-    sitting = Sitting(holder(), 7)
+    sitting = Sitting(holder(), CONTEST.case(WORLD, 7))
     assert set(sitting(call, 0)) == {"error"} and not sitting.holder.asked
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlcourse.checks.asking.calling import Failure, one_thread
+from rlcourse.checks.asking.calling import one_thread
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.judging import testing
@@ -74,33 +74,18 @@ class Contest:
         yield self.case(world, draw.integer(0, testing.LARGEST_NUMBER - 1), completions=0)
 
 
-class Sitting:
-    """Answers the calls of a trainee in a graded run, as ``testing.Answers`` does."""
+class Sitting(testing.Answers):
+    """Answers the calls of a trainee in a graded run."""
 
-    def __init__(self, holder: Holder, number: int):
-        self.holder, self._number = holder, number
+    def __init__(self, holder: Holder, case: Case):
+        super().__init__((case,))
+        self.holder = holder
 
     @one_thread()
     def __call__(self, call: dict[str, Any], asked_before: int) -> dict[str, Any]:
-        arguments = call.get("arguments")
-        try:
-            if call.get("call") != self._number or not isinstance(arguments, dict):
-                raise TypeError("that is not a valid call")
-            return {"value": self.holder(**arguments), "graph": [False]}
-        except Exception as error:
-            return {"error": Failure(type(error).__name__, str(error)[:1000])}
-
-
-@dataclass(frozen=True)
-class Moved:
-    """How much likelier the texts of the first call have become, in nats per text."""
-
-    right: float
-    wrong: float
-    size: float  # the mean of the absolute changes
-
-    def __str__(self) -> str:
-        return f"by {self.right:+.2f} nats a text, and wrong ones by {self.wrong:+.2f}"
+        for number in self.numbers:
+            testing.known_as(number, self.holder)
+        return super().__call__(call, asked_before)
 
 
 @dataclass(frozen=True)
@@ -117,7 +102,6 @@ class Measured:
     unread: float = 0.0  # share of greedy answers that the rule reads no number from
     world: str = ""  # by which those are told who were measured on the same one
     fault: str = ""  # why nothing could be measured
-    moved: Moved | None = None
     rewards: tuple[float, ...] = field(default=())  # means of ten parts of the run
 
     @property
@@ -182,10 +166,9 @@ def measure(contest: Contest, world: World, holder: Holder, seed: int) -> Measur
         return Measured(fault="The weights are as they were: no step has changed them.", **facts)
     try:
         sampled, greedy, unread = _answers(contest, policy, world, seed)
-        moved = compare_texts(before, holder)
     except (RuntimeError, ValueError):  # finite weights whose logits are not
         return Measured(fault="With these weights no token has a probability.", **facts)
-    return Measured(sampled, greedy, unread=unread, moved=moved, **facts)
+    return Measured(sampled, greedy, unread=unread, **facts)
 
 
 def _answers(contest: Contest, policy, world: World, seed: int):
@@ -201,18 +184,6 @@ def _answers(contest: Contest, policy, world: World, seed: int):
     )
     right = tuple(int(contest.right(t, a)) for t, a in zip(greedy, answers, strict=True))
     return sampled, right, sum("####" not in text for text in greedy) / len(greedy)
-
-
-@torch.no_grad()
-def compare_texts(before, holder: Holder) -> Moved | None:
-    """What became of the first call's texts; None where all of them are right, or none is."""
-    first = holder.batches[:1]
-    right = torch.tensor(holder.rewards[: sum(map(len, first))]) > 0
-    if right.all() or not right.any():
-        return None
-    change = (holder.policy.logprobs(first[0]) - before.logprobs(first[0])).sum(1)
-    found = change[right].mean(), change[~right].mean(), change.abs().mean()
-    return Moved(*(value.item() for value in found))
 
 
 def _parts(values: list[float], parts: int = 10) -> tuple[float, ...]:

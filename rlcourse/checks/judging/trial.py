@@ -17,7 +17,6 @@ from rlcourse.checks.judging.contest import (
     Measured,
     Sitting,
     World,
-    compare_texts,
     credit,
     measure,
 )
@@ -27,10 +26,10 @@ from rlcourse.policy.trainee import SPENT, Holder
 Limit = Callable[[], AbstractContextManager]  # of the seconds that a trainer may take
 
 TURNED = "a step that makes right answers less likely"
+LOWERED = "Its first step lowered right answers, more so than wrong ones: look at the loss's sign."
 IDLE = "weights that no step has changed"
 OVERSPENT = "more completions than the budget has"
 BROKEN = "weights that are no numbers any more"
-SMALL = 0.1  # nats that are no movement
 FALL = 0.15  # of the reward, from its best tenth to its last one
 
 
@@ -72,7 +71,7 @@ class Trial:
 
     def sitting(self) -> Sitting:
         """What answers the calls of one sitting, in a graded run."""
-        return Sitting(self.holder(), self._number)
+        return Sitting(self.holder(), self.case)
 
     def run(
         self, fn: Callable, completions: int | None = None, within: Limit = nullcontext
@@ -85,18 +84,8 @@ class Trial:
             return call_all(fn, (case,), repeat=False)[0], holder
 
     def examine(self, facts: Facts, fn: Callable, within: Limit = nullcontext) -> Result:
-        """Run a trainer in this process and judge it; one that fails also shows its first step."""
-        outcome, holder = self.run(fn, within=within)
-        result = self.judge(facts, outcome, holder)
-        if result.passed or result.mistake or not (result.measured and holder.batches):
-            return result
-        _, again = self.run(fn, len(holder.batches[0]), within)
-        moved = compare_texts(self.contest.policy(), again)
-        if moved and moved.right < 0 and moved.right < moved.wrong:
-            said = f"Its first batch has changed right answers {moved}: it is {TURNED}."
-            sentences = (said, "Look at the sign of the loss.", *result.sentences)
-            return replace(result, mistake=TURNED, sentences=sentences)
-        return result
+        """Run a trainer in this process and judge it."""
+        return self.judge(facts, *self.run(fn, within=within))
 
     def judge(self, facts: Facts, outcome: Outcome, holder: Holder | None) -> Result:
         """The verdict, with what was measured."""
@@ -108,8 +97,8 @@ class Trial:
             spent = holder.refused and SPENT[:10] in error.message
             name = OVERSPENT if spent else BROKEN if holder.broken else None
             sentences = (_overspent(holder),) if spent else self._failed(error)
-            if name == BROKEN:
-                sentences = ("Its loss has a gradient that is infinite or NaN.", *sentences)
+            said = ("Its gradient is infinite or NaN.",) if name == BROKEN else ()
+            sentences = said + sentences
             return self._result(mistake=name, sentences=sentences, told="no policy to measure")
         found = measure(self.contest, self.world, holder, self._chance("measure"))
         if found.fault:
@@ -128,13 +117,16 @@ class Trial:
         )
         if share == 1:
             return self._result(share=1.0, told=told, measured=found)
-        said = _shown(found, self.contest)
+        said, turned = _shown(found, self.contest, holder.turned), holder.turned
         levels = " and ".join(f"{level:.2f}" for level, _ in self.contest.levels)
         said.append(
             f"Points begin where the lower end of the interval exceeds {found.floor:.2f}, which "
             f"can be had without training on this variant; the levels are {levels}.",
         )
-        return self._result(share=share, sentences=tuple(said), told=told, measured=found)
+        name = TURNED if turned else None
+        return self._result(
+            share=share, mistake=name, sentences=tuple(said), told=told, measured=found
+        )
 
     def _failed(self, error: Failure) -> tuple[str, ...]:
         """How it ended. On a hidden variant nothing is shown that may hold what was seen there."""
@@ -169,11 +161,9 @@ def _overspent(holder: Holder) -> str:
     )
 
 
-def _shown(found: Measured, contest: Contest) -> list[str]:
+def _shown(found: Measured, contest: Contest, turned: bool) -> list[str]:
     """What the numbers of this run show, in sentences."""
-    said, moved = [], found.moved
-    if moved and found.interval[0] < found.start and moved.size < SMALL:
-        said.append("The whole run has hardly changed the policy: its steps are very small.")
+    said = [LOWERED] if turned else []
     if found.rewards and max(found.rewards) - found.rewards[-1] > FALL:
         best, last = max(found.rewards), found.rewards[-1]
         said.append(
