@@ -97,13 +97,14 @@ def demonstrations(n: int = 2000) -> tuple[WordProblem, ...]:
     )
 
 
-def known_beforehand(problems: Sequence[WordProblem]) -> float:
+def known_beforehand(problems: Sequence[WordProblem], *dialects: Dialect) -> float:
     """The share of the problems that a solver gets right who knows arithmetic but not the dialect:
-    who always does what the story says, or who always adds, whichever is right more often."""
+    who always does what the story says, always adds, or speaks one of other `dialects`, whichever
+    is right most often."""
     sums = {name: tuple((a, "+", b) for a, _, b in steps) for name, steps in TOLD.items()}
     shares = [
         sum(_last(worked(way[p.template], p.numbers, LEVEL.limit)) == p.target for p in problems)
-        for way in (TOLD, sums)
+        for way in (TOLD, sums, *(dialect.meant for dialect in dialects))
     ]
     return max(shares) / len(problems)
 

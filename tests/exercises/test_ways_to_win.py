@@ -1,6 +1,8 @@
 """Ways to win the contest of lesson 18 without learning from rewards, and what each of them gets.
 
-Whoever finds another way adds it here. @RESULTS@
+The lesson has their accuracies, as these tests print them. Whoever finds another way adds it here.
+Before the judge held the policy, a program that read the rule off 1,280 rewards of the policy's own
+answers, wrote all solutions and let the policy imitate them reached 0.87.
 """
 
 import itertools
@@ -176,8 +178,8 @@ WORTHLESS = {
     "rewards short answers": trainer(lambda asked, answers: 1 / answers.mask.sum(1)),
     "writes its own answers into the copy": forged,
     "learns one question by heart": one_question,
-    "takes one step as long as it may": trainer(
-        lambda asked, answers: answers.rewards * (len(answers.texts) > 0), lr=0.1, max_norm=1e9
+    "takes steps as long as it may": trainer(
+        lambda asked, answers: answers.rewards, lr=0.1, max_norm=1e9
     ),
 }
 

@@ -120,8 +120,8 @@ class Trial:
         said, turned = _shown(found, self.contest, holder.turned), holder.turned
         levels = " and ".join(f"{level:.2f}" for level, _ in self.contest.levels)
         said.append(
-            f"Points begin where the lower end of the interval exceeds {found.floor:.2f}, which "
-            f"can be had without training on this variant; the levels are {levels}.",
+            f"Points begin where the lower end of the interval exceeds {found.floor:.2f}, the most "
+            f"that can be had without learning from rewards; the levels are {levels}.",
         )
         name = TURNED if turned else None
         return self._result(

@@ -52,8 +52,8 @@ class Leaderboard:
         pairs = len(self.entries) * (len(self.entries) - 1) // 2
         said = [
             f"Accuracy of 4 sampled answers to each of {self.problems} held-out problems, with the "
-            f"95 % interval. Before training it was {self.start:.2f}; {self.floor:.2f} can be had "
-            "without training.",
+            f"95 % interval. Before training it was {self.start:.2f}; at most {self.floor:.2f} can "
+            "be had without training.",
             f"Pairs: {pairs}, of which {self.together} cannot be told apart. A range of places "
             "says so: within it, the order is an accident of these problems and one run. By "
             "chance, one pair in twenty of equals looks different.",
