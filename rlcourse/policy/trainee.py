@@ -1,8 +1,7 @@
 """A policy in other hands: a trainer lets it answer, reads log-probs and takes steps, no more.
 
-The weights stay with a ``Holder``. It draws every completion itself, rewards what it drew, and
-learns from nothing else; each completion costs one of a budget. A trainer has a ``Trainee``, which
-reaches the holder through calls, so that the two may be in different processes.
+The weights stay with a ``Holder``, which draws and rewards every completion itself, and learns from
+nothing else. A trainer has a ``Trainee``, which may be in another process.
 """
 
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from rlcourse.policy.rollouts import Rollouts
 
+MAX_TOKENS = 32  # of a completion
 MOST_AT_ONCE = 256  # completions of one call
 LARGEST_RATE = 0.1
 SPENT = "the budget of {} completions is spent"
@@ -39,20 +39,15 @@ class Trainee:
 
     def answer(self, questions: list[str], group_size: int = 1) -> Attempts:
         """Let the policy write `group_size` completions of each question, and have them rewarded.
-
-        Each costs one completion of the budget; a call for more than is left raises RuntimeError.
-        """
+        Each costs one of the budget; a call for more than is left raises RuntimeError."""
         return Attempts(*self._call("answer", questions=list(questions), group_size=group_size))
 
     def logprobs(self, attempts: Attempts) -> Tensor:
         """Log-probs (N, T) in nats under the present policy, 0 on padding. The gradient of what is
         computed from them reaches the policy, where it adds up until the next step."""
-        leaf = self._call("logprobs", batch=attempts.number).requires_grad_()
-
-        def pass_on(gradient: Tensor) -> None:
-            self._call("learn", batch=attempts.number, weights=gradient)
-
-        leaf.register_hook(pass_on)
+        number = attempts.number
+        leaf = self._call("logprobs", batch=number).requires_grad_()
+        leaf.register_hook(lambda gradient: self._call("learn", batch=number, weights=gradient))
         return leaf.clone()
 
     def step(self, lr: float, max_norm: float = 1.0) -> float:
@@ -67,11 +62,10 @@ class Holder:
     `reward` of N questions and N completions is (N,), and raises on a question that it lacks.
     """
 
-    def __init__(self, policy, reward: Callable, completions: int, max_tokens=32, seed: int = 0):
+    def __init__(self, policy, reward: Callable, completions: int, seed: int = 0):
         self.policy, self._reward, self.budget = policy, reward, completions
         weights = policy.parameters()
         self._optimizer = torch.optim.AdamW(weights, betas=(0.9, 0.95), weight_decay=0.0)
-        self._max_tokens = max_tokens
         self._generator = torch.Generator().manual_seed(seed)
         self._read: tuple[int, Any] = -1, None  # the batch whose graph is kept, and its log-probs
         self.batches: list[Rollouts] = []
@@ -97,7 +91,7 @@ class Holder:
             self.refused = True
             raise RuntimeError(SPENT.format(self.budget))
         prompts = [self.policy.format_prompt(question) for question in questions]
-        drawn = self.policy.sample(prompts, group_size, self._max_tokens, generator=self._generator)
+        drawn = self.policy.sample(prompts, group_size, MAX_TOKENS, generator=self._generator)
         texts = self.policy.decode(drawn)
         rewards = self._reward(asked, texts)
         self.batches.append(drawn)
@@ -135,10 +129,10 @@ class Holder:
         self._read = -1, None
         self.steps += 1
         if self.steps == 1 and self.batches:
-            with torch.no_grad():
-                self.turned = self._lowers_right_ones(self.batches[0])
+            self.turned = self._lowers_right_ones(self.batches[0])
         return length.item()
 
+    @torch.no_grad()
     def _lowers_right_ones(self, batch: Rollouts) -> bool:
         change = (self.policy.logprobs(batch) - batch.old_logprobs).sum(1)
         right = torch.tensor(self.rewards[: len(batch)]) > 0

@@ -17,11 +17,8 @@ def world(variant):
         task = dialect(seed, train_size=1_000)
         if known_beforehand(task.evaluation, *studied) <= MOST_KNOWN:
             break
-    return World(
-        problems={problem.question: problem.answer for problem in task.train},
-        held_out={problem.question: problem.answer for problem in task.evaluation},
-        floor=MOST_KNOWN,
-    )
+    told = [{p.question: p.answer for p in part} for part in (task.train, task.evaluation)]
+    return World(*told, floor=MOST_KNOWN)
 
 
 def right(completion, answer):

@@ -20,9 +20,8 @@ from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.judging import testing
 from rlcourse.checks.judging.case_sampler import CaseSampler
-from rlcourse.policy.trainee import Holder
+from rlcourse.policy.trainee import MAX_TOKENS, Holder
 
-MAX_TOKENS = 32  # of an answer that is measured
 SAMPLES = 4  # answers to each held-out question, at temperature 1
 
 
@@ -50,13 +49,11 @@ class Contest:
         """What holds the policy of one sitting; it stays on the judge's side."""
 
         def reward(questions: list[str], texts: list[str]) -> Tensor:
-            if unknown := set(questions) - world.problems.keys():
-                raise ValueError(f"train_policy was not given the question {min(unknown)[:100]!r}")
             pairs = zip(questions, texts, strict=True)
             return torch.tensor([float(self.right(t, world.problems[q])) for q, t in pairs])
 
         budget = self.completions if completions is None else completions
-        return Holder(self.policy(), reward, budget, MAX_TOKENS, seed)
+        return Holder(self.policy(), reward, budget, seed)
 
     def case(self, world: World, number: int, completions: int | None = None, seed=0) -> Case:
         """The call of the trainer."""
