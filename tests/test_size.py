@@ -41,7 +41,7 @@ BUDGETS = {
     "tests/evaluation": 760,
     "tests/exercises": 3000,
     "tests/gpu": 750,
-    "tests/grading": 8660,
+    "tests/grading": 8670,
     "tests/hub": 570,
     "tests/lab": 330,
     "tests/lessons": 1940,
