@@ -49,7 +49,7 @@ BUDGETS = {
     "tests/planning": 650,
     "tests/policy": 1320,
     "tests/reports": 630,
-    "tests/site": 1210,
+    "tests/site": 1220,
     "tests/tasks": 750,
     "tests/teaching": 250,
     "tests/training": 3700,

@@ -12,7 +12,7 @@ from math import exp
 
 from rlcourse.evaluation.transcripts import escape
 
-BLUE, VERMILION, VIOLET = "0, 114, 178", "213, 94, 0", "120, 80, 200"
+BLUE, VERMILION, VIOLET = "70, 150, 235", "235, 120, 30", "150, 105, 235"  # on light and on dark
 BUDGET = 1600  # tokens of a page: with their numbers, about 120 characters each
 
 
@@ -103,9 +103,13 @@ class TokenPage:
 
     @property
     def measures(self) -> list[str]:
-        """The measures that any of the tokens has, in the order of the switch."""
+        """The measures that any of the tokens has, in the order of the switch: the ratio comes
+        first where it shows something."""
         known = {name for _, one in self._completions() for name in one.values}
-        return [name for name in MEASURES if name in known]
+        ratios = [x for _, one in self._completions() for x in one.values.get("ratio", ())]
+        moved = any(MEASURES["ratio"].color(MEASURES["ratio"].step(x)) for x in ratios)
+        order = sorted(MEASURES, key=lambda name: moved and name != "ratio")
+        return [name for name in order if name in known]
 
     def _completions(self) -> list[tuple[str, Tokens]]:
         return [(w, t) for g in self.groups for w, of in g.columns.items() for t in of]

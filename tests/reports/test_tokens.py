@@ -76,11 +76,12 @@ def test_what_does_not_fit_is_left_out_and_said():
 def test_one_switch_of_radio_buttons_that_the_keyboard_reaches():
     elements = Elements(page().html())
     radios = [attributes for attributes, _ in elements.all("input")]
-    assert [r["value"] for r in radios] == list(MEASURES)
+    order = ["ratio", "logprob", "advantage", "kl"]
+    assert [r["value"] for r in radios] == order
     assert len({r["name"] for r in radios}) == 1 and {r["type"] for r in radios} == {"radio"}
     assert ["checked" in r for r in radios] == [True, False, False, False]
     labels = [text.strip() for _, text in elements.all("label")]
-    assert labels == [measure.name for measure in MEASURES.values()]
+    assert labels == [MEASURES[name].name for name in order]
     assert {attributes["tabindex"] for attributes, _ in elements.all("i")} == {"0"}
     opened = ["open" in attributes for attributes, _ in elements.all("details")]
     assert opened == [True, False, False, False]  # the closed ones are no tab stops
@@ -90,8 +91,16 @@ def test_a_token_says_its_numbers_and_stands_on_its_step_of_each_scale():
     values = {"logprob": [-0.6931], "ratio": [0.5], "advantage": [-1.6], "kl": [0.0004]}
     group = TokenGroup("q", {"completions": [Tokens(["x"], values)]})
     (token,) = Elements(TokenPage([group]).html()).all("i")
-    assert token[0]["title"] == "log-prob −0.69 (50%) · ratio 0.50 · advantage −1.60 · KL 0.0004"
-    assert token[0]["class"] == "l3 r1 a0 k0"
+    assert token[0]["title"] == "ratio 0.50 · log-prob −0.69 (50%) · advantage −1.60 · KL 0.0004"
+    assert token[0]["class"] == "r1 l3 a0 k0"
+
+
+def test_it_opens_on_the_ratio_only_where_that_shows_something():
+    def opened(ratio: float) -> str:
+        tokens = Tokens(["x"], {"logprob": [-0.7], "ratio": [ratio]})
+        return TokenPage([TokenGroup("q", {"completions": [tokens]})]).measures[0]
+
+    assert [opened(1.0), opened(1.02), opened(1.3)] == ["logprob", "logprob", "ratio"]
 
 
 def test_no_text_of_a_model_becomes_markup_or_a_formula():
