@@ -14,7 +14,7 @@ from rlcourse import published
 
 TAG = "setup"
 SETUP = """\
-# @title Set up: nothing to do where the course is installed {{display-mode: "form"}}
+# @title Set up: nothing to do where the course is installed
 def set_up(course, version):
     import importlib.util, subprocess, sys
 
