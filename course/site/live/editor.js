@@ -84,7 +84,7 @@ export class Editor {
     const table = rows.length
       ? `<table><thead><tr><th>case</th><th>yours</th><th>right</th></tr></thead><tbody>${rows.join("")}</tbody></table>`
       : "";
-    const kept = usable ? "" : "<p>Until it does, steps use the last version that did.</p>";
+    const kept = usable ? "" : "<p>Steps use the last version that gave numbers, until this one does.</p>";
     $("verdict").className = fine ? "good" : "bad";
     $("verdict").innerHTML =
       `<p><b>${fine ? "✓" : "✗"} ${styled(first)}</b> ${counted}</p>${rest}${this.#trains ? kept : ""}${named === undefined ? "" : table}`;
