@@ -48,7 +48,7 @@ BUDGETS = {
     "tests/packaging": 700,
     "tests/planning": 650,
     "tests/policy": 1320,
-    "tests/reports": 630,
+    "tests/reports": 640,
     "tests/site": 1220,
     "tests/tasks": 750,
     "tests/teaching": 250,
