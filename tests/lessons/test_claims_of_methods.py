@@ -2,24 +2,24 @@
 
 The other half of ``test_claims.py``; all of these share one start and one set of problems, and
 where two lessons need the same run, that run. Accuracies are sampled, if nothing else is said. The
-third column is what came out on seeds 3 and 4, which no lesson uses;
-the last is the least that must come out again. ``RLCOURSE_CLAIM_SEED`` is another seed to try,
-as in ``test_claims.py``.
+control is what a claim is compared with. The fourth column is what came out on seeds 3 and 4, which
+no lesson uses; the last is the least that must come out again. ``RLCOURSE_CLAIM_SEED`` is another
+seed to try, as in ``test_claims.py``.
 
-| lesson | claim | seeds 3 and 4 | least |
-|---|---|---|---|
-| 02 §7, 03 §8 | a bit per completion teaches without a baseline, two rates | .23 to .53 | .10 |
-| 03 §8 | with 4 added to each reward it does not, two rates | −.14 to .03 | below .10 |
-| 04 §9 | at a small rate four updates a batch beat one; greedy by | .15 .20; .69 .74 | .05 |
-| 05 §7 | sixteen updates a batch need the clip; greedy by | .32 .32; .42 .44 | .10 |
-| 07 §7 | a soft limit costs what is learned, two rates; greedy too | .17 to .33 | .06 |
-| 09 §7 | hasty DPO: 20 steps end above 40; greedy by | .25 .17; .64 .47 | .05 |
-| 09 §7 | from equal samples GRPO is ahead of DPO, two rates each | .09 .18 | .04 |
-| 10 §1 | gain of right rewards over shuffled ones, in the batches, two runs | .13 to .24 | .08 |
-| 10 §1 | … and held out; both at two rates; greedy too | .24 to .39 | .10 |
-| 13 §3 | the majority's vote lowers what the right reward raises by | .34 .38 | .15 |
-| 15 §5 | a rubric's score of held-out answers rises by | .10 .10 | .03 |
-| 15 §5 | … and its policy stays behind that of a judge who errs, by | .08 .12 | .02 |
+| lesson | claim | control | seeds 3 and 4 | least |
+|---|---|---|---|---|
+| 02 §7, 03 §8 | a bit teaches without a baseline, two rates | the start | .23 to .53 | .10 |
+| 03 §8 | 4 added to each reward drowns it, two rates | the start | −.14 to .03 | below .10 |
+| 04 §9 | small rate: four updates a batch; greedy by | one update | .15 .20; .69 .74 | .05 |
+| 05 §7 | sixteen updates a batch with the clip; greedy by | no clip | .32 .32; .42 .44 | .10 |
+| 07 §7 | a soft limit costs, two rates; greedy too | no limit | .17 to .33 | .06 |
+| 09 §7 | hasty DPO: 20 steps end higher; greedy by | 40 steps | .25 .17; .64 .47 | .05 |
+| 09 §7 | equal samples: GRPO is ahead, two rates each | DPO | .09 .18 | .04 |
+| 10 §1 | gain of right rewards in the batches, two runs | shuffled ones | .13 to .24 | .08 |
+| 10 §1 | … and held out; both at two rates; greedy too | shuffled ones | .24 to .39 | .10 |
+| 13 §3 | the majority's vote ends lower by | right rewards | .34 .38 | .15 |
+| 15 §5 | a rubric's score of held-out answers rises by | the start | .10 .10 | .03 |
+| 15 §5 | … and its policy stays behind by | a judge who errs | .08 .12 | .02 |
 """
 
 import os
