@@ -21,7 +21,7 @@ def test_rewards_of_the_attempts():
     assert format_reward(forms).tolist() == pytest.approx([0.5, 0.4, 0.3, 0.3, 0.0])
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_imitators_resemble_their_teachers():
     recipe = load_recipe(
         "sft", steps=30, prompts_per_step=32, eval_problems=64, device="cpu", policy="tiny", seed=3

@@ -88,7 +88,7 @@ def test_calculations_are_found_and_judged(text, expected):
     assert calculations(text) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_without_a_leash_the_judge_is_pleased_and_the_answers_stay_wrong(warm_start):
     """The judge orders held-out pairs well, and yet does not survive being optimized."""
     options = dict(seed=1, questions=400, eval_problems=100)

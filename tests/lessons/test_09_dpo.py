@@ -37,7 +37,7 @@ def test_one_wrong_label_in_ten_wants_a_margin_of_two_point_two():
     assert best == pytest.approx(math.log(9), abs=0.02) == pytest.approx(2.2, abs=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_pushed_too_far_loss_falls_and_so_do_both_log_ratios(warm_start):
     recipe = load_recipe("dpo", seed=3, eval_problems=100, eval_samples=1)
     hasty = recipe.but(lr=2e-4, schedule="constant", beta=0.1, steps=60)

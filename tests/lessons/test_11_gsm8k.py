@@ -88,7 +88,7 @@ def solved_leniently(evaluation):
     return sum(any(s.lenient_correct for s in t.samples) for t in evaluation.transcripts)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_rule_prompt_and_temperature_move_the_score_of_one_model(tagged):
     task, start = tagged
     before = measure(start, task)

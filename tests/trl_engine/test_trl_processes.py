@@ -90,7 +90,7 @@ def test_an_error_in_one_process_ends_both_with_its_sentence(recipe, tmp_path):
     assert not (tmp_path / "out" / "result.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_sigterm_leaves_a_checkpoint_of_the_last_step(recipe, tmp_path):
     train = ["-m", "rlcourse", "train", "recipe.yaml", "--engine", "trl", "--out", "out"]
     process = start(tmp_path, *train, "steps=5000", "checkpoint_every=0")
