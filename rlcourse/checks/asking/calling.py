@@ -110,12 +110,14 @@ def one_thread():
 def usual_settings():
     """torch as it begins, whatever student code has switched; afterwards as it was before."""
     before = torch.is_grad_enabled(), torch.get_default_dtype()
-    strict = torch.are_deterministic_algorithms_enabled()
+    strict, printing = torch.are_deterministic_algorithms_enabled(), torch._tensor_str
+    digits = printing.PRINT_OPTS
     try:
         _set(True, torch.float32, False)
-        with torch._tensor_str.printoptions(profile="default"):
-            yield
+        printing.PRINT_OPTS = type(digits)()
+        yield
     finally:
+        printing.PRINT_OPTS = digits
         _set(*before, strict)
 
 
