@@ -7,7 +7,7 @@ from rlcourse.checks.declaring import Case, CaseSampler, Sketch
 
 def _grown(draw: CaseSampler, messages: int) -> list[list[int]]:
     """A conversation whose template keeps prefixes; no token occurs twice in it."""
-    ids = [*range(100)]
+    ids = [*range(1, 101)]
     for i in range(len(ids) - 1, 0, -1):
         j = draw.integer(0, i)
         ids[i], ids[j] = ids[j], ids[i]
@@ -41,7 +41,10 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         crossed = broken(at, lambda ids: [ids[1], ids[0], *ids[2:]])
         yield case(f"two tokens change places at {at}", crossed)
     last = _grown(draw, 4)
-    yield case("the last token alone", [*last[:2], [*last[1][:-1], 200, *last[2][len(last[1]) :]]])
+    yield case(
+        "the last token alone",
+        [*last[:2], [*last[1][:-1], 10 * last[1][-1] + 5, *last[2][len(last[1]) :]]],
+    )
     kept = _grown(draw, 4)
     yield case(
         "broken, and then kept", [kept[0], [200, *kept[1]], [200, *kept[2]], [200, *kept[3]]]

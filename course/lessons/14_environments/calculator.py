@@ -119,6 +119,14 @@ def _evaluated(text):
         return "?"
 
 
+def _evaluated_to_whole(text):
+    try:
+        value = eval(text)
+        return str(int(value)) if value == int(value) else "?"
+    except Exception:
+        return "?"
+
+
 def by_hand(text):
     """Without a regular expression."""
     for sign, work in (("+", operator.add), ("-", operator.sub), ("*", operator.mul)):

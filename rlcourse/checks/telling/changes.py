@@ -244,7 +244,7 @@ class _Options:
         elif isinstance(value, float):
             tiny = [1e-4, 1e-6, 1e-8, 1e-12] if 0 < value < 0.01 else []
             new = [0.0, 1.0, 2 * value, value / 2, -value, *tiny, 1 - value, value + 1]
-            new += [-float("inf")] * (value == 0)
+            new = [-float("inf"), 1.0] if value == 0 else new
         elif isinstance(value, str):
             new = [*self.texts, *(["sum", "mean", "none"] if value in ("sum", "mean") else [])]
         elif value is None:

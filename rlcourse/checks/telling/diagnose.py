@@ -5,6 +5,7 @@ the diagnosis; where the failure is confined to some cases, a second sentence sa
 """
 
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import torch
@@ -22,7 +23,9 @@ from rlcourse.checks.telling.show import shortened
 from rlcourse.checks.telling.wording_errors import as_seen, in_words
 
 LONGEST_LINE, LONGEST_MESSAGE = 100, 240  # characters of an error that are shown
+MOST_FACTS = 2  # that are told of an answer
 DIFFER = "The values differ from the expected ones."
+IMPOSSIBLE = "It cannot be run"  # in this line, for a reason that is told
 Answer = str | tuple[str, int] | None  # a sentence, and which case it speaks of
 
 
@@ -46,7 +49,7 @@ def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
             break
     sentences += [*diagnose_broken(failed, aside), *besides(failed)]
     sentences += [*_only_case(failed, at), *_unread(failed)]
-    return sentences, at
+    return [said for said in sentences if said != DIFFER][:MOST_FACTS] or [DIFFER], at
 
 
 def diagnose_rest(
@@ -58,22 +61,26 @@ def diagnose_rest(
     at = rest.smallest if at is None else at
     count = f"{len(explained)} of the {len(failed.failing)} cases that fail"
     first = f"On {count}, your numbers are those of {half.name}. {half.diagnosis}"
-    label = f"“{failed.cases[at].label}”"
-    then = f"The others, such as {label}, show something else, too."
-    return [first, then, *(said for said in sentences if said != DIFFER)], at
+    label, several = f"“{failed.cases[at].label}”", len(rest.failing) > 1
+    others = f"The others, such as {label}, show" if several else f"The other, {label}, shows"
+    return [first, f"{others} something else.", *(said for said in sentences if said != DIFFER)], at
 
 
 def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
-    """Where the answer may be wrong, unless a sentence has already said so."""
-    place = suspected(failed.cases, failed.wrong or failed.failing)
+    """Where the answer may be wrong, unless enough is said."""
+    if len(sentences) == MOST_FACTS:
+        return None
+    parameters = signature(failed.exercise.reference).parameters.values()
+    usual = {p.name: p.default for p in parameters}
+    place = suspected(failed.cases, failed.wrong or failed.failing, usual)
     said = any("padding" in sentence for sentence in sentences)
     return None if place is None or (said and "padding" in place.property.words) else place
 
 
 def _only_case(failed: FailedCheck, at: int | None) -> Iterator[str]:
-    wrong = failed.wrong or failed.failing
-    if len(wrong) == 1 < len(failed.cases) and at is None:
-        yield f"Of all {len(failed.cases)} cases, only “{failed.cases[wrong[0]].label}” fails."
+    failing = [*failed.failing, *failed.aside]
+    if len(failing) == 1 < len(failed.cases) and at is None:
+        yield f"Of all {len(failed.cases)} cases, only “{failed.cases[failing[0]].label}” fails."
 
 
 def besides(failed: FailedCheck) -> list[str]:
@@ -115,9 +122,9 @@ def _signature(s: FailedCheck) -> str | None:
 
 
 def _should_raise(s: FailedCheck) -> Answer:
-    if not all(s.cases[i].raises for i in s.failing):
+    if not all(s.cases[i].raises for i in s.wrong):
         return None
-    i = s.failing[0]
+    i = s.wrong[0]
     return f"On the case “{s.cases[i].label}” {_not_raised(s, i)}.", i
 
 
@@ -144,7 +151,7 @@ def _raises(s: FailedCheck) -> Answer:
     if error.cause and not s.hidden:
         at += f" {error.cause}"
     if words := in_words(error):
-        return f"It cannot be run{where}: {words}.{at}", i
+        return f"{IMPOSSIBLE}{where}: {words}.{at}", i
     message = shortened(error.message.rstrip("."), LONGEST_MESSAGE)
     said = "" if s.hidden or not message else f": {message}"
     seen = as_seen(error)
@@ -158,7 +165,7 @@ def _type(s: FailedCheck) -> str | None:
     if not found:
         return None
     _, d = found[0]
-    if d.actual is None:
+    if d.actual is None and not any(o.value is None and not o.error for o in s.expected):
         return f"It returns nothing where {_kind(d.expected)} is expected: does it end in `return`?"
     if d.actual == Opaque("coroutine"):
         return "It returns a coroutine, which nobody runs: write `def` in place of `async def`."
@@ -324,7 +331,7 @@ def _values(s: FailedCheck) -> str | None:
     if found := s.found("gradient"):
         names = dict.fromkeys(d.name for _, d in found)
         return f"The value is right, but the gradient in {_code_list(names)} is not."
-    return "The result differs from the expected one."
+    return DIFFER
 
 
 QUESTIONS = (

@@ -11,6 +11,7 @@ from rlcourse.checks.asking.calling import call, one_thread
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.exercise import Exercise
 from rlcourse.checks.judging.comparing import compare_anything
+from rlcourse.checks.telling.diagnose import DIFFER
 from rlcourse.checks.telling.first_difference import find_first_difference
 from rlcourse.checks.telling.result import Result
 from rlcourse.checks.telling.shrinking import with_smaller_example
@@ -32,8 +33,10 @@ def _with_place(result: Result, exercise: Exercise, fn: Callable) -> Result:
         return not (expected.error or compare_anything(expected, call(fn, case), case))
 
     sentence = result.place.sentence(is_right)
-    sentences = (*result.sentences, sentence) if sentence else result.sentences
-    return replace(result, sentences=sentences)
+    if not sentence:
+        return result
+    said = (other for other in result.sentences if other != DIFFER)
+    return replace(result, sentences=(*said, sentence))
 
 
 def _with_first_difference(result: Result, exercise: Exercise, fn: Callable) -> Result:

@@ -57,6 +57,9 @@ def explain(pairs: list[Pair], right: list[Pair], yours: str, expected: str) -> 
     for test, words in PLACES:
         if all(test(pair) for pair in pairs):
             return f"{yours} is wrong {words}."
+    for region, words in REGIONS:
+        if numbers >= ENOUGH and _is_where(region, every):
+            return f"{yours} is wrong only {words}."
     return None
 
 
@@ -208,4 +211,39 @@ PLACES = (
     (_only(_last_real), "only at the last real token of a row"),
     (_only(_first), "only at the first token of a row"),
     (_only(lambda mask: ~mask.all(1, keepdim=True).expand_as(mask)), "only in rows with padding"),
+)
+
+
+def _is_where(region: Callable[[Tensor], Tensor], pairs: list[Pair]) -> bool:
+    """Whether all wrong elements lie in a region of the expected results, most of which is wrong,
+    and some lie outside of it."""
+    inside = outside = wrong = 0
+    for pair in pairs:
+        there, differs = region(pair.expected), pair.wrong()
+        if bool((differs & ~there).any()):
+            return False
+        inside, outside = inside + int(there.sum()), outside + int((~there).sum())
+        wrong += int(differs.sum())
+    return outside >= ENOUGH and 2 * wrong > inside
+
+
+def _end(last: bool, ndim: int, dim: int) -> Callable[[Tensor], Tensor]:
+    """The first or last element, row or column of results with that many dimensions."""
+
+    def region(expected: Tensor) -> Tensor:
+        found = torch.zeros_like(expected, dtype=torch.bool)
+        if expected.ndim == ndim and expected.numel():
+            found.select(dim, -1 if last else 0).fill_(True)
+        return found
+
+    return region
+
+
+ENDS = {"element": (1, 0), "row": (2, 0), "column": (2, 1)}
+REGIONS = (
+    (lambda x: x == 0, "where 0 is expected"),
+    (lambda x: x < 0, "where a negative number is expected"),
+    (lambda x: x > 0, "where a positive number is expected"),
+    *((_end(False, *at), f"in the first {what}") for what, at in ENDS.items()),
+    *((_end(True, *at), f"in the last {what}") for what, at in ENDS.items()),
 )

@@ -4,8 +4,9 @@ The cases only raise the suspicion. It is reported only if every failing case th
 out right when it is changed in this one respect, such as its padding made real.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,16 +60,41 @@ class Place:
                 yield replace(case, label="", arguments=nested(changed, case.arguments))
 
 
-def suspected(cases: tuple[Case, ...], failing: list[int]) -> Place | None:
-    """The narrowest property that the failing cases have and others lack."""
+def suspected(
+    cases: tuple[Case, ...], failing: list[int], usual: Mapping[str, Any]
+) -> Place | None:
+    """The narrowest property that the failing cases have and others lack; `usual` has the defaults
+    of arguments."""
     if len(failing) in (0, 1, len(cases)):
         return None
     narrowest, share = None, 2 * len(failing)
-    for candidate in PROPERTIES:
+    for candidate in (*PROPERTIES, *_of_arguments(cases, failing, usual)):
         having = {i for i, case in enumerate(cases) if candidate.has(flat(case.arguments))}
         if having.issuperset(failing) and len(having) < min(len(cases), share):
             narrowest, share = candidate, len(having)
     return Place(narrowest, tuple(cases[i] for i in failing)) if narrowest else None
+
+
+def _of_arguments(cases, failing: list[int], usual: Mapping[str, Any]) -> Iterator[Property]:
+    """Of each plain argument: that it has none of the values with which all cases agree."""
+    for name in sorted({name for case in cases for name in case.arguments}):
+        values = [case.arguments.get(name, usual.get(name)) for case in cases]
+        if all(isinstance(value, float | int | str | None) for value in values):
+            wrong = {values[i] for i in failing}
+            right = {value for i, value in enumerate(values) if i not in failing}
+            if not wrong & right and 1 in (len(wrong), len(right)):
+                yield _of_argument(name, wrong, right, values, usual.get(name))
+
+
+def _of_argument(name: str, wrong: set, right: set, values: list, usual: Any) -> Property:
+    good = max(right, key=values.count)
+    is_, value = ("is", *wrong) if len(wrong) == 1 else ("is not", *right)
+    return Property(
+        f"`{name}` {is_} {value!r}",
+        f"with `{name}={good!r}`",
+        lambda given: given.get(name, usual) not in right,
+        lambda given: iter([{**given, name: good}]),
+    )
 
 
 def _mask_has(test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:

@@ -13,7 +13,7 @@ import torch
 from rlcourse.checks.asking.calling import call, call_all, describe, one_thread
 from rlcourse.checks.judging.exam import Exam, judge
 from rlcourse.checks.telling.changes import LEAST_LIKELY
-from rlcourse.checks.telling.diagnose import DIFFER
+from rlcourse.checks.telling.diagnose import DIFFER, IMPOSSIBLE
 from rlcourse.checks.telling.result import Result
 from rlcourse.checks.telling.rewriting import Source
 from rlcourse.checks.telling.show import size_of
@@ -42,7 +42,8 @@ class Repair:
 
 def with_repair(result: Result, exam: Exam, fn: Callable, others: Collection[str]) -> Result:
     """The result of a failed check, with the line in which one change repairs `fn`."""
-    if result.passed or result.unwritten or result.mistake or exam.hidden:
+    told = result.mistake or any(said.startswith(IMPOSSIBLE) for said in result.sentences)
+    if result.passed or result.unwritten or told or exam.hidden:
         return result
     found = repair(fn, exam, others, result.half)
     if found is None:
