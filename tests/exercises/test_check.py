@@ -222,11 +222,11 @@ def test_beside_eight_busy_processes_a_check_says_the_same_letter_by_letter():
         logp = logits.log_softmax(-1)
         return -(logp.exp() * logp).sum(1)
 
-    def gae(rewards, values, mask, gamma=0.99, lam=0.95):  # is not explained
-        return rewards.sin() + values.cos()
+    def optimal_baseline(rewards, score_norms_squared):  # is not explained
+        return rewards.sin().sum() + score_norms_squared.cos().mean()
 
     def said():
-        return [check(fn, seed=3).message for fn in (token_entropy, gae)]
+        return [check(fn, seed=3).message for fn in (token_entropy, optimal_baseline)]
 
     quiet = said()
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]

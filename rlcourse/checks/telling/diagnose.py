@@ -49,7 +49,9 @@ def diagnose(failed: FailedCheck) -> tuple[list[str], int | None]:
             break
     sentences += [*diagnose_broken(failed, aside), *besides(failed)]
     sentences += [*_only_case(failed, at), *_unread(failed)]
-    return [said for said in sentences if said != DIFFER][:MOST_FACTS] or [DIFFER], at
+    facts = [said for said in sentences if said != DIFFER][:MOST_FACTS]
+    none = not facts or facts[0].startswith("Also")
+    return [DIFFER, *facts] if none else facts, at
 
 
 def diagnose_rest(
@@ -68,7 +70,7 @@ def diagnose_rest(
 
 def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
     """Where the answer may be wrong, unless enough is said."""
-    if len(sentences) == MOST_FACTS:
+    if len(sentences) >= MOST_FACTS:
         return None
     parameters = signature(failed.exercise.reference).parameters.values()
     usual = {p.name: p.default for p in parameters}

@@ -49,8 +49,8 @@ def explain(pairs: list[Pair], right: list[Pair], yours: str, expected: str) -> 
     for test, words in REARRANGED:
         if all(map(test, pairs)) and all(test(p) or p.expected.numel() < 2 for p in right):
             return f"{yours} is {expected} {words}."
-    numbers = sum(map(len, {_fingerprint(pair) for pair in pairs}))
-    if numbers >= ENOUGH and all(_constant_offset(pair) for pair in every):
+    results = {_fingerprint(pair) for pair in pairs}
+    if sum(map(len, results)) >= ENOUGH and all(_constant_offset(pair) for pair in every):
         offsets = {round(_constant_offset(pair) or 0.0, 6) for pair in every}
         if len(offsets) == 1:
             return f"{yours} is {expected} plus {offsets.pop():g}."
@@ -58,7 +58,7 @@ def explain(pairs: list[Pair], right: list[Pair], yours: str, expected: str) -> 
         if all(test(pair) for pair in pairs):
             return f"{yours} is wrong {words}."
     for region, words in REGIONS:
-        if numbers >= ENOUGH and _is_where(region, every):
+        if len(results) >= ENOUGH and _is_where(region, every):
             return f"{yours} is wrong only {words}."
     return None
 
