@@ -24,10 +24,10 @@ def test_an_argument_on_which_it_depends_is_told(tmp_path, monkeypatch):
 
 def test_an_argument_is_told_only_if_the_other_value_makes_it_right():
     cases = tuple(Case("", {"x": torch.zeros(2), "how": how}) for how in ("sum", "mean") * 3)
-    place = suspected(cases, [1, 3, 5], {})
+    place = suspected(cases, [1, 3, 5], {"how": "sum"})
     assert "`how` is 'mean'" in place.sentence(lambda case: case.arguments["how"] == "sum")
     assert place.sentence(lambda case: False) is None
-    assert suspected(cases, [0, 1, 3], {}) is None  # each value is wrong somewhere
+    assert suspected(cases, [0, 1, 3], {"how": "sum"}) is None  # each value is wrong somewhere
 
 
 def test_a_default_counts_as_a_value_that_is_given():

@@ -41,10 +41,8 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
         crossed = broken(at, lambda ids: [ids[1], ids[0], *ids[2:]])
         yield case(f"two tokens change places at {at}", crossed)
     last = _grown(draw, 4)
-    yield case(
-        "the last token alone",
-        [*last[:2], [*last[1][:-1], 10 * last[1][-1] + 5, *last[2][len(last[1]) :]]],
-    )
+    new = 10 * last[1][-1] + 5  # which begins with the same digit
+    yield case("the last token alone", [*last[:2], [*last[1][:-1], new, *last[2][len(last[1]) :]]])
     kept = _grown(draw, 4)
     yield case(
         "broken, and then kept", [kept[0], [200, *kept[1]], [200, *kept[2]], [200, *kept[3]]]

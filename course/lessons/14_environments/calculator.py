@@ -112,19 +112,15 @@ def _divides_the_rest(text):
     return str(a // b) if b and a % b == 0 else "?"
 
 
-def _evaluated(text):
+def _evaluated(text, shown=str):
     try:
-        return str(eval(text))
+        return shown(eval(text))
     except Exception:
         return "?"
 
 
-def _evaluated_to_whole(text):
-    try:
-        value = eval(text)
-        return str(int(value)) if value == int(value) else "?"
-    except Exception:
-        return "?"
+def _whole(value):
+    return str(int(value)) if value == int(value) else "?"
 
 
 def by_hand(text):

@@ -109,7 +109,8 @@ def find_half(exam, failed: FailedCheck) -> tuple[Mistake, frozenset[int]] | Non
             continue
         explained = frozenset(i for i in failed.failing if trial.reproduces(mistake, i))
         telling = [i for i in explained if trial.is_apart_from_right(mistake, i)]
-        if len(telling) >= ENOUGH and trial.is_everywhere(mistake):
+        enough = len(telling) >= ENOUGH and 3 * len(explained) >= len(failed.failing)
+        if enough and trial.is_everywhere(mistake):
             found[mistake] = explained
     for mistake, explained in found.items():
         if all(other <= explained for other in found.values()):

@@ -73,7 +73,7 @@ def place_of(failed: FailedCheck, sentences: list[str]) -> Place | None:
     if len(sentences) >= MOST_FACTS:
         return None
     parameters = signature(failed.exercise.reference).parameters.values()
-    usual = {p.name: p.default for p in parameters}
+    usual = {p.name: p.default for p in parameters if p.default is not p.empty}
     place = suspected(failed.cases, failed.wrong or failed.failing, usual)
     said = any("padding" in sentence for sentence in sentences)
     return None if place is None or (said and "padding" in place.property.words) else place

@@ -243,7 +243,6 @@ ENDS = {"element": (1, 0), "row": (2, 0), "column": (2, 1)}
 REGIONS = (
     (lambda x: x == 0, "where 0 is expected"),
     (lambda x: x < 0, "where a negative number is expected"),
-    (lambda x: x > 0, "where a positive number is expected"),
     *((_end(False, *at), f"in the first {what}") for what, at in ENDS.items()),
     *((_end(True, *at), f"in the last {what}") for what, at in ENDS.items()),
 )

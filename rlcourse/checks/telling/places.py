@@ -6,6 +6,7 @@ out right when it is changed in this one respect, such as its padding made real.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -76,25 +77,29 @@ def suspected(
 
 
 def _of_arguments(cases, failing: list[int], usual: Mapping[str, Any]) -> Iterator[Property]:
-    """Of each plain argument: that it has none of the values with which all cases agree."""
-    for name in sorted({name for case in cases for name in case.arguments}):
-        values = [case.arguments.get(name, usual.get(name)) for case in cases]
+    """Of each argument with a default: that it has none of the values with which cases agree."""
+    for name, default in usual.items():
+        values = [case.arguments.get(name, default) for case in cases]
         if all(isinstance(value, float | int | str | None) for value in values):
             wrong = {values[i] for i in failing}
             right = {value for i, value in enumerate(values) if i not in failing}
             if not wrong & right and 1 in (len(wrong), len(right)):
-                yield _of_argument(name, wrong, right, values, usual.get(name))
+                is_, value = ("is", *wrong) if len(wrong) == 1 else ("is not", *right)
+                good = max(right, key=values.count)
+                yield Property(
+                    f"`{name}` {is_} {value!r}",
+                    f"with `{name}={good!r}`",
+                    partial(_is_none_of, name, default, right),
+                    _made(name, partial(_always, good)),
+                )
 
 
-def _of_argument(name: str, wrong: set, right: set, values: list, usual: Any) -> Property:
-    good = max(right, key=values.count)
-    is_, value = ("is", *wrong) if len(wrong) == 1 else ("is not", *right)
-    return Property(
-        f"`{name}` {is_} {value!r}",
-        f"with `{name}={good!r}`",
-        lambda given: given.get(name, usual) not in right,
-        lambda given: iter([{**given, name: good}]),
-    )
+def _is_none_of(name: str, default: Any, right: set, given: Arguments) -> bool:
+    return given.get(name, default) not in right
+
+
+def _always(good: Any, _: Any) -> Any:
+    return good
 
 
 def _mask_has(test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:
