@@ -4,7 +4,8 @@
 def demo() -> None:
     """Train the embedded model and check a sample submission, without a browser."""
     from rlcourse import training
-    from rlcourse.authoring import check_notebook, write_sample_submission
+    from rlcourse.authoring.runner import check_notebook
+    from rlcourse.authoring.sample import write_sample_submission
     from rlcourse.training.runs.run_directory import next_run_directory
 
     recipe = training.load_recipe("grpo", eval_every=10)

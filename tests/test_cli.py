@@ -130,7 +130,8 @@ WITHOUT = """
 import sys
 for name in ("nbgrader", "jupyterlab", "jupytext", "markdown_it", "ipywidgets"):
     sys.modules[name] = None  # an import of it fails
-from rlcourse.authoring import check_notebook, write_sample_submission
+from rlcourse.authoring.runner import check_notebook
+from rlcourse.authoring.sample import write_sample_submission
 from rlcourse import check, progress, ready
 from rlcourse.training import inspect_rollouts, train
 import rlcourse.cli, rlcourse.plots

@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook
 from shared import GUIDE, PATHS, blocks, commands
 from small_courses import write_course
 
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 
 LESSON = "02_policy_gradient"
 

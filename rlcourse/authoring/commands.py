@@ -28,7 +28,7 @@ def check(
     ] = None,
 ) -> None:
     """Run a notebook's checks; print a table and the score."""
-    from rlcourse.authoring import check_notebook
+    from rlcourse.authoring.runner import check_notebook
 
     report = check_notebook(notebook, progress=not as_json)
     print(json.dumps(report.as_json(), indent=2) if as_json else report)
@@ -72,7 +72,7 @@ def prove(
     if not (mutants or pairs):
         holds = proof.report(chosen, range(seeds), partial(lacking, current(), seeds=range(seeds)))
         with needing("grade", "comparing notebooks with their lessons"):
-            from rlcourse.authoring import build
+            from rlcourse.authoring.builder import build
 
             for lesson in sorted({exercise.lesson for exercise in chosen}):
                 try:
@@ -95,7 +95,7 @@ def build(
 ) -> None:
     """Build notebooks/ and solutions/ from course/lessons/ and the library."""
     with needing("grade", "building lessons"):
-        from rlcourse.authoring import build
+        from rlcourse.authoring.builder import build
 
         for built in build(lessons or None, execute=execute, check=check, force=force):
             print(built)

@@ -29,14 +29,3 @@ asked for the gradient of every one, and has to know which of them are 0, which 
 teaches. A student who knows that, and lies instead of calling ``detach``, gains at most a fifth of
 that exercise's points, since a function whose numbers are all right has the other four.
 """
-
-from importlib import import_module
-
-_HOMES = {"grade": "engine", "Options": "engine", "Report": "report", "Row": "report"}
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str):
-    if name in _HOMES:
-        return getattr(import_module(f"rlcourse.grading.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'rlcourse.grading' has no attribute {name!r}")

@@ -171,10 +171,10 @@ def grade(
     from tqdm import tqdm
 
     with needing("grade", "grading"):
-        from rlcourse.grading import Options
-        from rlcourse.grading import grade as grade_lesson
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
+        from rlcourse.grading.engine import Options
+        from rlcourse.grading.engine import grade as grade_lesson
 
     # Not drawn before the first row, since an error may come first
     with tqdm(desc="grade", unit="submission", disable=as_json, leave=False, delay=1e-3) as bar:

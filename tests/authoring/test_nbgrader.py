@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook
 from small_courses import write_course
 
 from rlcourse import exercises
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.notebooks import dumps, solved_notebook
 

@@ -10,7 +10,7 @@ from fixture_course import LESSON, NAME
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.recording import recording, with_opening
 from rlcourse.courses.outputs import Outputs, key

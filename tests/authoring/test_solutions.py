@@ -8,7 +8,7 @@ from fixture_course import LESSON, NAME, REPOSITORY, declare
 from torch import Tensor
 
 from rlcourse import check, exercises
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 from rlcourse.authoring.kernel import error_of, run_cells, verdict_of
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.stubs import solution

@@ -28,7 +28,7 @@ import classroom as room
 import nbformat
 from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Attack, Field
 
-from rlcourse.grading import Options, grade
+from rlcourse.grading.engine import Options, grade
 
 
 def prepare(root: Path) -> Field:

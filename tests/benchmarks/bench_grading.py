@@ -32,7 +32,7 @@ from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import PyFileConfigLoader
 
-from rlcourse.grading import Options, grade
+from rlcourse.grading.engine import Options, grade
 
 WRONG = """\
 def reinforce_loss(logprobs, advantages, mask):

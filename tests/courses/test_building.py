@@ -4,7 +4,7 @@ import nbformat
 from test_errors import change
 
 from rlcourse import published
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 from rlcourse.courses import current, shipped
 
 LESSON = "02_policy_gradient"

@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for who runs this without 
 
 from small_courses import write_course
 
-from rlcourse.authoring import build, stubs
+from rlcourse.authoring import stubs
+from rlcourse.authoring.builder import build
 from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
 from rlcourse.exercises import get as get_exercise

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import classroom as room
 
-from rlcourse.grading import Options, Report, grade
+from rlcourse.grading.engine import Options, grade
+from rlcourse.grading.report import Report
 from rlcourse.grading.running.limits import Limits
 
 SIGN = """

@@ -27,8 +27,8 @@ import nbformat
 import pytest
 from attacks import ATTACKS, LIMITS, MEMORY, SECRET, TOTAL, Field
 
-from rlcourse.grading import Options, grade
 from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.engine import Options, grade
 from rlcourse.grading.platforms.exporting import plain_table
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import classroom as room
 import pytest
 from mixed_class import SIGN
 
-from rlcourse.grading import Options, grade
+from rlcourse.grading.engine import Options, grade
 from rlcourse.grading.running.limits import Limits
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from classroom import cell_of, solution
 from small_courses import write_course
 
-from rlcourse.authoring import build
-from rlcourse.grading import Options, grade
+from rlcourse.authoring.builder import build
+from rlcourse.grading.engine import Options, grade
 from rlcourse.grading.judging.judge import variant_of
 from rlcourse.grading.judging.secret import course_secret
 

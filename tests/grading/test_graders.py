@@ -10,9 +10,10 @@ import classroom as room
 import pytest
 
 from rlcourse.errors import UserError
-from rlcourse.grading import engine, grade
+from rlcourse.grading import engine
 from rlcourse.grading.books import gradebook
 from rlcourse.grading.books.gradebook import Course, Grades, load_source
+from rlcourse.grading.engine import grade
 from rlcourse.grading.handing_in.student_folder import HandedIn
 from rlcourse.grading.locking import only_one
 

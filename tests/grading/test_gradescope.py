@@ -13,7 +13,7 @@ import classroom as room
 import memory
 import pytest
 
-from rlcourse.grading import grade
+from rlcourse.grading.engine import grade
 from rlcourse.grading.gradescope import results
 from rlcourse.grading.gradescope.archive import write_archive
 

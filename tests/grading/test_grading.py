@@ -11,8 +11,8 @@ import classroom as room
 import pytest
 
 from rlcourse.errors import UserError
-from rlcourse.grading import Options, grade
 from rlcourse.grading.books.grades import read_grades
+from rlcourse.grading.engine import Options, grade
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import classroom as room
 import pytest
 
 from rlcourse.files import TEMPORARY
-from rlcourse.grading import grade
+from rlcourse.grading.engine import grade
 
 pytestmark = pytest.mark.slow
 

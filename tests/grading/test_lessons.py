@@ -7,10 +7,11 @@ import nbformat
 import pytest
 from small_courses import write_course
 
-from rlcourse.authoring import build, stubs
+from rlcourse.authoring import stubs
+from rlcourse.authoring.builder import build
 from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import grade
+from rlcourse.grading.engine import grade
 
 pytestmark = pytest.mark.slow
 LESSONS = [lesson.name for lesson in shipped().lessons]

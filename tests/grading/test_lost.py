@@ -10,10 +10,10 @@ import classroom as room
 import pytest
 
 from rlcourse.errors import UserError
-from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import Course, load_source
 from rlcourse.grading.books.grades import read_grades
 from rlcourse.grading.books.opening import open_gradebook
+from rlcourse.grading.engine import grade
 from rlcourse.grading.judging.secret import SECRET_BYTES, course_secret
 from rlcourse.grading.locking import only_one
 

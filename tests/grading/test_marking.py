@@ -3,8 +3,8 @@
 import classroom as room
 import pytest
 
-from rlcourse.grading import grade
 from rlcourse.grading.books.gradebook import read_receipt
+from rlcourse.grading.engine import grade
 from rlcourse.grading.handing_in.submission import rebuild
 from rlcourse.grading.judging import marking
 

@@ -15,7 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 from small_courses import forgotten_afterwards
 
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 from rlcourse.courses import shipped
 from rlcourse.courses.creating import TEMPLATE, new_course
 from rlcourse.grading.running.library import write_library
@@ -72,7 +72,7 @@ print("looked" if looked > 1000 else "LEAK: it looked at nothing")
 PROGRAM = """
 import json, pathlib, sys
 sys.path.insert(0, {repository!r})
-from rlcourse.grading import grade
+from rlcourse.grading.engine import grade
 from rlcourse.grading.confinement import isolation, probing
 missing = sorted({{*isolation.LAYERS}} - {{*probing.probe().standing}})
 report = grade({lesson!r}, course=pathlib.Path({course!r}))

@@ -8,8 +8,8 @@ import pytest
 from small_courses import write_course
 from test_grading import command
 
-from rlcourse.authoring import build
-from rlcourse.grading import grade
+from rlcourse.authoring.builder import build
+from rlcourse.grading.engine import grade
 from rlcourse.grading.judging.judge import _seed
 
 pytestmark = pytest.mark.slow

@@ -13,14 +13,14 @@ from classroom import REPOSITORY, cell_of
 from nbformat.v4 import new_code_cell
 from small_courses import write_course
 
-from rlcourse.authoring import build
+from rlcourse.authoring.builder import build
 from rlcourse.checks.asking import wire
 from rlcourse.checks.asking.calling import Facts, Failure, Outcome
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.courses import shipped
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import grade
 from rlcourse.grading.confinement.channel import Channel, Closed
+from rlcourse.grading.engine import grade
 from rlcourse.grading.judging.judge import LessonExam
 from rlcourse.grading.judging.marking import run_first, run_rest
 from rlcourse.grading.judging.wordless import lines_of, make_wordless

@@ -10,8 +10,8 @@ import pytest
 from classroom import cell_of, solution
 from small_courses import write_course
 
-from rlcourse.authoring import build
-from rlcourse.grading import Options, grade
+from rlcourse.authoring.builder import build
+from rlcourse.grading.engine import Options, grade
 from rlcourse.grading.running.limits import Limits
 
 pytestmark = pytest.mark.slow

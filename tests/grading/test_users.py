@@ -44,7 +44,7 @@ GRADE = """
 import json, pathlib, sys
 sys.path[:0] = [{repository!r}, {tests!r}]
 from rlcourse.errors import UserError
-from rlcourse.grading import Options, grade
+from rlcourse.grading.engine import Options, grade
 from rlcourse.grading.confinement import probing
 said = {{"standing": sorted(probing.probe().standing)}}
 for name, options in (("strict", Options(strict=True)), ("usual", Options())):

@@ -11,8 +11,8 @@ import pytest
 
 from rlcourse.errors import UserError
 from rlcourse.exercises import all as all_exercises
-from rlcourse.grading import Options, grade
 from rlcourse.grading.confinement import isolation
+from rlcourse.grading.engine import Options, grade
 from rlcourse.grading.running.library import write_library
 from rlcourse.grading.running.limits import Limits
 from rlcourse.grading.running.sandbox import Sandbox

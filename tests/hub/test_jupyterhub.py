@@ -17,7 +17,8 @@ from hub import COURSE, GRADER, INSTRUCTOR, LESSON, USERS, Hub
 from small_courses import write_course
 
 from rlcourse import exercises
-from rlcourse.authoring import build, stubs
+from rlcourse.authoring import stubs
+from rlcourse.authoring.builder import build
 from rlcourse.grading.gradescope.archive import course_wheel
 
 NEEDED = ("unshare", "nsenter", "setpriv", "npm", "bash")

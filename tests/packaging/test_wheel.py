@@ -92,7 +92,7 @@ def test_a_model_trains_and_a_sample_submission_is_judged(outside):
     """What ``rlcourse demo`` does, with one step in place of its hundred."""
     outside("train", "grpo", "steps=1", "warm_start=null", "eval_problems=0", "--out", "run")
     assert (outside.place / "run" / "report.html").is_file()
-    code = "from rlcourse.authoring import write_sample_submission as w; w('sample.ipynb')"
+    code = "from rlcourse.authoring.sample import write_sample_submission as w; w('sample.ipynb')"
     run(outside.python, "-c", code, cwd=outside.place)
     said = outside("check", "sample.ipynb")
     assert said.count("passed") == 3 and "a mean over all" in said
