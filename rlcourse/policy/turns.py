@@ -5,7 +5,7 @@ into text; the text that the policy wrote is never turned back into ids, because
 into tokens in several ways, and a tokenizer produces only one of them.
 
 `rollout_env` of lesson 14 plays. Recipes play through `World` (``training/data/scoring.py``,
-``evaluation/solving.py``, ``trl_engine/playing.py``), the lesson by ``training/episodes.py``.
+``evaluation/solving.py``), the lesson by ``training/episodes.py``.
 """
 
 from collections.abc import Callable, Sequence

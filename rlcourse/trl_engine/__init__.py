@@ -8,7 +8,6 @@ learning rate are ours; `settings` says which field of a recipe becomes which ar
 
 - `settings`: a recipe as arguments of a TRL trainer, or one sentence on what TRL cannot do.
 - `data`, `rewards`: problems, pairs and reward functions in the form in which TRL takes them.
-- `playing`: episodes of several turns.
 - `trainers`: TRL's trainers with our prompts, learning rate and weight decay.
 - `progress`: metrics, checkpoints and stops, step by step.
 - `processes`: several processes that fail with one voice.

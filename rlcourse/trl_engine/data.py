@@ -53,8 +53,8 @@ def demonstration_rows(policy, task: Task, recipe: Recipe) -> Rows:
         )
         batch = demonstrated(policy, problems, recipe, task)
         rows += [
-            {"input_ids": prompt + read, "labels": [IGNORED] * len(prompt) + labels}
-            for (prompt, read), labels in zip(token_lists(batch), labels_of(batch), strict=True)
+            {"input_ids": prompt + read, "labels": [IGNORED] * len(prompt) + read}
+            for prompt, read in token_lists(batch)
         ] * recipe.num_iterations
         tokens.append(int(batch.mask.sum()))
     return Rows(rows, tokens)
@@ -88,11 +88,6 @@ def token_lists(batch: Rollouts) -> list[tuple[list[int], list[int]]]:
             strict=True,
         )
     )
-
-
-def labels_of(batch: Rollouts) -> list[list[int]]:
-    """Each row's tokens that are learned from; what an environment wrote is not."""
-    return unpadded(batch.tokens.masked_fill(~batch.mask, IGNORED), batch.reads)
 
 
 def unpadded(tokens: Tensor, mask: Tensor) -> list[list[int]]:

@@ -8,7 +8,6 @@ from rlcourse.algorithms import overlong_penalty
 from rlcourse.policy.prompts import opened_by
 from rlcourse.tasks import FORMATS, Task, correctness_reward, length_reward
 from rlcourse.training.recipes.settings import Recipe
-from rlcourse.trl_engine.playing import PAID
 
 
 def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[float]]:
@@ -16,9 +15,6 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
 
     Correctness is always among them, if only with weight 0: it is what a run reports.
     """
-
-    def paid(completions, **columns):
-        return columns[PAID]
 
     def whole(prompts, completions):
         return [opened_by(prompts[0]) + text for text in completions]
@@ -36,9 +32,6 @@ def reward_functions(recipe: Recipe, task: Task) -> tuple[list[Callable], list[f
         lengths = torch.tensor([len(ids) for ids in completion_ids])
         return overlong_penalty(lengths, recipe.max_tokens, recipe.overlong_buffer).tolist()
 
-    if task.environment is not None:  # it has paid what there is
-        paid.__name__ = correctness.__name__
-        return [paid], [recipe.rewards["correctness"]]
     functions: list[Callable] = [correctness]
     weights = [recipe.rewards["correctness"]]
     if recipe.rewards["format"]:

@@ -23,7 +23,6 @@ from rlcourse.signals import Interrupted, StopRequest
 from rlcourse.tasks import Task
 from rlcourse.tasks.rewards import EXTRACTORS
 from rlcourse.training import run as local
-from rlcourse.training.data.scoring import require_playable
 from rlcourse.training.networks.optimizer import NonFinite, require_extras
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.runs.outcome import Run, load_run
@@ -66,11 +65,11 @@ def train(
         recipe = recipe if isinstance(recipe, Recipe) else processes.each(recipe)
         out = Path(processes.from_first(out)).expanduser()
         values = processes.each(lambda: _checked(recipe, settings, processes))
+        task = processes.each(lambda: _task(recipe))
         processes.on_main(lambda: _open_directory(out, recipe, values, resume))
         if processes.from_first((out / "result.json").exists()):
             return load_run(out, device=recipe.device) if processes.first else None
         with in_use(out if processes.first else None), StopRequest() as stop:
-            task = processes.each(lambda: _task(recipe))
             job = Job(recipe, values, out, task, processes, progress)
             start = processes.on_main(lambda: before_training(job, resume))
             return _train(job, start, stop)
@@ -111,7 +110,8 @@ def _checked(recipe: Recipe, settings: Iterable[str], processes: Processes) -> d
 
 def _task(recipe: Recipe) -> Task:
     task = local.task_of(recipe)
-    require_playable(recipe, recipe.method, None, task)
+    if task.environment is not None:
+        raise UserError("TRL plays no episodes of several turns here: leave out --engine trl")
     return replace(task, extract=EXTRACTORS[recipe.extract]) if recipe.extract else task
 
 

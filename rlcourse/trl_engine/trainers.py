@@ -23,8 +23,6 @@ from rlcourse.training.preferences.pairs import training_pairs
 from rlcourse.training.recipes.settings import Recipe
 from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, question_rows, unpadded
 from rlcourse.trl_engine.job import Job
-from rlcourse.trl_engine.playing import rollout_function
-from rlcourse.trl_engine.processes import weights_are_shared_out
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
     config_class,
@@ -51,8 +49,6 @@ def make_trainer(job: Job) -> tuple[Any, Rows]:
     if job.method.samples:
         require_no_sense_of_place(policy)
         extras["reward_funcs"], weights = reward_functions(recipe, job.task)
-    if job.task.environment is not None and job.method.samples:
-        extras |= episodes_of(job, policy)
     if recipe.lora:
         extras["peft_config"] = lora_config(recipe)
     model = reward_model(policy) if kind == "Reward" else end_only(policy)
@@ -75,25 +71,6 @@ def make_trainer(job: Job) -> tuple[Any, Rows]:
         raise UserError(f"TRL cannot start with these settings: {first_line(error)}") from error
     trainer.remove_callback(PrinterCallback)
     return trainer, rows
-
-
-def episodes_of(job: Job, policy: Policy) -> dict[str, Any]:
-    """What makes TRL's trainer play in the task's environment.
-
-    Raises:
-        UserError: the method or the machine cannot; the sentence says which.
-    """
-    if job.method.trl.trainer != "GRPO":
-        raise UserError(
-            f"TRL's {job.recipe.algorithm} plays no episodes: leave out --engine trl, or use grpo"
-        )
-    if job.settings.get("use_vllm") or weights_are_shared_out():
-        raise UserError(
-            "episodes are played with the model itself, which each process must hold whole: leave "
-            "out use_vllm, and launch with ddp.yaml or zero2.yaml"
-        )
-    play = rollout_function(policy, job.recipe, job.task, job.batches.updates)
-    return {"rollout_func": play}
 
 
 def rows_of(job: Job, policy: Policy) -> Rows:
@@ -159,7 +136,6 @@ def quiet() -> Iterator[None]:
     level = logging.get_verbosity()
     with no_progress_bars(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning)
-        warnings.filterwarnings("ignore", "You are using 'rollout_func'", category=UserWarning)
         logging.set_verbosity_error()
         try:
             yield

@@ -21,7 +21,7 @@ from engines import (
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.signals import Interrupted
-from rlcourse.training import load_run
+from rlcourse.training import load_recipe, load_run
 from rlcourse.training import run as local
 from rlcourse.training import train as train_locally
 from rlcourse.training.data.batches import problems_of_step
@@ -331,6 +331,12 @@ def test_vllm_that_is_missing_is_one_sentence(places, tmp_path):
         trl_engine.train(
             recipe_of(places), tmp_path / "out", settings=["use_vllm=true"], progress=False
         )
+
+
+def test_episodes_are_left_to_the_local_engine(tmp_path):
+    with pytest.raises(UserError, match="TRL plays no episodes"):
+        trl_engine.train(lambda: load_recipe("calculator_grpo"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_with_learned_positions_is_refused():
