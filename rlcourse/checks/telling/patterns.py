@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.judging.comparing import Tolerance
-from rlcourse.checks.telling.cutting import grid_in, mask_in
+from rlcourse.checks.telling.cutting import mask_in
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,6 @@ def _factor(pairs: list[Pair]) -> str | None:
         if math.isclose(first, -1, rel_tol=1e-6):
             return "{yours} has the opposite sign."
         return f"{{yours}} is {{expected}} times {first:.6g}{_named_constant(first)}."
-    for name, quantity in QUANTITIES.items():
-        sizes = {quantity(pair.case) for pair, _ in ratios} - {None}
-        if results < ENOUGH or len(sizes) < 2:
-            continue
-        for power, words in ((1, f"times {name}"), (-1, f"divided by {name}")):
-            for sign in (1, -1):
-                if all(_matches(p.case, r, quantity, power, sign) for p, r in ratios):
-                    return f"{{yours}} is {'minus ' * (sign < 0)}{{expected}} {words}."
     return None
 
 
@@ -117,37 +109,6 @@ def _named_constant(ratio: float) -> str:
         if math.isclose(abs(ratio), value, rel_tol=1e-4):
             return f" ({words})"
     return ""
-
-
-def _matches(case: Case, ratio: float, quantity: Callable, power: int, sign: int) -> bool:
-    size = quantity(case)
-    return bool(size) and math.isclose(ratio, sign * size**power, rel_tol=1e-4)
-
-
-def _grid_size(dim: int) -> Callable[[Case], int | None]:
-    return lambda case: None if (grid := grid_in(case.arguments)) is None else grid.shape[dim]
-
-
-def _length(case: Case) -> int | None:
-    """Length of the last vector, where there is no grid: n, or V."""
-    vectors = [a for a in case.arguments.values() if isinstance(a, Tensor) and a.ndim == 1]
-    return len(vectors[-1]) if vectors and grid_in(case.arguments) is None else None
-
-
-def _real_tokens(case: Case) -> int | None:
-    return None if (mask := mask_in(case.arguments)) is None else int(mask.sum())
-
-
-QUANTITIES: dict[str, Callable[[Case], float | None]] = {
-    "N": _grid_size(0),
-    "T": _grid_size(1),
-    "N·T": lambda case: None if (grid := grid_in(case.arguments)) is None else grid.numel(),
-    "the number of real tokens": _real_tokens,
-    "n": _length,
-    "the group size": lambda case: case.arguments.get("group_size"),
-    "the temperature": lambda case: case.arguments.get("temperature"),
-    "beta": lambda case: case.arguments.get("beta"),
-}
 
 
 def _shifted(by: int) -> Callable[[Pair], bool]:
