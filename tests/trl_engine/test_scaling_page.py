@@ -49,7 +49,7 @@ def test_a_command_of_the_page_would_start(line):
 
 
 def test_the_page_has_a_command_for_each_way():
-    assert len(COMMANDS) == 9
+    assert len(COMMANDS) == 8
     for file in (ROOT / "course" / "accelerate").iterdir():
         assert f"`{file.name}`" in PAGE
 
