@@ -13,6 +13,7 @@ from math import exp
 from rlcourse.evaluation.transcripts import escape
 
 BLUE, VERMILION, VIOLET = "70, 150, 235", "235, 120, 30", "150, 105, 235"  # on light and on dark
+STRONGEST = 0.5  # opacity: words on it can be read, light ones on dark as well
 BUDGET = 1600  # tokens of a page: with their numbers, about 120 characters each
 
 
@@ -35,11 +36,11 @@ class Measure:
         """A step's color over any background; "" in the middle, where nothing happens."""
         if not self.diverging:
             strength = (step if self.key == "k" else len(self.edges) - step) / len(self.edges)
-            return f"rgba({VIOLET}, {0.6 * strength:.2f})" if strength else ""
+            return f"rgba({VIOLET}, {STRONGEST * strength:.2f})" if strength else ""
         middle = len(self.edges) / 2
         distance = step - middle
         shade = BLUE if distance > 0 else VERMILION
-        return f"rgba({shade}, {0.6 * abs(distance) / middle:.2f})" if distance else ""
+        return f"rgba({shade}, {STRONGEST * abs(distance) / middle:.2f})" if distance else ""
 
 
 MEASURES = {
