@@ -39,7 +39,7 @@ def cases(draw: CaseSampler) -> Iterator[Case]:
     yield _worked("worked: just inside the band", 0.5999, 0.1, 0.01, **boundary)
     yield _worked("worked: outside, and praised", 0.75, 0.5, 1.0, clip=0.2, beta=0.0)
     yield _worked("worked: outside, and blamed", 0.75, 0.5, -1.0, clip=0.2, beta=0.0)
-    yield _worked("worked: below the band, and blamed", 0.278, 0.5, -1.0, clip=0.2, beta=0.0)
+    yield _worked("worked: below the band, and blamed", 0.278, 0.5, -1.0, clip=0.3, beta=0.0)
     yield _worked("worked: a ratio of 1.5 in a band of 0.8", 0.75, 0.5, 1.0, clip=0.8, beta=0.0)
     for label, logprobs, mask in draw.batches():
         yield _case(draw, label, logprobs, mask)
