@@ -15,7 +15,8 @@ from filelock import FileLock
 
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
-SLOW = ("test_gpu_budgets.py", "test_gpu_functions.py", "test_gpu_recipes.py")
+MARKS = {"test_gpu_budgets.py": "slow", "test_gpu_functions.py": "slow"}
+MARKS |= {"test_gpu_recipes.py": "weekly", "test_gpu_memory.py": "slow"}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,8 @@ def test_the_pretended_gpu_can_be_built(environment):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(f, marks=pytest.mark.slow) if f in SLOW else f for f in FILES]
+    "name",
+    [pytest.param(f, marks=getattr(pytest.mark, MARKS[f])) if f in MARKS else f for f in FILES],
 )
 def test_file(name, environment):
     options = ["-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "--color=no"]

@@ -116,8 +116,12 @@ class Seen(Exception):
 }
 
 
+# Left to `make test-weekly`: each trains for half a minute.
+WEEKLY = {"knows-another-dialect", "asks-for-more", "looks-for-the-weights", "breaks-the-weights"}
+
+
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def graded(request, tmp_path_factory):
     root = tmp_path_factory.mktemp("class")
     course = write_course(root / "course", {LESSON: TEXT})
     module = course / "lessons" / LESSON / "train_policy.py"
@@ -126,7 +130,9 @@ def graded(tmp_path_factory):
     module.write_text(re.sub(r"levels=.*", levels, text))
     build(root=root, progress=False)
     blank = root / "notebooks" / LESSON / f"{LESSON}.ipynb"
-    for student, answer in {"honest": solution("train_policy"), **SUBMISSIONS}.items():
+    weekly = request.config.getoption("--weekly")
+    handed_in = {s: a for s, a in SUBMISSIONS.items() if weekly or s not in WEEKLY}
+    for student, answer in {"honest": solution("train_policy"), **handed_in}.items():
         notebook = nbformat.read(blank, as_version=4)
         cell_of(notebook, "train_policy").source = answer
         path = course / "submitted" / student / LESSON / f"{LESSON}.ipynb"
@@ -155,16 +161,20 @@ def test_an_honest_trainer_earns_points_and_is_on_record(rows):
     assert f"{BUDGET:,} completions of {measured['questions']:,} questions" in honest["message"]
 
 
-@pytest.mark.parametrize("student", ["knows-another-dialect", "writes-its-own-answers"])
+def weekly(*values):
+    return pytest.param(*values, marks=pytest.mark.weekly)
+
+
+@pytest.mark.parametrize("student", [weekly("knows-another-dialect"), "writes-its-own-answers"])
 def test_what_was_learned_without_rewards_is_worth_nothing(rows, student):
     mark = found(rows[student])
     assert mark["points"] == 0 and mark["measured"]["steps"] == BUDGET // 64, mark["message"]
 
 
 @pytest.mark.parametrize("student, said", [
-    ("asks-for-more", "as they were"),  # it raises only if it was given more
-    ("looks-for-the-weights", "as they were"),  # it raises only if it finds any
-    ("breaks-the-weights", "infinite or NaN"),
+    weekly("asks-for-more", "as they were"),  # it raises only if it was given more
+    weekly("looks-for-the-weights", "as they were"),  # it raises only if it finds any
+    weekly("breaks-the-weights", "infinite or NaN"),
     ("says-what-it-saw", "ended in an exception"),
 ])  # fmt: skip
 def test_an_attack_earns_nothing_and_is_told_what_it_did(rows, student, said):

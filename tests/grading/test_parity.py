@@ -12,7 +12,7 @@ from rlcourse.authoring.builder import build
 from rlcourse.grading.engine import grade
 from rlcourse.grading.judging.judge import _seed
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 # In how many cases of `reinforce_step` the gradient is too small to be clipped depends on what is
 # drawn. So both draw the same: our seeds follow from this secret, and plain nbgrader's checks,

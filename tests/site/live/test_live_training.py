@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 SEEDS = (0, 1, 2)
 
 
