@@ -233,6 +233,7 @@ def test_the_package_itself_imports_nothing_until_asked():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["rlcourse.exercises", "rlcourse.grading.books.gradebook"])
 def test_checks_and_gradebooks_do_without_models(module):
     """Importing transformers takes seconds: of a notebook's first cell, and of every command."""

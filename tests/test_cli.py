@@ -91,6 +91,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends itself a POSIX signal")
 def test_a_ctrl_c_that_nobody_else_hears_ends_with_a_sentence_and_130():
     """The second one of two is such: the first is heard by whatever is at work, which lets go."""
@@ -138,6 +139,7 @@ import rlcourse.cli, rlcourse.plots
 """
 
 
+@pytest.mark.slow
 def test_lessons_checks_and_training_need_no_extra():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -40,6 +40,7 @@ def figure():
         plt.close(fig)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_html_with_a_description_and_nothing_beside_it(tmp_path):
     cells = [new_code_cell(PLOTTED), new_code_cell("fig")]
     for cell in cells:

@@ -44,6 +44,7 @@ def test_a_long_test_without_the_marker_fails(run, monkeypatch):
     found.stdout.fnmatch_lines(["the longest that are marked:", "*s  *::test_marked"])
 
 
+@pytest.mark.slow
 def test_unless_it_is_asked_for_nothing_is_held_and_nothing_weekly_run(run):
     run().assert_outcomes(passed=4, deselected=1)
     run("--weekly").assert_outcomes(passed=5)

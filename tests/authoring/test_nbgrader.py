@@ -89,6 +89,7 @@ def marks(desk):
         }
 
 
+@pytest.mark.weekly
 def test_release_of_plain_nbgrader_is_the_committed_student_notebook(desk):
     released = (desk / "release" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
     built = (desk.parent / "notebooks" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")

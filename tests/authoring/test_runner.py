@@ -77,6 +77,7 @@ def test_every_check_gets_its_row_whatever_the_others_do(save):
     assert path.read_bytes() == before  # the notebook is only read
 
 
+@pytest.mark.slow
 def test_a_cell_without_end_is_ended_and_has_its_row(save):
     path = save(graded("endless", "while True: pass"), graded("next", "verdict('next', 1.0)"))
     report = check_notebook(path, timeout=6, progress=False)

@@ -136,6 +136,7 @@ def test_a_cell_that_fails_is_named_by_its_line_and_the_old_file_stays(
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_a_solution_that_does_not_pass_its_check_is_not_written(execute, course, registry):
     registry[0] = declare("score_function", reference=score_function)
     with pytest.raises(UserError, match="the solution of score_function does not pass"):

@@ -46,6 +46,7 @@ def page_and_url(lessons, tmp_path_factory):
         yield page, url
 
 
+@pytest.mark.weekly
 def test_an_untouched_lesson_runs_through_and_says_what_is_not_written(page_and_url):
     notebook = Notebook(*page_and_url, f"{LESSON}/{LESSON}.ipynb")
     notebook.run_all()
@@ -55,6 +56,7 @@ def test_an_untouched_lesson_runs_through_and_says_what_is_not_written(page_and_
     assert "Finish reinforce_loss first" in text
 
 
+@pytest.mark.weekly
 def test_a_solved_lesson_runs_green(page_and_url):
     notebook = Notebook(*page_and_url, f"solved_{LESSON}.ipynb")
     notebook.run_all()

@@ -23,7 +23,7 @@ def judged(name, seed=0, hidden=False, *, of):
     return exam.judge(describe(fn), call_all(fn, exam.cases)), exam
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_sample_of_pairs_is_named_rightly_or_not_at_all():
     found = []
     for name in EDITED:

@@ -52,6 +52,7 @@ BORROWS = "from rlcourse import borrow; borrow(mean_reward)"
 SHOWS = "if ready(mean_reward):\n    print('mean', mean_reward(tensor([1.0, 0.0])).item())"
 
 
+@pytest.mark.slow
 def test_a_function_that_is_not_written_can_be_borrowed_until_it_is(said):
     asked = "from rlcourse import check, progress\nprint(check(mean_reward))\nprogress()"
     first, borrowing, shown, judged, back, again = steps(
@@ -65,6 +66,7 @@ def test_a_function_that_is_not_written_can_be_borrowed_until_it_is(said):
     assert "Finish mean_reward first" in again
 
 
+@pytest.mark.slow
 def test_what_has_no_version_to_borrow_is_named(said):
     said = "\n".join(said("from rlcourse import borrow; borrow()", "borrow('men_reward')"))
     assert "borrow takes the functions to borrow" in said
@@ -98,6 +100,7 @@ def steps(lines: list[str]) -> list[str]:
     return [part.strip() for part in "\n".join(lines).split("WENT ON")[:-1]]
 
 
+@pytest.mark.slow
 def test_after_a_syntax_error_a_check_says_that_it_judges_the_older_definition(said):
     checked = "from rlcourse import check\nprint(check(mean_reward))"
     broken, mended = "def mean_reward(rewards):\n    return rewards.mean(", "x = 1"

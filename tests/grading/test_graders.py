@@ -50,6 +50,7 @@ def test_two_that_write_to_one_gradebook_lose_and_double_nothing(course):
     assert {student for student, _ in rows} == set(students)
 
 
+@pytest.mark.slow
 def test_a_gradebook_that_stays_locked_is_one_sentence_and_no_grade_of_zero(course, monkeypatch):
     with grades_of(course):
         pass

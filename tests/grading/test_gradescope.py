@@ -122,7 +122,7 @@ def test_gradescope_s_results_are_those_of_rlcourse_grade(container, course):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @linux
 def test_a_right_submission_is_graded_within_a_default_container_s_memory(container, template):
     """All processes together, each page that is shared counted once; 539 MiB where written."""

@@ -79,6 +79,7 @@ print(sum(map(len, hoard)) // 2**20)
 """
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_however_it_is_taken(library):
     """What a process is born with comes on top; most of that it shares."""
     mebibytes = 256

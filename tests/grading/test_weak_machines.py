@@ -22,6 +22,7 @@ NO_FILES = ("mount", "landlock")
 NO_PROCESSES = ("pid", "seccomp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", [NO_FILES, NO_PROCESSES])
 def test_nothing_is_graded_where_files_or_processes_are_in_reach(course, off):
     room.submit(course, "ada", room.solved(course, ["score_function"]))
@@ -33,6 +34,7 @@ def test_nothing_is_graded_where_files_or_processes_are_in_reach(course, off):
     assert not list((course / "autograded").glob("[!.]*"))  # a lock at most
 
 
+@pytest.mark.slow
 def test_who_trusts_every_submission_says_so_and_is_warned(course):
     room.submit(course, "ada", room.solved(course, ["score_function"]))
     warnings: list[str] = []

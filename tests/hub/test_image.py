@@ -30,6 +30,7 @@ def run(request, tmp_path_factory):
     ).run
 
 
+@pytest.mark.slow
 def test_a_student_s_server_starts_as_nobody_special(run):
     assert run("id", "-u").strip() == "1000"
     assert run("jupyterhub-singleuser", "--version").strip().startswith("5.")

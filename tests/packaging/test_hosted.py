@@ -126,6 +126,7 @@ def test_the_set_up_cell_does_nothing_where_the_course_is_installed(tmp_path):
     assert said_by_the_cell(sys.executable, hosted.setup_cell().source, tmp_path) == (True, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["", "https://localhost:1/some-one/a-course"])
 def test_where_nothing_can_be_installed_one_sentence_says_so_and_it_stops(
     address, hosted_python, tmp_path, monkeypatch

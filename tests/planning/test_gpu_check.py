@@ -13,6 +13,7 @@ def run(*arguments):
     return CliRunner().invoke(cli.app, ["gpu-check", "--device", "cpu", *arguments])
 
 
+@pytest.mark.slow
 def test_the_cpu_agrees_with_itself_and_is_timed():
     done = run("--tiny")
     assert done.exit_code == 0, done.output

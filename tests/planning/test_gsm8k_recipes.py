@@ -116,6 +116,7 @@ def models(tmp_path_factory):
     return {"HuggingFaceTB": str(place / "llama"), "Qwen": str(place / "qwen2")}
 
 
+@pytest.mark.slow
 @with_data
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_runs_from_start_to_report(name, models, tmp_path):

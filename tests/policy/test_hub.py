@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+pytestmark = pytest.mark.slow
 SCRIPT = (
     "from rlcourse.policy import Policy; from rlcourse.errors import UserError\n"
     "try: Policy.load('somebody/some-model')\n"

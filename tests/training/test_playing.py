@@ -51,6 +51,7 @@ def batch_of(policy, task, n=3, **changes):
     return sampled(policy, task.train[:n], recipe, generator, world_of(recipe, task))
 
 
+@pytest.mark.slow
 def test_a_batch_of_episodes_is_read_whole_and_scored_as_it_was_drawn(policy, task):
     batch = batch_of(policy, task)
     assert (batch.read_mask & ~batch.mask).any() and not (batch.mask & ~batch.read_mask).any()

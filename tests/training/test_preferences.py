@@ -172,6 +172,7 @@ def test_the_pairs_that_were_sampled_are_kept_and_can_be_trained_on_again(
 # Reward models
 
 
+@pytest.mark.slow
 def test_a_reward_model_learns_who_is_right_and_can_be_saved_and_loaded(
     tmp_path, policy, task, judge, file
 ):
@@ -217,6 +218,7 @@ def test_held_out_pairs_are_never_trained_on(policy, task, judge, tmp_path, monk
     assert len(trained) + len(held_out) == 40
 
 
+@pytest.mark.slow
 def test_a_reward_model_is_a_reward_to_train_with(warm, task, judge, recipe):
     model = quiet(judge(steps=60), policy=warm, task=task, reward=likes_sevens).reward_model
     settings = recipe(steps=30, prompts_per_step=10, group_size=8, lr=5e-3, eval_problems=0)

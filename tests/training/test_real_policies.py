@@ -43,6 +43,7 @@ def change(before: Policy, after: Policy) -> list[int]:
     return sorted(ranks, reverse=True)
 
 
+@pytest.mark.slow
 def test_an_adapter_is_trained_on_or_merged_first(adapter, tmp_path):
     recipe = SHORT.but(policy=str(adapter), beta=0.1)
     start = Policy.load(adapter)

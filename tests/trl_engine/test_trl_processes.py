@@ -81,7 +81,7 @@ def test_two_processes_learn_what_the_local_engine_learns(recipe, tmp_path, monk
     assert result["engine"]["processes"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_an_error_in_one_process_ends_both_with_its_sentence(recipe, tmp_path):
     process = start(tmp_path, SCRIPT, "fails", "recipe.yaml", "out")
     output, _ = process.communicate(timeout=1800)

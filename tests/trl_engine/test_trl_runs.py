@@ -31,6 +31,8 @@ trl = pytest.importorskip("trl", reason="the extra `trl` is not installed")
 from rlcourse import trl_engine  # noqa: E402
 from rlcourse.trl_engine.run import _checked  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):

@@ -153,6 +153,7 @@ def test_a_setting_without_a_value_is_refused():
         parse_settings(["use_vllm"])
 
 
+@pytest.mark.slow
 def test_lengths_are_a_reward_of_trls_too():
     recipe = echo_recipe("grpo", rewards={"length": 0.25})
     functions, weights = reward_functions(recipe, echo_task())

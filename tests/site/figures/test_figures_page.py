@@ -55,7 +55,7 @@ def test_a_figure_is_moved_by_keyboard_and_set_back(opened, name):
         assert slider.get_attribute("aria-valuetext")
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (1400, "dark"), (390, "dark")])
+@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (390, "dark")])
 def test_figures_are_legible_and_fit(opened, width, theme):
     found = {}
     for name, lesson in FIGURES.items():

@@ -142,6 +142,7 @@ def test_a_loss_on_plain_numbers_trains_as_the_method_does(ask):
     )
 
 
+@pytest.mark.weekly
 def test_the_shipped_weights_are_the_warm_start_of_seed_0(policy):
     """Made anew they say the same of every token; another seed's would not."""
     problems = word_problems.problems(64, seed=1, split="evaluation")
