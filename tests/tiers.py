@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-WANTED = 10.0  # seconds that a test without the marker may take unremarked
+WANTED = 3.0  # seconds that a test without the marker may take unremarked
 # Seconds on the machine below. Far above WANTED: a test of 13 s took 33 on a machine where a fixed
 # piece of work took no longer, since reading files and starting processes did.
 LIMIT = 90.0

@@ -107,6 +107,7 @@ FATAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", FATAL)
 def test_cases_answered_before_the_process_is_lost_count(sandbox, how):
     """Five of twelve, of a function whose sixth case ends its process; and what follows goes on."""

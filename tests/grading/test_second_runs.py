@@ -81,6 +81,7 @@ class Account:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_no_right_function_is_in_reach_beside_its_own_questions_or_before(lesson, backwards):

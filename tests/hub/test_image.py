@@ -36,6 +36,7 @@ def test_a_student_s_server_starts_as_nobody_special(run):
     assert run("jupyterhub-singleuser", "--version").strip().startswith("5.")
 
 
+@pytest.mark.slow
 def test_lessons_are_copied_into_the_home_and_checked_there(run):
     """The command of kubernetes.yaml, and a check after it."""
     settings = yaml.safe_load((HUB / "kubernetes.yaml").read_text())

@@ -69,6 +69,7 @@ def test_the_bandits_gradient_and_its_path(calls):
         logits = logits + algorithms.exact_policy_gradient(logits, rewards)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [10, 16, 50, 140])
 def test_the_variance_under_a_baseline_is_that_of_samples_in_exact_proportion(calls, samples):
     """Of so many samples, 5 are A, 2 are C and the others B: their variance is the expectation."""
