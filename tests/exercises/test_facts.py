@@ -33,6 +33,12 @@ def test_an_argument_is_told_only_if_the_other_value_makes_it_right():
 def test_a_default_counts_as_a_value_that_is_given():
     cases = (*(Case("", {"x": i}) for i in range(3)), *(Case("", {"x": i, "k": 2}) for i in (3, 4)))
     assert suspected(cases, [3, 4], {"k": 1}).property.words == "`k` is 2"
+    cases = (
+        *(Case("", {"x": i}) for i in (0, 1)),
+        *(Case("", {"x": i, "k": 2}) for i in (2, 3, 4)),
+    )
+    place = suspected(cases, [0, 1], {"k": 1})
+    assert "`k` is 1" in place.sentence(lambda case: case.arguments.get("k") == 2)
 
 
 def pairs_of(*numbers):

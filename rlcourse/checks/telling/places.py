@@ -112,7 +112,7 @@ def _has(name: str, test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], b
 
 def _made(name: str, change: Callable[[Tensor], Tensor]) -> Callable:
     """The arguments with one of them changed."""
-    return lambda given: iter([{**given, name: change(given[name])}])
+    return lambda given: iter([{**given, name: change(given.get(name))}])
 
 
 def _rows_filled(mask: Tensor) -> Tensor:
