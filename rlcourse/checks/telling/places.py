@@ -58,7 +58,8 @@ class Place:
         arguments = flat(case.arguments)
         for changed, _ in zip(self.property.changed(arguments), range(CROSSINGS), strict=False):
             if is_sound(arguments, changed) and not self.property.has(changed):
-                yield replace(case, label="", arguments=nested(changed, case.arguments))
+                added = {name: x for name, x in changed.items() if "." not in name}
+                yield replace(case, label="", arguments=nested(changed, added | case.arguments))
 
 
 def suspected(
