@@ -99,6 +99,11 @@ def test_two_missing_numbers_are_not_equal():
     assert correctness_reward(["no idea"], ["no idea"]).tolist() == [0]
 
 
+def test_every_completion_has_its_answer():
+    with pytest.raises(ValueError):
+        correctness_reward(["#### 1", "#### 2"], ["#### 1"])
+
+
 def test_another_extractor_reads_the_completions_only():
     completions = ["<answer>14</answer>", "#### 14", "<answer>15</answer>"]
     rewards = correctness_reward(completions, ["#### 14"] * 3, extract=extract_tagged_answer)
@@ -152,6 +157,7 @@ def test_repeated_tags_pay_nothing(completion):
         "</think><think></answer><answer>14",
         "</answer>14<answer></think><think>",
         "<think><answer>14</answer></think>",
+        "<think><answer></think>14</answer>",
     ],
 )
 def test_tags_out_of_order_pay_less_than_tags_in_order(completion):
