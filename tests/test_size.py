@@ -39,7 +39,7 @@ BUDGETS = {
     "tests/browser": 530,
     "tests/courses": 340,
     "tests/evaluation": 760,
-    "tests/exercises": 3090,
+    "tests/exercises": 3110,
     "tests/gpu": 750,
     "tests/grading": 8690,
     "tests/hub": 570,

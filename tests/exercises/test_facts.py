@@ -1,10 +1,15 @@
 """Facts about a wrong result: few, true of every case that was seen, and tried on others."""
 
+import math
+from itertools import product
+
+import pytest
 import torch
 
 from rlcourse import check
 from rlcourse.algorithms import pass_at_k
 from rlcourse.checks.asking.case import Case
+from rlcourse.checks.judging.comparing import FEW, Tolerance
 from rlcourse.checks.telling.diagnose import DIFFER, MOST_FACTS
 from rlcourse.checks.telling.patterns import Pair, explain
 from rlcourse.checks.telling.places import suspected
@@ -83,3 +88,16 @@ def test_a_case_is_said_to_fail_alone_only_if_no_other_fails(tmp_path, monkeypat
     result = check(pass_at_k_curve, seed=0)
     assert result.half and result.agreeing < result.cases - 1
     assert not any("only “" in said for said in result.sentences)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_few_numbers_are_compared_as_many_are(dtype):
+    """Few in Python, many in torch: one rule, written twice."""
+    apart = (0, 1e-13, 1e-9, 3e-7, 1e-6, 1e-4, 3e-4, 1e-2, -1e-9, -1e-4)
+    numbers = [0.0, 1e-12, 1e-6, 1.0, 1e4, 1e300, math.inf, math.nan]
+    near = [(n, n + d * max(1, abs(n))) for n in (*numbers, *(-n for n in numbers)) for d in apart]
+    for rule in (Tolerance(1e-6, 1e-9), Tolerance(1e-3, 0.0), Tolerance(0.0, 1e-2)):
+        for a, b in (*near, *product(numbers, repeat=2)):
+            one, other = (torch.tensor([x], dtype=dtype) for x in (a, b))
+            many = [x.expand(FEW + 1) for x in (one, other)]
+            assert rule.close(one, other) == rule.close(*many), (rule, a, b)

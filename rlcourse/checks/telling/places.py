@@ -91,7 +91,7 @@ def _of_arguments(cases, failing: list[int], usual: Mapping[str, Any]) -> Iterat
                     f"`{name}` {is_} {value!r}",
                     f"with `{name}={good!r}`",
                     partial(_is_none_of, name, default, right),
-                    _made(name, partial(_always, good)),
+                    partial(_given, name, good),
                 )
 
 
@@ -99,8 +99,8 @@ def _is_none_of(name: str, default: Any, right: set, given: Arguments) -> bool:
     return given.get(name, default) not in right
 
 
-def _always(good: Any, _: Any) -> Any:
-    return good
+def _given(name: str, value: Any, given: Arguments) -> Iterator[Arguments]:
+    yield {**given, name: value}
 
 
 def _mask_has(test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], bool]:
@@ -113,7 +113,7 @@ def _has(name: str, test: Callable[[Tensor], Tensor]) -> Callable[[Arguments], b
 
 def _made(name: str, change: Callable[[Tensor], Tensor]) -> Callable:
     """The arguments with one of them changed."""
-    return lambda given: iter([{**given, name: change(given.get(name))}])
+    return lambda given: iter([{**given, name: change(given[name])}])
 
 
 def _rows_filled(mask: Tensor) -> Tensor:
