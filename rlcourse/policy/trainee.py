@@ -73,7 +73,7 @@ class Holder:
         self.rewards: list[float] = []
         self.steps = 0
         self.refused = self.broken = False  # too much was asked for; a gradient was no number
-        self.turned = False  # the first step has lowered right answers, more than wrong ones
+        self.turned = False  # the first step made right answers rarer, more than wrong ones
 
     def __call__(self, do: str, **given: Any) -> Any:
         if do not in ("answer", "logprobs", "learn", "step"):

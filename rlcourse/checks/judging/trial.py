@@ -26,7 +26,7 @@ from rlcourse.policy.trainee import SPENT, Holder
 Limit = Callable[[], AbstractContextManager]  # of the seconds that a trainer may take
 
 TURNED = "a step that makes right answers less likely"
-LOWERED = "Its first step lowered right answers, more so than wrong ones: look at the loss's sign."
+LOWERED = "Its first step made right answers less likely than before: look at the loss's sign."
 IDLE = "weights that no step has changed"
 OVERSPENT = "more completions than the budget has"
 BROKEN = "weights that are no numbers any more"

@@ -67,7 +67,7 @@ def _make_private(path: Path) -> None:
 def _verify(path: Path) -> None:
     """Raises ``UserError`` if the file is no database, part of one, or another program's."""
     if not path.is_file():
-        raise UserError(LOST.format(path=path, why="it is a directory, or no file of data"))
+        raise UserError(LOST.format(path=path, why="it is not an ordinary file"))
     try:
         database = sqlite3.connect(path)
         try:
