@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import Requirement
-
 from rlcourse.errors import UserError
 from rlcourse.installed import NAME, install_command
 
@@ -38,6 +36,8 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
+    from packaging.requirements import Requirement
+
     try:
         needed = importlib.metadata.requires(NAME) or ()
     except importlib.metadata.PackageNotFoundError:

@@ -8,9 +8,22 @@ A lesson is a folder, ``lessons/06_grpo/``: its text, ``lesson.md``, and for eac
 two files named after the function, ``grpo_loss.md`` for the words and ``grpo_loss.py`` for the
 code. Nothing else lists lessons or exercises: ``course.toml`` names the lessons in order, and the
 exercise cells of a lesson's text are its exercises, in their order.
+
+Everything here is imported on first use, so that ``rlcourse --help`` need not wait for pydantic.
 """
 
-from rlcourse.courses.course import Course, LessonFolder
-from rlcourse.courses.finding import course_at, current, shipped
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlcourse.courses.course import Course, LessonFolder
+    from rlcourse.courses.finding import course_at, current, shipped
 
 __all__ = ["Course", "LessonFolder", "course_at", "current", "shipped"]
+
+
+def __getattr__(name: str):
+    if name in __all__:
+        home = "course" if name[0].isupper() else "finding"
+        return getattr(import_module(f"rlcourse.courses.{home}"), name)
+    raise AttributeError(f"module 'rlcourse.courses' has no attribute {name!r}")

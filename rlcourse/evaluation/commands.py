@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 
 from rlcourse.errors import UserError
 
@@ -46,6 +45,8 @@ def evaluate(
 
     Writes settings.json, completions.jsonl, table.txt and result.json to the directory --out.
     """
+    import yaml
+
     from rlcourse.evaluation import evaluate_policy, evaluation_table
     from rlcourse.policy import Policy
     from rlcourse.policy.turns import World

@@ -8,8 +8,6 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from rlcourse.courses import current
-from rlcourse.courses.course import chosen
 from rlcourse.errors import UserError
 from rlcourse.installed import needing
 from rlcourse.words import counted
@@ -88,6 +86,8 @@ def extend(
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
     """Give a student more time for a lesson, or take it back."""
+    from rlcourse.courses import current
+
     with needing("grade", "the gradebook"):
         from rlcourse.grading.books.extensions import described, student_of
         from rlcourse.grading.books.extensions import extend as give_time
@@ -234,6 +234,8 @@ def grades(
         from rlcourse.grading.books.grades import read_grades
         from rlcourse.grading.platforms.exporting import Filling, plain_table
         from rlcourse.grading.table import Table
+    from rlcourse.courses import current
+
     path = out or Path("grades.csv")
     if into is None and (column or feedback):
         raise UserError("--column and --feedback are for a platform's table: add --into TABLE")
@@ -260,6 +262,8 @@ def grades(
 
 
 def _columns(given: list[str], lessons: tuple[str, ...]) -> dict[str, str]:
+    from rlcourse.courses.course import chosen
+
     found = {}
     for pair in given:
         wanted, equals, name = pair.partition("=")

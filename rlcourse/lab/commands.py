@@ -5,10 +5,6 @@ from typing import Annotated
 
 import typer
 
-from rlcourse.courses import current
-from rlcourse.lab.jupyter import open_lab
-from rlcourse.lab.lessons import copy_lessons, default_directory
-
 
 def lab(
     lesson: Annotated[str, typer.Argument(help="Number or name of the lesson to open.")] = "",
@@ -28,6 +24,10 @@ def lab(
 
     The copy is made if there is none; your changes are never overwritten.
     """
+    from rlcourse.courses import current
+    from rlcourse.lab.jupyter import open_lab
+    from rlcourse.lab.lessons import copy_lessons, default_directory
+
     course = current()
     chosen = course.lesson(lesson).name if lesson else course.lessons[0].name
     copied = copy_lessons(directory or default_directory())
