@@ -114,16 +114,12 @@ class Comparison:
         if self.settings:
             lines.append("settings that differ, A's and B's:")
             lines += [f"  {name}: {a!r} and {b!r}" for name, (a, b) in self.settings.items()]
-        lines += ["", aligned(rows)]
-        lines += [
-            "(by chance alone, one line in twenty shows a difference: choose yours beforehand)",
-            "",
-        ]
-        lines.append(
+        chance = "(by chance alone, one line in twenty shows a difference: choose yours beforehand)"
+        greedy = (
             f"Greedy: both solve {self.both:,}, only A {self.only_a:,}, only B {self.only_b:,}, "
             f"neither {self.neither:,}; exact sign test p = {self.p_value:.3g}"
         )
-        return "\n".join([*lines, self.verdict])
+        return "\n".join([*lines, "", aligned(rows), chance, "", greedy, self.verdict])
 
     __repr__ = __str__
 
@@ -177,7 +173,7 @@ def difference(name: str, a: Sequence[float], b: Sequence[float]) -> Difference:
         name=name,
         a=fmean(a),
         b=fmean(b),
-        difference=Interval.of(paired),
+        difference=Interval.of(paired, share=False),
         problems=n,
         decided=n - paired.count(0),
         detectable=Z * spread / sqrt(n),

@@ -30,15 +30,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 
-import torch
-
-from rlcourse.algorithms.gsm8k import bootstrap_interval, majority_vote, pass_at_k
+from rlcourse.algorithms.gsm8k import majority_vote, pass_at_k
 from rlcourse.evaluation.transcripts import side_by_side
+from rlcourse.intervals import interval_of
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over problems with its 95 % bootstrap interval. ``float(interval)`` is the mean."""
+    """A mean over problems with its 95 % interval. ``float(interval)`` is the mean."""
 
     value: float
     low: float
@@ -51,10 +50,9 @@ class Interval:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     @classmethod
-    def of(cls, scores: Sequence[float]) -> "Interval":
-        """The mean of one score a problem and its interval."""
-        values = torch.tensor(scores, dtype=torch.float64)
-        return cls(values.mean().item(), *bootstrap_interval(values))
+    def of(cls, scores: Sequence[float], share: bool = True) -> "Interval":
+        """The mean of one score a problem and its interval; with `share` all are in 0 to 1."""
+        return cls(fmean(scores), *interval_of(scores, share))
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,8 @@ class Evaluation:
     @classmethod
     def of(cls, transcripts: list[Transcript], temperature: float, seconds: float) -> "Evaluation":
         """All means and intervals of these transcripts, each with the same number of samples."""
-        means = {name: Interval.of(score) for name, score in scores(transcripts).items()}
+        found = scores(transcripts).items()
+        means = {name: Interval.of(score, share=name != "length") for name, score in found}
         sizes = vote_sizes(len(transcripts[0].samples))
         written = [c for t in transcripts for c in (t.greedy, *t.samples)]
         return cls(
@@ -254,4 +253,4 @@ def _mean_length(transcripts: Sequence[Transcript], right: bool) -> Interval | N
     """Mean length of right (or wrong) samples, over the problems that have any."""
     lengths = [[s.length for s in t.samples if s.correct == right] for t in transcripts]
     means = [_share(some) for some in lengths if some]
-    return Interval.of(means) if means else None
+    return Interval.of(means, share=False) if means else None

@@ -30,7 +30,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
     drawn = f"{counted(e.samples, 'sample')} each at temperature {e.temperature:g}"
     return (
         f"{e.problems:,} problems, {drawn}; "
-        f"means over problems [95 % bootstrap interval]\n\n{aligned(rows)}\n\n"
+        f"means over problems [95 % interval]\n\n{aligned(rows)}\n\n"
         f"{e.tokens:,} tokens written in {e.seconds:,.1f} s{speed}"
     )
 

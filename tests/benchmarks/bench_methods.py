@@ -4,7 +4,7 @@
 
 A method stops at the last step at which it has sampled no more than `--completions` completions;
 dapo, which draws more for a step, therefore makes fewer steps, and dpo spends them all on its pairs
-before it begins. Accuracy is greedy on 200 held-out problems; the brackets are a 95 % bootstrap
+before it begins. Accuracy is greedy on 200 held-out problems; the brackets are a 95 %
 interval over problems, and of the mean over seeds the lowest and the highest seed.
 """
 

@@ -8,7 +8,7 @@ import torch
 from scripted import PROBLEMS, Scripted, right_when
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation import Evaluation, Interval, evaluate_policy, greedy_accuracy
+from rlcourse.evaluation import Evaluation, evaluate_policy, greedy_accuracy
 from rlcourse.tasks import extract_answer, extract_tagged_answer, format_reward
 
 
@@ -37,7 +37,6 @@ def test_intervals_hold_their_value_and_are_proper(evaluation):
     ):
         assert 0 <= interval.low <= interval.value <= interval.high <= 1
         assert interval.low < interval.high
-    assert Interval.of([1.0, 1.0, 1.0]) == Interval(1.0, 1.0, 1.0)
 
 
 def test_the_majority_is_asked_in_every_whole_run_of_k_samples():

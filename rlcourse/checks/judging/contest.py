@@ -7,7 +7,6 @@ what the policy wrote. No text of its own is ever rewarded or imitated.
 """
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,7 @@ from rlcourse.checks.asking.case import Case
 from rlcourse.checks.asking.specs import Spec
 from rlcourse.checks.judging import testing
 from rlcourse.checks.judging.case_sampler import CaseSampler
+from rlcourse.intervals import interval_of
 from rlcourse.policy.trainee import MAX_TOKENS, Holder
 
 SAMPLES = 4  # answers to each held-out question, at temperature 1
@@ -111,24 +111,12 @@ class Measured:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %, by the spread over problems."""
-        n, mean = max(2, len(self.sampled)), self.accuracy
-        variance = sum((s / SAMPLES - mean) ** 2 for s in self.sampled) / (n - 1)
-        half = 1.96 * math.sqrt(variance / n)
-        return max(0.0, mean - half), min(1.0, mean + half)
+        return interval_of([right / SAMPLES for right in self.sampled])
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "sampled": list(self.sampled),
-            "greedy": list(self.greedy),
-            "samples": SAMPLES,
-            "start": self.start,
-            "floor": self.floor,
-            "completions": self.completions,
-            "questions": self.questions,
-            "steps": self.steps,
-            "world": self.world,
-        }
+        kept = ("start", "floor", "completions", "questions", "steps", "world")
+        facts = {"sampled": list(self.sampled), "greedy": list(self.greedy), "samples": SAMPLES}
+        return facts | {name: getattr(self, name) for name in kept}
 
 
 def credit(contest: Contest, measured: Measured) -> float:
@@ -185,6 +173,5 @@ def _answers(contest: Contest, policy, world: World, seed: int):
 
 def _parts(values: list[float], parts: int = 10) -> tuple[float, ...]:
     size = len(values) // parts
-    if not size:
-        return ()
-    return tuple(sum(values[i * size : (i + 1) * size]) / size for i in range(parts))
+    whole = range(parts if size else 0)
+    return tuple(sum(values[i * size : (i + 1) * size]) / size for i in whole)

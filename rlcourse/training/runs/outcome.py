@@ -67,7 +67,7 @@ class Run:
                 (f"pass@{k}", before.pass_at[k], after.pass_at[k]),
             ):
                 lines.append(f"  {name:17} {old} → {new}")
-            lines.append(f"  on {after.problems} held-out problems, 95 % bootstrap intervals")
+            lines.append(f"  on {after.problems} held-out problems, 95 % intervals")
         if self.pair_accuracy:
             lines.append(f"  held-out pairs put in the right order {self.pair_accuracy}")
         if self.directory:

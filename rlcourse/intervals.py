@@ -1,0 +1,24 @@
+"""95 % intervals of means over problems; nothing else in the library makes any.
+
+Problems are the unit: completions of one problem are right or wrong together. Near 0 or 1 the
+bootstrap over problems holds the truth much too seldom (lesson 11), so there a share has Wilson's
+interval (lesson 15), which counts each problem once.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from rlcourse.algorithms.gsm8k import bootstrap_interval
+
+
+def interval_of(scores: Sequence[float], share: bool = True) -> tuple[float, float]:
+    """(low, high) of the mean of one score a problem, n of them; with `share` all are in 0 to 1."""
+    values = torch.tensor(scores, dtype=torch.float64)
+    n, mean = len(values), values.mean().item()
+    if not share or n * min(mean, 1 - mean) >= 10:  # problems' worth of right and of wrong answers
+        return bootstrap_interval(values)
+    z = 1.96**2 / n
+    half = (z * (mean * (1 - mean) + z / 4)) ** 0.5
+    low, high = ((mean + z / 2 + side * half) / (1 + z) for side in (-1, 1))
+    return max(0.0, low), min(1.0, high)
