@@ -147,9 +147,15 @@ def test_git_ignores_students_work_grades_and_secrets(path):
 
 def test_texts_give_the_number_of_weights_in_the_file():
     weights = sum(t.numel() for t in load_file(TINY / "model.safetensors").values())
-    texts = [*ROOT.glob("*.md"), *(ROOT / "course").glob("*.md"), TINY / "README.md"]
-    texts.append(ROOT / "course" / "site" / "live" / "page.html")
+    texts = [*ROOT.glob("*.md"), *(ROOT / "course").rglob("*.md"), TINY / "README.md"]
+    texts += (ROOT / "course" / "site").rglob("*.html")
     said = " ".join(" ".join(path.read_text("utf-8").split()) for path in texts)
     numbers = re.findall(r"(\d+) thousand weights|parameters \| ([\d,]+) ", said)
     assert len(numbers) >= 4
     assert set(numbers) == {(f"{weights / 1000:.0f}", ""), ("", f"{weights:,}")}
+
+
+def test_texts_agree_on_how_long_the_quick_tests_take():
+    texts = [path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *ROOT.glob("course/*.md")]]
+    said = [re.findall(r"quick tests, in about (\w+)\s+minutes", text) for text in texts]
+    assert sum(map(len, said)) >= 3 and len({minutes for found in said for minutes in found}) == 1

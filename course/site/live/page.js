@@ -83,6 +83,7 @@ function besides() {
 async function started(own) {
   if (own.begun) return;
   showState("Getting ready: the model is compiled for this machine.");
+  if (!calm) playMeanwhile(own);
   try {
     source ??= new Live();
     await source.start(settings);
@@ -96,6 +97,20 @@ async function started(own) {
   own.begun = true;
   file ??= await recorded();
   if (settings.seed === 0) own.held.push({ step: 0, ...file.before }); // the same weights and questions
+}
+
+const pause = (milliseconds) => new Promise((end) => setTimeout(end, milliseconds));
+
+/** Recorded answers, token by token, for as long as there are none of this run. */
+async function playMeanwhile(own) {
+  await pause(400);
+  const [{ question, group }] = (file ??= await recorded()).history;
+  const longest = Math.max(...group.map(({ tokens }) => tokens.length));
+  for (let n = 1; own === run && !own.begun; n = (n % (longest + 15)) + 1) {
+    const begun = group.map(({ tokens }) => ({ tokens: tokens.slice(0, n) }));
+    showGroup({ question, group: begun }, "Recorded, while yours gets ready: what the model writes before it learns.");
+    await pause(120);
+  }
 }
 
 async function oneStep() {

@@ -34,32 +34,32 @@ export const FAULTS = {
   "": ["Nothing", "The functions as the lessons have them."],
   no_baseline: [
     "No baseline",
-    `The reward itself is the advantage. It still learns, since with rewards of 0 and 1 the right answers
-    alone are pushed. ${section("03_baselines", "what-it-means-for-training", "Lesson 03")}`,
+    `The reward itself is the advantage. It still learns: with rewards of 0 and 1, only
+    right answers are pushed. ${section("03_baselines", "what-it-means-for-training", "Lesson 03")}`,
   ],
   sign_turned: [
     "The objective, not the loss: the sign is missing",
-    `Down the objective, not up: the reward falls, and after twenty steps hardly an answer is right.
+    `Training goes down the objective instead of up: the reward falls, and after twenty steps hardly an answer is right.
     ${section("06_grpo", "the-loss", "Lesson 06")}`,
   ],
   max_for_min: [
     "The larger of the two terms",
-    `max where the clip has min, with four updates a batch: tokens that went too far are pushed on. After 18
-    steps in Python fewer answers were right than with min, on each of three seeds. A step takes longer.
+    `max in place of the clip’s min, with four updates per batch: tokens that moved too far are pushed farther.
+    After 18 steps in Python, fewer answers were right than with min, on each of three seeds. Each step takes longer.
     ${section("05_ppo", "the-pessimistic-min", "Lesson 05")}`,
   ],
   padding_counted: [
     "<code>padding_counted</code>: the mask has no zeros",
-    `Padding is in the loss, and whatever follows the end is learned, too. You see nothing: accuracy rises as
-    it should, which is why a test has to look for it. ${CAUSE}`,
+    `Padding counts in the loss, and whatever follows the end is learned, too. The curve shows nothing: accuracy
+    rises as it should, which is why a test has to look for this fault. ${CAUSE}`,
   ],
   stale_sampler: [
     "<code>stale_sampler</code>: the sampler keeps the weights of the first step",
-    `The reward stays where it was, whatever is learned, and less is learned. ${CAUSE}`,
+    `Every answer comes from the first weights, so the reward stays where it was, and the model learns less. ${CAUSE}`,
   ],
   form_alone: [
     "A reward for the sign without the solution",
-    `1 for any number after ####: the reward climbs above .8 at once, and accuracy stays where it was.
+    `Any number after #### earns 1: the reward climbs above .8 at once, and accuracy stays where it was.
     ${section("08_reward_models", "break-this-reward", "Lesson 08")}`,
   ],
 };

@@ -84,8 +84,14 @@ export const NAMES = { reinforce: "REINFORCE", rloo: "RLOO", grpo: "GRPO", dr_gr
 /** What has happened since the first step. `beside`: the healthy curve that a fault is compared with. */
 export function summary({ algorithm, group_size, fault }, { history, held, loss }, beside) {
   const steps = history.length;
-  if (!steps || !held.length) return "";
   const who = loss ? "your loss" : NAMES[algorithm] + (fault && ", broken,");
+  if (!steps || !held.length) {
+    const todo = fault
+      ? "It trains with the wrong line chosen below; the dashed curve is the same run without it."
+      : `The model writes answers of its own and is told only which are right: no solution is shown to it. The curve
+        is the share of right answers to ${HELD_OUT} questions that it never trains on.`;
+    return `<b>What ${who} will do.</b> ${todo}`;
+  }
   const questions = (ROWS / group_size) * steps;
   const right = Math.round(history.reduce((sum, { accuracy }) => sum + accuracy * ROWS, 0));
   const learned = LEARNED[fault === "no_baseline" ? "reinforce" : algorithm] ?? LEARNED.rloo;

@@ -6,3 +6,9 @@ function reachable() {
 }
 addEventListener("load", reachable);
 addEventListener("resize", reachable);
+
+// The theme's two asides have no names, by which a screen reader tells them apart.
+addEventListener("DOMContentLoaded", () => {
+  for (const [place, name] of [[".sidebar-drawer", "All pages"], [".toc-drawer", "On this page"]])
+    document.querySelector(place)?.setAttribute("aria-label", name);
+});
