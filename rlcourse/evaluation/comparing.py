@@ -213,7 +213,7 @@ def _check_same_problems(a: Evaluation, b: Evaluation, names: tuple[str, str]) -
     if a.problems != b.problems:
         raise UserError(
             f"{names[0]} has {a.problems} problems and {names[1]} has {b.problems}: "
-            "evaluate both on the same ones"
+            "evaluate both on the same problems"
         )
     for i, (one, other) in enumerate(zip(a.transcripts, b.transcripts, strict=True), 1):
         asked = sorted((one.question, other.question), key=len)

@@ -162,7 +162,7 @@ def _half(at_once: int) -> int:
     if at_once == 1:
         raise UserError(
             "one completion at a time does not fit into memory: lower max_tokens, load the policy "
-            "with dtype bfloat16, or take a smaller one"
+            "with dtype bfloat16, or take a smaller model"
         )
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -22,8 +22,8 @@ def model(
     """
     if name not in MODELS:
         raise UserError(
-            f"there is no model {name!r} to get here; it is {MODELS[0]}. Any other one of the hub "
-            "is named in the recipe: policy=OWNER/NAME"
+            f"there is no model {name!r} to get here, only {MODELS[0]}. To use another model of "
+            "the hub, name it in the recipe: policy=OWNER/NAME"
         )
     from rlcourse.policy import real_model
 

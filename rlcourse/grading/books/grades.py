@@ -112,7 +112,7 @@ def read_grades(course: Path, lessons: Sequence[str] = ()) -> ClassGrades:
         if not known and any(opened.step(opened.directory.autograded_directory).glob("*/*/*")):
             raise UserError(
                 f"{file_of(opened.directory)} is empty, though submissions were graded: put the "
-                "one of your last backup in its place, or run `rlcourse grade` for each lesson, "
+                "copy from your last backup in its place, or run `rlcourse grade` for each lesson, "
                 "which enters what is in autograded/"
             )
         chosen = tuple(_chosen(wanted, known) for wanted in lessons) or tuple(known)

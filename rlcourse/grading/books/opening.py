@@ -15,9 +15,9 @@ from rlcourse.errors import UserError
 from rlcourse.files import write_errors_explained
 
 LOST = (
-    "{path} is damaged ({why}): put the one of your last backup in its place, or move it away and "
-    "run `rlcourse grade` for each lesson, which enters what is in autograded/; points by hand are "
-    "in the gradebook alone."
+    "{path} is damaged ({why}): put the copy from your last backup in its place, or move it away "
+    "and run `rlcourse grade` for each lesson, which enters what is in autograded/; points by hand "
+    "are in the gradebook alone."
 )
 TABLES = "SELECT student.id, assignment.id, grade.id FROM student, assignment, grade LIMIT 0"
 

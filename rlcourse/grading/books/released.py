@@ -30,8 +30,8 @@ def enter_lesson(
     except RuntimeError as error:
         raise UserError(
             f"{lesson} no longer has the questions and exercises for which submissions have points "
-            f"({error}): put back what is gone, where it need not count any more (0 under [points] "
-            "in course.toml), add what is new to another lesson, and build again"
+            f"({error}): put back what is gone (with 0 under [points] in course.toml, it does not "
+            "count), add what is new to another lesson, and build again"
         ) from None
 
 

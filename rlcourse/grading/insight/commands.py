@@ -33,7 +33,7 @@ def insight(
     names: Annotated[bool, NAMES] = False,
     course: Annotated[Path | None, COURSE] = None,
 ) -> None:
-    """Show what a class made of a lesson: which mistakes, by how many, and what they cost."""
+    """Show how a class did on a lesson: which mistakes, how many made them, what they cost."""
     with needing("grade", "the report of a class"):
         from rlcourse.courses import current
         from rlcourse.grading.books.gradebook import Course

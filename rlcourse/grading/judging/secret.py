@@ -29,8 +29,8 @@ def course_secret(course: Path) -> bytes:
     # A file system that lost power leaves zeros.
     if len(secret) < FEWEST_BYTES or len(set(secret)) < FEWEST_DIFFERENT:
         raise UserError(
-            f"{path} is damaged: {why}. Put the one of your last backup in its place, or remove it "
-            "and grade every lesson again with `rlcourse grade LESSON --force`."
+            f"{path} is damaged: {why}. Put the copy from your last backup in its place, or remove "
+            "it and grade every lesson again with `rlcourse grade LESSON --force`."
         )
     return secret
 
