@@ -5,9 +5,10 @@ It has run on one GPU and never on several: course/scaling.md says what has.
 ``rlcourse train RECIPE --engine trl``, in one process or under ``accelerate launch``. The task, the
 prompts and their order, the rewards, the sampling settings, the loss, the optimizer and its
 learning rate are ours; `settings` says which field of a recipe becomes which argument of TRL's.
+Methods that sample can be trained, because writing completions is what needs several GPUs.
 
 - `settings`: a recipe as arguments of a TRL trainer, or one sentence on what TRL cannot do.
-- `data`, `rewards`: problems, pairs and reward functions in the form in which TRL takes them.
+- `data`, `rewards`: problems and reward functions in the form in which TRL takes them.
 - `trainers`: TRL's trainers with our prompts, learning rate and weight decay.
 - `progress`: metrics, checkpoints and stops, step by step.
 - `processes`: several processes that fail with one voice.

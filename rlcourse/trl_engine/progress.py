@@ -16,21 +16,14 @@ from rlcourse.training import run as local
 from rlcourse.training.measuring.metrics import MetricsWriter
 from rlcourse.training.networks.optimizer import require_finite
 from rlcourse.training.recipes.settings import Recipe
-from rlcourse.trl_engine.data import Rows
 from rlcourse.trl_engine.job import Job, updates_of
-from rlcourse.trl_engine.rank_zero import Start, held_out_accuracy
+from rlcourse.trl_engine.rank_zero import held_out_accuracy
 
 # TRL's name → ours. What TRL computes otherwise is left out, here (its reward_std is the spread of
 # the batch, ours that within groups) or by the method's row.
-NAMES = {
-    "reward": "reward/mean",
-    "clip_ratio/region_mean": "clip_ratio",
-    "accuracy": "rewards/accuracies",  # the two names of RewardTrainer
-    "margin": "rewards/margins",
-}
+NAMES = {"reward": "reward/mean", "clip_ratio/region_mean": "clip_ratio"}
 SAME = ("loss", "grad_norm", "frac_reward_zero_std", "entropy", "kl")
 SAME += tuple(f"rewards/{name}/mean" for name in ("correctness", "format", "length", "overlong"))
-SAME += tuple(f"rewards/{name}" for name in ("chosen", "rejected", "margins", "accuracies"))
 SAME += ("completions/mean_length", "completions/clipped_ratio")
 NAMES |= dict(zip(SAME, SAME, strict=True))
 
@@ -52,8 +45,8 @@ def our_metrics(logs: list[dict], recipe: Recipe) -> dict[str, float]:
 class Progress(TrainerCallback):
     """Writes a step's metrics in rank zero; says when to save and when to stop in all of them."""
 
-    def __init__(self, job: Job, rows: Rows, start: Start | None, stop: StopRequest, unwrap):
-        self.job, self.rows, self.start, self.stop, self.unwrap = job, rows, start, stop, unwrap
+    def __init__(self, job: Job, stop: StopRequest, unwrap):
+        self.job, self.stop, self.unwrap = job, stop, unwrap
         self.recipe, self.updates = job.recipe, job.batches.updates
         self.stopped: str | None = None  # the signal that any process got
         self.logs: list[dict] = []  # of the updates of this step
@@ -121,17 +114,12 @@ class Progress(TrainerCallback):
             return
         metrics = our_metrics(self.logs, self.recipe)
         seconds = time.perf_counter() - self.started
-        metrics |= {"step": done, "lr": self.lr, "seconds": seconds, "tokens": self._tokens(done)}
-        metrics["tokens_per_second"] = metrics["tokens"] / seconds
-        if self.start and self.recipe.eval_every and done % self.recipe.eval_every == 0:
-            metrics |= held_out_accuracy(self.job, self.start, self.unwrap(model), processing_class)
+        rows = self.recipe.prompts_per_step * self.recipe.group_size
+        tokens = round(metrics["completions/mean_length"] * rows)
+        metrics |= {"step": done, "lr": self.lr, "seconds": seconds, "tokens": tokens}
+        metrics["tokens_per_second"] = tokens / seconds
+        if self.recipe.eval_every and done % self.recipe.eval_every == 0:
+            metrics |= held_out_accuracy(self.job, self.unwrap(model), processing_class)
         self.writer.write(metrics)
         self.bar.set_postfix(local.shown_in_bar(metrics), refresh=False)
         self.bar.update()
-
-    def _tokens(self, done: int) -> int:
-        """Completion tokens of the step: known from the data, or from what was sampled."""
-        if self.rows.tokens is not None:
-            return self.rows.tokens[done - 1]
-        length = our_metrics(self.logs, self.recipe)["completions/mean_length"]
-        return round(length * self.recipe.prompts_per_step * self.recipe.group_size)

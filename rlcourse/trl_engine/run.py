@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 from rlcourse.errors import UserError
+from rlcourse.evaluation import Evaluation
 from rlcourse.files import TEMPORARY, in_use, write_errors_explained
 from rlcourse.installed import install_command, needing
 from rlcourse.machine import is_out_of_memory
@@ -30,7 +31,7 @@ from rlcourse.training.runs.run_directory import open_directory
 from rlcourse.trl_engine.directory import ENGINE_FILE
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.processes import Processes, weights_are_shared_out
-from rlcourse.trl_engine.rank_zero import Start, after_training, before_training
+from rlcourse.trl_engine.rank_zero import after_training, before_training
 from rlcourse.trl_engine.settings import (
     config_class,
     parse_settings,
@@ -71,8 +72,8 @@ def train(
             return load_run(out, device=recipe.device) if processes.first else None
         with in_use(out if processes.first else None), StopRequest() as stop:
             job = Job(recipe, values, out, task, processes, progress)
-            start = processes.on_main(lambda: before_training(job, resume))
-            return _train(job, start, stop)
+            before = processes.on_main(lambda: before_training(job, resume))
+            return _train(job, before, stop)
     finally:
         processes.close()
 
@@ -130,13 +131,13 @@ def _open_directory(out: Path, recipe: Recipe, settings: dict, resume: bool) -> 
     open_directory(out, recipe, resume)
 
 
-def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
+def _train(job: Job, before: Evaluation | None, stop: StopRequest) -> Run | None:
     from rlcourse.trl_engine.trainers import quiet
 
     processes = job.processes
     with quiet():
-        trainer, progress = processes.each(lambda: _ready(job, stop, start))
-        run = _run_steps(job, trainer, progress, start)
+        trainer, progress = processes.each(lambda: _ready(job, stop))
+        run = _run_steps(job, trainer, progress, before)
         if progress.stopped:
             said = local.how_it_stopped(run, progress.stopped) if run else ""
             processes.fail(Interrupted(said, run, progress.stopped), known=True)
@@ -145,21 +146,21 @@ def _train(job: Job, start: Start | None, stop: StopRequest) -> Run | None:
         processes.gathered(None)
         del trainer, progress  # and with them the optimizer's memory
         torch.cuda.empty_cache()
-        return processes.on_main(lambda: run and start and after_training(job, run, start, trained))
+        return processes.on_main(lambda: run and after_training(job, run, trained))
 
 
-def _ready(job: Job, stop: StopRequest, start: Start | None):
+def _ready(job: Job, stop: StopRequest):
     """TRL's trainer, and our callback in it."""
     from rlcourse.trl_engine.progress import Progress
     from rlcourse.trl_engine.trainers import make_trainer
 
-    trainer, rows = make_trainer(job)
-    progress = Progress(job, rows, start, stop, trainer.accelerator.unwrap_model)
+    trainer = make_trainer(job)
+    progress = Progress(job, stop, trainer.accelerator.unwrap_model)
     trainer.add_callback(progress)
     return trainer, progress
 
 
-def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
+def _run_steps(job: Job, trainer, progress, before: Evaluation | None) -> Run | None:
     """All steps that are still to do; what this process alone meets, it says itself."""
     processes = job.processes
     saved = processes.from_first(job.last_checkpoint())
@@ -179,9 +180,9 @@ def _run_steps(job: Job, trainer, progress, start: Start | None) -> Run | None:
         raise
     finally:
         progress.close()
-    if start is None:  # not rank zero
+    if not processes.first:
         return None
-    return Run(job.recipe, None, progress.history, start.before, directory=job.out)
+    return Run(job.recipe, None, progress.history, before, directory=job.out)
 
 
 def _save(trainer, place: Path) -> None:

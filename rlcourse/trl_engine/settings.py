@@ -43,14 +43,14 @@ class Batches:
         Raises:
             UserError: the rows do not divide evenly.
         """
-        minibatches, sampled = recipe.minibatches, recipe.method.samples
-        rows = recipe.prompts_per_step * (recipe.group_size if sampled else 1)
+        minibatches = recipe.minibatches
+        rows = recipe.prompts_per_step * recipe.group_size
         share, rest = divmod(rows, processes * minibatches)
         if rest:
-            size = f" × {recipe.group_size}" if sampled else ""
             parts = f" × {minibatches} minibatches" if minibatches > 1 else ""
             raise UserError(
-                f"a step of {recipe.prompts_per_step}{size} = {rows} rows does not divide by "
+                f"a step of {recipe.prompts_per_step} × {recipe.group_size} = {rows} rows does "
+                "not divide by "
                 f"{processes} processes{parts}: choose prompts_per_step so that it does"
             )
         most = recipe.micro_batch or share
@@ -80,13 +80,11 @@ def require_possible(recipe: Recipe) -> None:
             "set minibatches=1"
         )
     several = recipe.num_iterations * recipe.minibatches > 1
-    if method.samples and several and not loss_asks_for(recipe, "old_logprobs"):
+    if several and not loss_asks_for(recipe, "old_logprobs"):
         raise UserError(
             f"TRL's {name} clips a ratio from its second update on, and ours has none: "
             "set num_iterations=1 and minibatches=1"
         )
-    if method.compares_pairs and method.trains_policy and recipe.temperature != 1:
-        raise UserError(f"TRL's {name} scores completions at temperature 1: set temperature=1")
     if recipe.device is not None and recipe.device not in ("cpu", "cuda", "mps"):
         raise UserError(
             f"with --engine trl each process has a GPU of its own: instead of "
@@ -129,13 +127,6 @@ SAMPLING = {"disable_dropout": True, "router_aux_loss_coef": 0.0, "shuffle_datas
 FIXED: dict[str, dict[str, Any]] = {
     "GRPO": SAMPLING | {"use_bias_correction_kl": False},
     "RLOO": SAMPLING,
-    "SFT": {
-        "router_aux_loss_coef": 0.0,
-        "max_length": None,
-        "dataset_kwargs": {"skip_prepare_dataset": True},  # `data` has tokenized it
-    },
-    "DPO": {"router_aux_loss_coef": 0.0, "max_length": None},
-    "Reward": {"max_length": None},
 }
 
 
@@ -147,7 +138,8 @@ def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float
     named = {facts_of(field)["trl"]: name for name, field in recipe.settings().items()}
     arguments = {theirs: getattr(recipe, name) for theirs, name in named.items() if theirs in known}
     arguments = ALWAYS | FIXED[trl.trainer] | arguments | trl.arguments
-    arguments |= {
+    clip, high = (recipe.arguments()[name] for name in ("clip", "clip_high"))
+    return arguments | {
         "max_steps": recipe.steps * batches.updates,
         "per_device_train_batch_size": batches.per_device,
         "gradient_accumulation_steps": batches.accumulation,
@@ -155,19 +147,14 @@ def trl_arguments(recipe: Recipe, processes: int, reward_weights: Iterable[float
         "adam_beta1": recipe.betas[0],
         "adam_beta2": recipe.betas[1],
         "bf16": recipe.dtype == "bfloat16",
+        "beta": recipe.beta,
+        "top_k": recipe.top_k or 0,
+        "top_p": 1.0 if recipe.top_p is None else recipe.top_p,
+        "steps_per_generation": batches.accumulation * batches.minibatches,
+        "epsilon": clip,
+        "epsilon_high": high if loss_asks_for(recipe, "clip_high") else clip,
+        "reward_weights": list(reward_weights),
     }
-    if recipe.method.samples:
-        clip, high = (recipe.arguments()[name] for name in ("clip", "clip_high"))
-        arguments |= {
-            "beta": recipe.beta,
-            "top_k": recipe.top_k or 0,
-            "top_p": 1.0 if recipe.top_p is None else recipe.top_p,
-            "steps_per_generation": batches.accumulation * batches.minibatches,
-            "epsilon": clip,
-            "epsilon_high": high if loss_asks_for(recipe, "clip_high") else clip,
-            "reward_weights": list(reward_weights),
-        }
-    return arguments
 
 
 def housekeeping(directory: Path, use_cpu: bool) -> dict:

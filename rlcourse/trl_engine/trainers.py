@@ -18,10 +18,8 @@ from rlcourse.installed import needing
 from rlcourse.policy import Policy
 from rlcourse.policy.loading import no_progress_bars
 from rlcourse.training.networks.optimizer import learning_rate
-from rlcourse.training.networks.value_head import value_head
-from rlcourse.training.preferences.pairs import training_pairs
 from rlcourse.training.recipes.settings import Recipe
-from rlcourse.trl_engine.data import Rows, demonstration_rows, pair_rows, question_rows, unpadded
+from rlcourse.trl_engine.data import question_rows, unpadded
 from rlcourse.trl_engine.job import Job
 from rlcourse.trl_engine.rewards import reward_functions
 from rlcourse.trl_engine.settings import (
@@ -31,8 +29,8 @@ from rlcourse.trl_engine.settings import (
 )
 
 
-def make_trainer(job: Job) -> tuple[Any, Rows]:
-    """TRL's trainer of this job's recipe, and the rows that it trains on.
+def make_trainer(job: Job) -> Any:
+    """TRL's trainer of this job's recipe.
 
     Every process makes its own, from the same files.
 
@@ -43,54 +41,31 @@ def make_trainer(job: Job) -> tuple[Any, Rows]:
     from datasets import Dataset
     from transformers import PrinterCallback
 
-    recipe, kind = job.recipe, job.method.trl.trainer
+    recipe = job.recipe
     policy = job.load(job.start, "cpu")  # TRL puts it where it belongs
-    rows, weights, extras = rows_of(job, policy), list[float](), dict[str, Any]()
-    if job.method.samples:
-        require_no_sense_of_place(policy)
-        extras["reward_funcs"], weights = reward_functions(recipe, job.task)
-    if recipe.lora:
-        extras["peft_config"] = lora_config(recipe)
-    model = reward_model(policy) if kind == "Reward" else end_only(policy)
+    require_no_sense_of_place(policy)
+    rewards, weights = reward_functions(recipe, job.task)
+    model = end_only(policy)
     switch_off_dropout(model)
     use_cpu = job.processes.use_cpu or recipe.device == "cpu"
     arguments = housekeeping(job.out / "checkpoints", use_cpu)
     arguments |= trl_arguments(recipe, job.processes.count, weights)
-    base = getattr(trl, f"{kind}Trainer")
+    base = getattr(trl, f"{job.method.trl.trainer}Trainer")
     try:
         trainer = _like_ours(base, policy, recipe, job.batches.updates)(
             model=model,
             args=config_class(recipe)(**arguments | job.settings),
-            train_dataset=Dataset.from_list(rows.rows),
+            train_dataset=Dataset.from_list(question_rows(policy, job.task, recipe)),
             processing_class=copy.deepcopy(policy.tokenizer),  # TRL may give it a padding token
-            **extras,
+            reward_funcs=rewards,
+            peft_config=lora_config(recipe) if recipe.lora else None,
         )
     except (TypeError, ValueError, ImportError, OSError, RuntimeError) as error:
         if not job.settings:
             raise  # nothing that the user could fix
         raise UserError(f"TRL cannot start with these settings: {first_line(error)}") from error
     trainer.remove_callback(PrinterCallback)
-    return trainer, rows
-
-
-def rows_of(job: Job, policy: Policy) -> Rows:
-    """The rows of all steps."""
-    recipe, task = job.recipe, job.task
-    if job.method.compares_pairs:
-        pairs = training_pairs(policy, recipe, task, job.method, None, job.out)
-        return pair_rows(policy, pairs, recipe, whole=not job.method.trains_policy)
-    rows = demonstration_rows if job.method.imitates else question_rows
-    return rows(policy, task, recipe)
-
-
-def reward_model(policy: Policy) -> nn.Module:
-    """The policy's body under a head of zeros, as in the local engine."""
-    if policy.pad_id in policy.eos_ids:
-        raise UserError(
-            "this tokenizer pads with its end token, where TRL would not read the reward: give it "
-            "a padding token, or leave out --engine trl"
-        )
-    return value_head(policy)
+    return trainer
 
 
 def require_no_sense_of_place(policy: Policy) -> None:
@@ -165,10 +140,6 @@ def _like_ours(base: Any, policy, recipe: Recipe, updates: int) -> type:
         def _tokenize_prompts(self, prompts):
             """The prompts' tokens as `Policy` encodes them; no images, no further fields."""
             return unpadded(*policy.encode_prompts(prompts)), None, {}
-
-        def _prepare_dataset(self, dataset, *unused):
-            """The rows as they are: `data` has tokenized them."""
-            return dataset
 
         def _send_telemetry(self):
             """No telemetry."""

@@ -127,7 +127,7 @@ def resolved(function: Function) -> Callable:
 
 
 METHODS = {
-    "sft": Method("sft_loss", settings=(), imitates=True, trl=TRL("SFT", otherwise=("entropy",))),
+    "sft": Method("sft_loss", settings=(), imitates=True),
     "rejection_sampling": Method(
         "sft_loss", settings=(), keeps_rewarded=True, trl=TRL(instead="grpo")
     ),
@@ -210,7 +210,6 @@ METHODS = {
         functions=("preference_pairs", "sequence_logprobs", "implicit_rewards"),
         settings=("beta",),
         compares_pairs=True,
-        trl=TRL("DPO", otherwise=("entropy",)),
     ),
     "reward_model": Method(
         "bradley_terry_loss",
@@ -218,7 +217,6 @@ METHODS = {
         settings=(),
         compares_pairs=True,
         trains_policy=False,
-        trl=TRL("Reward"),
     ),
 }
 OURS = frozenset(METHODS)
