@@ -4,13 +4,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 from shared import GUIDE, PATHS, blocks, commands
 from small_courses import write_course
+from warm import warm_commands
 
 from rlcourse.authoring.builder import build
 
@@ -22,14 +21,19 @@ def test_a_page_that_is_followed_stays_short(page):
     assert len((GUIDE / f"{page}.md").read_text("utf-8").split()) <= 700
 
 
+@pytest.fixture
+def warm():
+    with warm_commands() as path:
+        yield path
+
+
 @pytest.mark.slow
-def test_the_sample_class_goes_as_the_page_says(tmp_path):
+def test_the_sample_class_goes_as_the_page_says(tmp_path, warm):
     course = write_course(tmp_path / "course", {LESSON: None})
     build(root=tmp_path, progress=False)
     (tmp_path / "solutions").mkdir(exist_ok=True)
     shutil.copy(GUIDE.parent / "solutions" / f"{LESSON}.ipynb", tmp_path / "solutions")
-    scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": scripts, "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PATH": warm, "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
 
     def run(line: str) -> str:
         words = ["bash", "-euc", line]

@@ -79,9 +79,13 @@ def test_a_wrong_answer_is_named_where_the_student_looks(page_and_url, lessons):
     assert "those of a mean over all N·T positions" in notebook.outputs()
 
 
-def test_the_validate_button_judges_the_whole_notebook(page_and_url):
+@pytest.mark.weekly
+def test_the_validate_button_accepts_a_solved_notebook(page_and_url):
     solved = Notebook(*page_and_url, f"solved_{LESSON}.ipynb")
     assert "Success" in solved.validate()
+
+
+def test_the_validate_button_judges_the_whole_notebook(page_and_url):
     blank = Notebook(*page_and_url, f"{LESSON}/{LESSON}.ipynb")
     verdict = blank.validate()
     assert verdict.count("The following cell failed") == EXERCISES + 1  # and the open question

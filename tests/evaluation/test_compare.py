@@ -38,11 +38,17 @@ def test_the_sign_test_of_thousands_is_exact():
 
 
 def test_problems_are_counted_by_who_solves_them():
-    found = compare(evaluated({0, 1, 2, 3}), evaluated({3, 4}))
-    assert (found.both, found.only_a, found.only_b, found.neither) == (1, 3, 1, 5)
-    assert found["accuracy"].a == pytest.approx(0.4) and found["accuracy"].b == pytest.approx(0.2)
-    assert found["accuracy"].difference.value == pytest.approx(-0.2)
-    assert found.p_value == found["accuracy"].p_value == sign_test(3, 1) == 0.625
+    found = compare(evaluated({0, 1, 2, 3, 4}, 11), evaluated({4, 5, 6}, 11))
+    assert (found.both, found.only_a, found.only_b, found.neither) == (1, 4, 2, 4)
+    assert found["accuracy"].a == pytest.approx(5 / 11)
+    assert found["accuracy"].b == pytest.approx(3 / 11)
+    assert found["accuracy"].difference.value == pytest.approx(-2 / 11)
+    assert found.p_value == found["accuracy"].p_value == sign_test(4, 2) == 0.6875
+
+
+def test_a_single_problem_is_compared():
+    one = compare(evaluated({0}, 1), evaluated(set(), 1))
+    assert one["accuracy"].difference.value == -1 and one["accuracy"].detectable == 0
 
 
 def test_the_interval_is_that_of_paired_differences():
@@ -91,6 +97,10 @@ def test_verdicts_say_what_can_be_said():
     even = compare(evaluated({1, 2, 3}, 40), evaluated({3, 4, 5}, 40))["accuracy"]
     assert even.difference.value == 0 and even.needed is None
     assert f"can show a difference of about {even.detectable:.3f} or more" in even.verdict
+    enough = difference("accuracy", [0.0] * 10, [1.0] * 5 + [0.0] * 5)
+    assert enough.needed <= 10 and enough.excludes_zero and not enough.told_apart
+    only = "(the interval excludes 0, but only 5 of them differ)"
+    assert enough.verdict == f"cannot be told apart with 10 problems {only}"
 
 
 @pytest.mark.parametrize("gained", range(1, 9))
@@ -114,6 +124,10 @@ def test_other_problems_are_refused_in_one_sentence(tmp_path):
         compare(a, evaluated({1}, of=9))
     other = replace(a, transcripts=[*a.transcripts[:4], a.transcripts[5], *a.transcripts[5:]])
     with pytest.raises(UserError, match="A and B differ in problem 5: evaluate both with the same"):
+        compare(a, other)
+    reworded = replace(a.transcripts[4], question="Another, of the same answer")
+    other = replace(a, transcripts=[*a.transcripts[:4], reworded, *a.transcripts[5:]])
+    with pytest.raises(UserError, match="A and B differ in problem 5"):
         compare(a, other)
     with pytest.raises(UserError, match="B has no transcripts"):
         compare(a, replace(a, transcripts=[]))

@@ -8,6 +8,8 @@ from typing import ClassVar
 import classroom
 import mixed_class
 import pytest
+from shared import made_once
+from warm import warm_commands
 
 from rlcourse.exercises import all as all_exercises
 from rlcourse.grading import engine
@@ -18,8 +20,7 @@ from rlcourse.grading.running.sandbox import Sandbox
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """A course that is built once; tests take copies of it."""
-    root = tmp_path_factory.mktemp("template")
-    return classroom.make_course(root)
+    return made_once(tmp_path_factory, "template", classroom.make_course) / "course"
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +29,13 @@ def mixed(template, tmp_path_factory):
     root = tmp_path_factory.mktemp("mixed") / "repository"
     shutil.copytree(template.parent, root)
     return root / "course", mixed_class.graded(root / "course")
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """A PATH on which the commands `rlcourse` and `nbgrader` start at once."""
+    with warm_commands() as path:
+        yield path
 
 
 @pytest.fixture

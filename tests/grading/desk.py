@@ -10,7 +10,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 import zipfile
@@ -42,7 +41,7 @@ WORKSHEET = "Identifier,Full name,Username,Grade,Feedback comments,Last modified
 class Desk:
     """A home directory with a course, an exchange, and an inbox of what the platforms export."""
 
-    def __init__(self, template: Path, root: Path):
+    def __init__(self, template: Path, root: Path, path: str):
         self.clean = template.parent  # what a new clone has
         shutil.copytree(self.clean, root / "repository")
         self.root, self.course = root, root / "repository" / "course"
@@ -50,9 +49,8 @@ class Desk:
         self.exchange.mkdir()
         self.exchange.chmod(0o777)
         self.inbox.mkdir()
-        scripts = str(Path(sys.executable).parent)
         self.environment = os.environ | {
-            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+            "PATH": path,
             "HOME": str(root),
             "JUPYTER_CONFIG_DIR": str(root / "jupyter"),
             "OMP_NUM_THREADS": "1",

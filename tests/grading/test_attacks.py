@@ -89,7 +89,8 @@ class Battle:
         for student in NEIGHBORS:
             room.submit(self.course, student, honest)
         self.before = self._state()
-        options = Options(limits=LIMITS, memory=MEMORY)
+        # Many of them only wait until their time on the clock is up.
+        options = Options(limits=LIMITS, memory=MEMORY, jobs=4)
         self.warnings: list[str] = []
         warn = self.warnings.append
         with room.servers_watched() as servers:

@@ -90,17 +90,32 @@ def container(template, tmp_path_factory):
     return found
 
 
-def mistaken(course) -> str:
+def mistaken_spy(course, container) -> str:
+    """A sign is flipped; and it opens the archive's files, and says which it could read."""
     name = "monte_carlo_policy_gradient"
     source = room.solution(name).replace("return (", "return -(")
-    return json.dumps(room.with_answers(room.solved(course), **{name: source}))
+    places = [str(container.autograder), str(container.root / "image" / "private")]
+    spying = f"""
+import os, pathlib
+for place in {places}:
+    for name in ("source/secret", "source/release.ipynb", "secret",
+                 "submission/my homework.ipynb", "results/results.json"):
+        try:
+            open(os.path.join(place, name), "rb").read(1)
+            raise SystemExit("READ " + name)
+        except OSError:
+            pass
+"""
+    notebook = room.with_answers(room.solved(course), **{name: source})
+    return json.dumps(room.with_code(notebook, spying))
 
 
 @pytest.mark.slow
 @linux
-def test_gradescope_s_results_are_those_of_rlcourse_grade(container, course):
-    notebook = mistaken(course)
+def test_gradescope_s_results_are_those_of_rlcourse_grade_and_nothing_is_read(container, course):
+    notebook = mistaken_spy(course, container)
     found = container.grade({"my homework.ipynb": notebook, "notes.txt": "hello"})
+    assert "READ" not in json.dumps(found)
     path = course / "submitted" / "ada" / room.LESSON / f"{room.LESSON}.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(notebook)
@@ -136,28 +151,6 @@ def test_a_right_submission_is_graded_within_a_default_container_s_memory(contai
     found = container.grade({"any.ipynb": json.dumps(room.solved(template))}, measure=measure)
     assert sum(test.get("score", 0) for test in found["tests"]) == sum(room.POINTS.values())
     assert 100 * MEBIBYTE < peak.bytes < 700 * MEBIBYTE
-
-
-@pytest.mark.slow
-@linux
-def test_code_that_reads_what_the_archive_holds_reads_nothing(container, template):
-    """A submission that opens the archive's files says which it could read: none."""
-    places = [str(container.autograder), str(container.root / "image" / "private")]
-    source = f"""
-import os, pathlib
-for place in {places}:
-    for name in ("source/secret", "source/release.ipynb", "secret",
-                 "submission/any.ipynb", "results/results.json"):
-        try:
-            open(os.path.join(place, name), "rb").read(1)
-            raise SystemExit("READ " + name)
-        except OSError:
-            pass
-"""
-    notebook = room.with_code(room.solved(template), source)
-    found = container.grade({"any.ipynb": json.dumps(notebook)})
-    assert "READ" not in json.dumps(found)
-    assert sum(test.get("score", 0) for test in found["tests"]) == sum(room.POINTS.values())
 
 
 SETTINGS = {"lesson": "02_x", "exercises": {"one": 2.0, "two": 3.0}, "questions": {"why": 2.0}}

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import classroom as room
@@ -23,21 +22,18 @@ def reinforce_loss(logprobs, advantages, mask):
 """
 
 
-def command(course: Path, *words: str, succeeds: bool = True) -> subprocess.CompletedProcess:
-    """One of the environment's commands, run in the course directory as an instructor would."""
-    scripts = str(Path(sys.executable).parent)
-    environment = os.environ | {
-        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
-        "RLCOURSE_HOME": str(course.parent / "home"),
-        "OMP_NUM_THREADS": "1",
-    }
+def command(path: str, course: Path, line: str, succeeds: bool = True):
+    """A command that is on `path`, run in the course directory as an instructor would."""
+    environment = os.environ | {"PATH": path, "RLCOURSE_HOME": str(course.parent / "home")}
+    environment["OMP_NUM_THREADS"] = "1"
+    words = ["bash", "-euc", line]
     done = subprocess.run(words, cwd=course, env=environment, capture_output=True, text=True)
     assert (done.returncode == 0) == succeeds, done.stderr[-3000:]
     return done
 
 
 @pytest.fixture(scope="module")
-def graded(template, tmp_path_factory):
+def graded(template, tmp_path_factory, warm):
     """A course in which four students were graded once, by the command."""
     root = tmp_path_factory.mktemp("graded") / "repository"
     shutil.copytree(template.parent, root)
@@ -52,7 +48,7 @@ def graded(template, tmp_path_factory):
         course, "liv", room.with_answers(room.solved(course), exact_policy_gradient=leaning)
     )
     room.submit(course, "dan", b"\xff")
-    done = command(course, "rlcourse", "grade", "02", "--json")
+    done = command(warm, course, "rlcourse grade 02 --json")
     return course, json.loads(done.stdout)
 
 
@@ -142,9 +138,9 @@ def test_points_by_hand_are_to_be_looked_at_once_the_answer_is_another(graded):
     assert room.query(course, now, at) == [(1.5, 1)]
 
 
-def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
+def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded, warm):
     course, _ = graded
-    command(course, "nbgrader", "generate_feedback", room.LESSON, "--force")
+    command(warm, course, f"nbgrader generate_feedback {room.LESSON} --force")
     page = (course / "feedback" / "bob" / room.LESSON / f"{room.LESSON}.html").read_text()
     assert "the objective, not the loss: the sign is missing" in page
     assert "hidden=True" not in page and "HIDDEN" not in page
@@ -152,12 +148,12 @@ def test_feedback_names_the_mistake_and_shows_no_hidden_test(graded):
     assert "the file is not a notebook: it is not text" in unread
 
 
-def test_where_the_grader_cannot_take_its_place_nbgraders_own_refuses(course):
+def test_where_the_grader_cannot_take_its_place_nbgraders_own_refuses(course, warm):
     config = course / "nbgrader_config.py"
     config.write_text(config.read_text().replace("import install", "import nothing as install"))
     room.submit(course, "ada", room.solved(course))
-    command(course, "nbgrader", "generate_assignment", room.LESSON)
-    done = command(course, "nbgrader", "autograde", room.LESSON, succeeds=False)
+    command(warm, course, f"nbgrader generate_assignment {room.LESSON}")
+    done = command(warm, course, f"nbgrader autograde {room.LESSON}", succeeds=False)
     assert "switched off in this course" in done.stderr
     assert not list((course / "autograded").rglob("*.ipynb"))
 

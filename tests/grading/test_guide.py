@@ -49,9 +49,9 @@ def term() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def desk(template, tmp_path_factory):
+def desk(template, tmp_path_factory, warm):
     """The desk after all commands, with what they printed, and what was handed out in between."""
-    desk = at.Desk(template, tmp_path_factory.mktemp("guide"))
+    desk = at.Desk(template, tmp_path_factory.mktemp("guide"), warm)
     desk.said = {}
     (due,) = blocks("late", "toml")
     with (desk.course / "course.toml").open("a") as settings:

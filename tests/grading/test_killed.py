@@ -16,9 +16,8 @@ from rlcourse.files import TEMPORARY
 from rlcourse.grading.engine import grade
 
 pytestmark = pytest.mark.slow
-
-STUDENTS = 18
-KILLS = 6
+# Each kill costs the start of a server.
+STUDENTS_AND_KILLS = (9, 3), pytest.param(18, 6, marks=pytest.mark.weekly)
 
 
 def finished(course: Path) -> dict[str, int]:
@@ -50,12 +49,13 @@ def grade_until_killed(course: Path, more: int, delay: float) -> None:
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
-def test_a_batch_killed_again_and_again_is_graded_exactly_once(course, servers):
-    for number in range(STUDENTS):
+@pytest.mark.parametrize("students, kills", STUDENTS_AND_KILLS)
+def test_a_batch_killed_again_and_again_is_graded_exactly_once(course, servers, students, kills):
+    for number in range(students):
         solved = room.NAMES[: number % 6]
         room.submit(course, f"s{number:02}", room.solved(course, solved))
     rng, written = random.Random(time.time_ns()), {}
-    for _ in range(KILLS):
+    for _ in range(kills):
         grade_until_killed(course, more=rng.randint(0, 2), delay=rng.uniform(0, 0.15))
         now = finished(course)
         assert {s: now[s] for s in written} == written  # nothing done is done again
@@ -66,7 +66,7 @@ def test_a_batch_killed_again_and_again_is_graded_exactly_once(course, servers):
     report = grade("02", course=course)
     after = finished(course)
     assert {s: after[s] for s in written} == written
-    assert len(report.rows) == len(after) == STUDENTS
+    assert len(report.rows) == len(after) == students
     assert {row.student for row in report.rows if row.before} == set(written)
     rows = room.query(course, room.GRADES)
     assert set(Counter((student, cell) for student, cell, *_ in rows).values()) == {1}

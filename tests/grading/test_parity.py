@@ -66,7 +66,7 @@ SUBMISSIONS = {
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def both(tmp_path_factory, warm):
     """The same submissions graded on the same cases, by plain nbgrader and by ours: the courses.
 
     The lesson's own demonstrations are left out, which plain nbgrader would run every time.
@@ -86,8 +86,8 @@ def both(tmp_path_factory):
     (plain / "nbgrader_config.py").write_text(config[: config.index("# Student code runs")])
     seed_hidden_checks(plain / "source" / room.LESSON / f"{room.LESSON}.ipynb")
     (course / ".grading-secret").write_bytes(SECRET)
-    command(plain, "nbgrader", "generate_assignment", room.LESSON)
-    command(plain, "nbgrader", "autograde", room.LESSON)
+    command(warm, plain, f"nbgrader generate_assignment {room.LESSON}")
+    command(warm, plain, f"nbgrader autograde {room.LESSON}")
     grade("02", course=course)
     return plain, course
 

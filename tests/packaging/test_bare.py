@@ -4,6 +4,7 @@ The packages that only extras bring are there in this environment, and hidden fr
 """
 
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -54,9 +55,9 @@ def bare(tmp_path_factory):
     path = os.pathsep.join([str(place), str(ROOT)])
     (place / "sitecustomize.py").write_text(HIDING.format(names=hidden), encoding="utf-8")
 
-    def bare(*words: str) -> subprocess.CompletedProcess:
+    def bare(*words: str, start: tuple[str, ...] = ("-m", "rlcourse")):
         return subprocess.run(
-            [sys.executable, "-m", "rlcourse", *words],
+            [sys.executable, *start, *words],
             cwd=place,
             env={**os.environ, "PYTHONPATH": path, "RLCOURSE_HOME": str(place / "home")},
             capture_output=True,
@@ -73,19 +74,34 @@ def test_lessons_are_copied_and_checked(bare):
     assert "not written yet" in checked.stdout, checked.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "words, missing, extra",
-    [
-        (("lab", "--dir", "mine"), "JupyterLab", "lab"),
-        (("grade", "submitted"), "nbgrader", "grade"),
-        (("train", "grpo", "--engine", "trl", "--out", "trl"), "trl", "trl"),
-        (("train", "grpo", "lora.rank=2", "--out", "lora"), "peft", "lora"),
-        (("train", "grpo", "optimizer=adamw_8bit", "--out", "8"), "bitsandbytes", "adam8bit"),
-    ],
+# Several commands in one process, which then says how each has ended.
+ONE_AFTER_ANOTHER = """
+import contextlib, io, json, sys
+from rlcourse.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:], said, status = words, io.StringIO(), 0
+    with contextlib.redirect_stderr(said):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+    print(json.dumps([status, said.getvalue()]))
+"""
+NEEDS = (
+    ("lab --dir mine", "JupyterLab", "lab"),
+    ("grade submitted", "nbgrader", "grade"),
+    ("train grpo --engine trl --out trl", "trl", "trl"),
+    ("train grpo lora.rank=2 --out lora", "peft", "lora"),
+    ("train grpo optimizer=adamw_8bit --out 8", "bitsandbytes", "adam8bit"),
 )
-def test_what_needs_an_extra_names_it_before_anything_is_done(bare, words, missing, extra):
-    asked = bare(*words)
-    assert asked.returncode == 1 and "Traceback" not in asked.stderr, asked.stderr
-    (sentence,) = asked.stderr.splitlines()
-    assert missing in sentence and f"[{extra}]" in sentence
+
+
+@pytest.mark.slow
+def test_what_needs_an_extra_names_it_before_anything_is_done(bare):
+    lines = json.dumps([line.split() for line, *_ in NEEDS])
+    done = bare(lines, start=("-c", ONE_AFTER_ANOTHER))
+    ends = [json.loads(line) for line in done.stdout.splitlines()]
+    for (line, missing, extra), (status, said) in zip(NEEDS, ends, strict=True):
+        assert status == 1 and "Traceback" not in said, (line, said)
+        (sentence,) = said.splitlines()
+        assert missing in sentence and f"[{extra}]" in sentence

@@ -88,6 +88,7 @@ def test_the_doctor_finds_nothing_missing(outside):
     assert "✗" not in outside("doctor")
 
 
+@pytest.mark.weekly
 def test_a_model_trains_and_a_sample_submission_is_judged(outside):
     """What ``rlcourse demo`` does, with one step in place of its hundred."""
     outside("train", "grpo", "steps=1", "warm_start=null", "eval_problems=0", "--out", "run")

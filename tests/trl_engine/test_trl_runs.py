@@ -181,8 +181,9 @@ def test_metrics_have_the_local_engines_names(finished, places, tmp_path):
     assert set(finished.metrics[-1]) <= set(here.metrics[-1])
 
 
-def test_adapters_are_merged_into_the_policy(places, tmp_path):
+def test_adapters_are_merged_into_the_policy(places, tmp_path, monkeypatch):
     pytest.importorskip("peft", reason="the extra `lora` is not installed")
+    reward_digits(monkeypatch)
     recipe = recipe_of(places, lora={"rank": 2}, lr=1e-2, eval_every=2)
     run = trl_engine.train(recipe, tmp_path / "out", progress=False)
     moved = dict(run.policy.named_parameters())

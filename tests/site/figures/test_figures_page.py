@@ -7,6 +7,7 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
+from shared import one_in
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -55,12 +56,20 @@ def test_a_figure_is_moved_by_keyboard_and_set_back(opened, name):
         assert slider.get_attribute("aria-valuetext")
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (390, "dark")])
-def test_figures_are_legible_and_fit(opened, width, theme):
+@pytest.mark.parametrize(
+    ("width", "theme", "some"),
+    [
+        (1400, "light", list(FIGURES)[::2]),
+        (390, "dark", list(FIGURES)[1::2]),
+        pytest.param(1400, "light", list(FIGURES)[1::2], marks=pytest.mark.weekly),
+        pytest.param(390, "dark", list(FIGURES)[::2], marks=pytest.mark.weekly),
+    ],
+)
+def test_figures_are_legible_and_fit(opened, width, theme, some):
     found = {}
-    for name, lesson in FIGURES.items():
+    for name in some:
         options = {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
-        page = opened(f"lessons/{lesson}", **options)
+        page = opened(f"lessons/{FIGURES[name]}", **options)
         page.locator(f"[data-figure={name}] svg").first.wait_for()
         page.evaluate(AXE)
         run = f"axe.run('[data-figure={name}]', {{resultTypes: ['violations']}})"
@@ -72,7 +81,7 @@ def test_figures_are_legible_and_fit(opened, width, theme):
     assert not found
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", one_in(6, FIGURES))
 def test_the_static_picture_is_folded_and_without_javascript_open(opened, name):
     with_script = opened(f"lessons/{FIGURES[name]}")
     with_script.locator(f"[data-figure={name}] svg").first.wait_for()

@@ -43,6 +43,7 @@ def need_jax(site):
         pytest.skip("the site was built without npm")
 
 
+@pytest.mark.weekly
 def test_it_trains_in_the_tab(opened, site):
     """A step is pressed by keyboard; a second run leaves the first behind as a dashed line."""
     need_jax(site)
