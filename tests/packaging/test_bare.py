@@ -80,7 +80,7 @@ import contextlib, io, json, sys
 from rlcourse.cli import main
 for words in json.loads(sys.argv[1]):
     sys.argv[1:], said, status = words, io.StringIO(), 0
-    with contextlib.redirect_stderr(said):
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         try:
             main()
         except SystemExit as end:
