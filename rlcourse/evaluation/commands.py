@@ -15,7 +15,9 @@ def evaluate(
     ] = "word_problems",
     data: Annotated[str | None, typer.Option(help="Directory with the task's files.")] = None,
     problems: Annotated[int, typer.Option(min=1, help="How many evaluation problems.")] = 256,
-    samples: Annotated[int, typer.Option(min=1, help="Completions per problem.")] = 8,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Completions per problem; 0: only the greedy one.")
+    ] = 8,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the samples.")] = 1.0,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 64,
     system: Annotated[str | None, typer.Option(help="System message, before the question.")] = None,

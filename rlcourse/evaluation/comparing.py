@@ -103,9 +103,10 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Greedy and sampled accuracy, each in a sentence."""
-        greedy, sampled = self["accuracy"], self["sampled_accuracy"]
-        return f"Greedy accuracy: {greedy.verdict}.\nSampled accuracy: {sampled.verdict}."
+        """Greedy and, where both sampled, sampled accuracy, each in a sentence."""
+        told = {d.name: f"{NAMED.get(d.name, d.name)}: {d.verdict}." for d in self.differences}
+        asked = (told.get(name, "") for name in ("accuracy", "sampled_accuracy"))
+        return "\n".join(line[0].upper() + line[1:] for line in asked if line)
 
     def __str__(self) -> str:
         rows = [["", "A", "B", "B − A [95 % interval]", "told apart"]]
@@ -140,7 +141,9 @@ def compare(a: Evaluation | str | Path, b: Evaluation | str | Path) -> Compariso
     _check_same_problems(first, second, names)
     scores_a, scores_b = scores(first.transcripts), scores(second.transcripts)
     outcomes = list(zip(scores_a["accuracy"], scores_b["accuracy"], strict=True))
-    shared = [name for name in scores_a if name in scores_b and not name.endswith("@1")]
+    # Where only one of them sampled, lengths are of two kinds.
+    unlike = ("length", "truncated") if bool(first.samples) != bool(second.samples) else ()
+    shared = [n for n in scores_a if n in scores_b and not n.endswith("@1") and n not in unlike]
     differences = [difference(name, scores_a[name], scores_b[name]) for name in shared]
     p_value = differences[0].p_value
     assert p_value is not None, "a problem is solved greedily, or it is not"

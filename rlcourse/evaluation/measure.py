@@ -41,7 +41,7 @@ def evaluate_policy(
     names: dict[str, str | None] | None = None,
     world: World | None = None,
 ) -> Evaluation:
-    """Solve every problem once greedily and `samples` times at `temperature`.
+    """Solve every problem once greedily and `samples` times, which may be 0, at `temperature`.
 
     Every number is a mean over problems, and its interval is over problems, too: completions of one
     problem are not independent evidence. With `out` everything is kept in that directory (see
@@ -60,14 +60,14 @@ def evaluate_policy(
         world: where the problems answer back; each is then solved in episodes of several turns.
 
     Raises:
-        UserError: there are no problems or no samples, one completion does not fit into memory, or
+        UserError: there are no problems, one completion does not fit into memory, or
             `out` holds something else, an evaluation with other settings included.
         Interrupted: Ctrl-C or SIGTERM with `out`; the batch is finished and kept.
     """
     if not problems:
         raise UserError("there are no problems to evaluate on")
-    if samples < 1 or batch < 1:
-        raise UserError(f"samples={samples} and batch={batch} must both be at least 1")
+    if samples < 0 or batch < 1:
+        raise UserError(f"samples={samples} must be at least 0 and batch={batch} at least 1")
     asked = Sampling(samples, temperature, top_k, top_p, max_tokens, system, seed)
     judge = Judge(extract, format_reward)
     records = Records()
@@ -82,7 +82,7 @@ def evaluate_policy(
         return solve(policy, problems[start:stop], start, at_once, asked, judge, world)
 
     done = len(records.transcripts)
-    batches = in_batches(work, len(problems), samples, records.at_once or batch, done)
+    batches = in_batches(work, len(problems), max(1, samples), records.at_once or batch, done)
     shown = bar(
         total=len(problems), initial=done, desc="evaluate", leave=False, disable=not progress
     )

@@ -21,6 +21,8 @@ From the bottom up:
     | tokens of a completion | | ``length``, ``length_right``, ``length_wrong`` |
     | share cut off at ``max_tokens`` | | ``truncated`` |
 
+  An evaluation without samples has ``length`` and ``truncated`` of its greedy completions.
+
   The published setting "8 samples at temperature 0.7; mean accuracy and mean format reward over
   samples" is ``sampled_accuracy`` and ``sampled_format_reward`` of an evaluation with these samples
   and this temperature.
@@ -28,6 +30,7 @@ From the bottom up:
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from math import nan
 from statistics import fmean
 
 from rlcourse.algorithms.gsm8k import majority_vote, pass_at_k
@@ -113,13 +116,8 @@ class Evaluation:
     samples: int  # completions a problem, besides the greedy one
     temperature: float  # of the samples
     accuracy: Interval
-    sampled_accuracy: Interval
     lenient_accuracy: Interval
-    sampled_lenient_accuracy: Interval
     format_rate: Interval
-    sampled_format_rate: Interval
-    format_reward: Interval | None
-    sampled_format_reward: Interval | None
     pass_at: dict[int, Interval]
     majority_at: dict[int, Interval]
     length: Interval
@@ -128,11 +126,17 @@ class Evaluation:
     truncated: Interval
     tokens: int  # written in all, greedy completions included
     seconds: float
+    # Those of samples are None where only greedy completions were asked for.
+    sampled_accuracy: Interval | None = None
+    sampled_lenient_accuracy: Interval | None = None
+    sampled_format_rate: Interval | None = None
+    format_reward: Interval | None = None
+    sampled_format_reward: Interval | None = None
     transcripts: list[Transcript] = field(repr=False, default_factory=list)
 
     @property
     def mean_length(self) -> float:
-        """Tokens of a sampled completion."""
+        """Tokens of a sampled completion, or of a greedy one where nothing was sampled."""
         return self.length.value
 
     @classmethod
@@ -146,8 +150,6 @@ class Evaluation:
             problems=len(transcripts),
             samples=len(transcripts[0].samples),
             temperature=temperature,
-            format_reward=means.pop("format_reward", None),
-            sampled_format_reward=means.pop("sampled_format_reward", None),
             pass_at={k: means.pop(f"pass@{k}") for k in sizes},
             majority_at={k: means.pop(f"maj@{k}") for k in sizes},
             length_right=_mean_length(transcripts, right=True),
@@ -183,11 +185,11 @@ class Evaluation:
         return cls(**known, transcripts=transcripts)
 
     def __str__(self) -> str:
-        best = max(self.pass_at)
-        return (
-            f"greedy {self.accuracy} · sampled {self.sampled_accuracy} · "
-            f"pass@{best} {self.pass_at[best]} · {self.problems} problems"
-        )
+        drawn = ""
+        if self.samples:
+            best = max(self.pass_at)
+            drawn = f" · sampled {self.sampled_accuracy} · pass@{best} {self.pass_at[best]}"
+        return f"greedy {self.accuracy}{drawn} · {self.problems} problems"
 
     def _repr_html_(self) -> str:
         return (
@@ -223,18 +225,25 @@ def scores(transcripts: Sequence[Transcript]) -> dict[str, list[float]]:
         found[f"pass@{k}"] = [pass_at_k(len(t.samples), t.samples_correct, k) for t in transcripts]
     for k in sizes:
         found[f"maj@{k}"] = [_votes_won(t, k) for t in transcripts]
-    found["length"] = [_share(s.length for s in t.samples) for t in transcripts]
-    found["truncated"] = [_share(s.truncated for s in t.samples) for t in transcripts]
-    return {name: [float(score) for score in values] for name, values in found.items()}
+    measured = [t.samples or (t.greedy,) for t in transcripts]
+    found["length"] = [_share(c.length for c in some) for some in measured]
+    found["truncated"] = [_share(c.truncated for c in some) for some in measured]
+    sampled = bool(transcripts[0].samples)
+    return {
+        name: [float(score) for score in values]
+        for name, values in found.items()
+        if sampled or not name.startswith("sampled_")
+    }
 
 
 def vote_sizes(samples: int) -> list[int]:
-    """The k of pass@k and maj@k: powers of two, and all samples."""
-    return [k for k in (1, 2, 4, 8, 16, 32, 64, 128) if k < samples] + [samples]
+    """The k of pass@k and maj@k: powers of two, and all samples; none without samples."""
+    smaller = [k for k in (1, 2, 4, 8, 16, 32, 64, 128) if k < samples]
+    return [*smaller, samples] if samples else []
 
 
 def _share(values: Iterable[float]) -> float:
-    return fmean(map(float, values))
+    return fmean(list(map(float, values)) or [nan])
 
 
 def _votes_won(transcript: Transcript, k: int) -> float:

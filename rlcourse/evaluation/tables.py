@@ -26,8 +26,12 @@ def evaluation_table(evaluation: Evaluation) -> str:
     ]
     if e.format_reward is None:
         rows = [row for row in rows if row[:1] != ["format reward"]]
+    if not e.samples:
+        greedy = [row[:2] for row in rows[: rows.index([])]]
+        rows = [*greedy, [], ["tokens", tokens(e.length)], ["cut off at max_tokens", e.truncated]]
     speed = f", {e.tokens / e.seconds:,.0f} a second" if e.seconds else ""
     drawn = f"{counted(e.samples, 'sample')} each at temperature {e.temperature:g}"
+    drawn = drawn if e.samples else "one greedy completion each"
     return (
         f"{e.problems:,} problems, {drawn}; "
         f"means over problems [95 % interval]\n\n{aligned(rows)}\n\n"

@@ -60,10 +60,9 @@ class TranscriptsTable:
         return problem_card(row[0].question, [self._answer(*answer) for answer in answers], more)
 
     def _answer(self, name: str, transcript: "Transcript") -> str:
-        said = f"{transcript.samples_correct} of {self.samples} samples right"
-        return answer_card(
-            name, transcript.completion, transcript.given, transcript.correct, f" · {said}"
-        )
+        said = f" · {transcript.samples_correct} of {self.samples} samples right"
+        written = (name, transcript.completion, transcript.given, transcript.correct)
+        return answer_card(*written, said if self.samples else "")
 
     def __str__(self) -> str:
         lines = []

@@ -2,13 +2,20 @@
 
 import json
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 import torch
 from scripted import PROBLEMS, Scripted, right_when
 
 from rlcourse.errors import UserError
-from rlcourse.evaluation import Evaluation, evaluate_policy, greedy_accuracy
+from rlcourse.evaluation import (
+    Evaluation,
+    compare,
+    evaluate_policy,
+    evaluation_table,
+    greedy_accuracy,
+)
 from rlcourse.tasks import extract_answer, extract_tagged_answer, format_reward
 
 
@@ -121,11 +128,24 @@ def test_what_a_batch_draws_does_not_depend_on_the_batches_before_it(policy, tas
     assert [t.samples for t in first] != [t.samples for t in second]  # the same questions again
 
 
-def test_without_problems_or_samples_there_is_nothing_to_evaluate(policy, task):
+def test_without_problems_there_is_nothing_to_evaluate(policy, task):
     with pytest.raises(UserError, match="no problems"):
         evaluate_policy(policy, [])
-    with pytest.raises(UserError, match="samples=0 and batch=8 must both be at least 1"):
-        evaluate_policy(policy, task.evaluation, samples=0, batch=8)
+    with pytest.raises(UserError, match="samples=-1 must be at least 0 and batch=8 at least 1"):
+        evaluate_policy(policy, task.evaluation, samples=-1, batch=8)
+
+
+def test_without_samples_only_greedy_completions_are_told_and_compared(evaluation):
+    policy = right_when(lambda q: int(q) < 7)
+    greedy = evaluate_policy(policy, PROBLEMS, samples=0, batch=15)
+    assert greedy.accuracy == evaluation.accuracy and greedy.sampled_accuracy is None
+    assert Evaluation.from_dict(json.loads(json.dumps(greedy.to_dict()))) == greedy
+    assert float(greedy.length) == pytest.approx(fmean(t.greedy.length for t in greedy.transcripts))
+    for told in (evaluation_table(greedy), str(greedy), greedy._repr_html_()):
+        assert "pass@" not in told and "nan" not in told and "samples right" not in told
+    against = compare(greedy, evaluation)
+    assert against.verdict == "Greedy accuracy: the same on each of the 10 problems."
+    assert {d.name for d in against.differences} == {"accuracy", "lenient_accuracy", "format_rate"}
 
 
 def test_the_quick_accuracy_agrees():
