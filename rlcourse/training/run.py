@@ -34,7 +34,7 @@ from rlcourse.training.faults.switched_on import with_settings
 from rlcourse.training.learners import learner_for
 from rlcourse.training.measuring.alarms import Alarms
 from rlcourse.training.measuring.evaluating import evaluation_of, held_out_metrics
-from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from
+from rlcourse.training.measuring.metrics import MetricsWriter, nothing_to_learn_from, tracker_named
 from rlcourse.training.networks.gradient_checkpointing import enable_gradient_checkpointing
 from rlcourse.training.networks.optimizer import (
     NonFinite,
@@ -66,6 +66,7 @@ def train(
     fault: str | None = None,
     resume: bool = False,
     progress: bool = True,
+    tracker: str | None = None,
 ) -> Run:
     """Train a policy by `recipe` and return the run; with `out`, keep everything in that directory.
 
@@ -85,6 +86,7 @@ def train(
         fault: train with this mistake of ``faults.FAULTS``, to see what it does (lesson 10).
         resume: continue the run in `out` from its last checkpoint.
         progress: show a progress bar.
+        tracker: "trackio" or "wandb", which get every step's metrics as well; needs `out`.
 
     Raises:
         UserError: anything the user can fix; what was written before stays valid.
@@ -117,6 +119,7 @@ def train(
         recipe = with_settings(recipe, method)
     out = Path(out) if out is not None else _place_for(recipe, policy)
     out = open_directory(out, recipe, resume) if out is not None else None
+    told = tracker_named(tracker, recipe.to_dict(), out) if tracker and out else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
@@ -148,7 +151,7 @@ def train(
                     f"rlcourse: the first question, as the policy reads it:\n{prompt}",
                     file=sys.stderr,
                 )
-        return _train(recipe, out, policy, task, method, reward, stop, progress, teacher)
+        return _train(recipe, out, policy, task, method, reward, stop, progress, teacher, told)
 
 
 def _place_for(recipe: Recipe, policy) -> Path | None:
@@ -176,13 +179,13 @@ def memory_explained(recipe: Recipe) -> Iterator[None]:
         ) from None
 
 
-def _train(recipe, out, policy, task, method, reward, stop, progress, teacher=None) -> Run:
+def _train(recipe, out, policy, task, method, reward, stop, progress, teacher, tracker) -> Run:
     before = evaluation_of(policy, recipe, task, out, "before", progress)
     learner = learner_for(policy, recipe, task, method, reward, out, progress, teacher=teacher)
     saved = checkpoints(out / "checkpoints") if out else []
     states = (learner.module, learner.optimizer, learner.carried)
     done = load_checkpoint(saved[-1], *states) if saved else 0
-    writer = MetricsWriter(out, done)
+    writer = MetricsWriter(out, done, tracker)
     trained = policy if learner.reward_model is None else None
     run = Run(recipe, trained, writer.history, before, directory=out)
     run.reward_model = learner.reward_model

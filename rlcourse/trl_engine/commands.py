@@ -18,6 +18,13 @@ class Engine(StrEnum):
     trl = "trl"
 
 
+class Tracker(StrEnum):
+    """Where a run's curves are shown besides TensorBoard."""
+
+    trackio = "trackio"
+    wandb = "wandb"
+
+
 def train(
     recipe: Annotated[str, typer.Argument(help=RECIPE)] = "",
     settings: Annotated[
@@ -36,6 +43,9 @@ def train(
     engine: Annotated[
         Engine, typer.Option(help="trl: several GPUs or machines, see course/scaling.md.")
     ] = Engine.local,
+    tracker: Annotated[
+        Tracker | None, typer.Option(help="Send every step's metrics there as well.")
+    ] = None,
     trl: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of TRL's, for trl.")
     ] = None,
@@ -61,6 +71,8 @@ def train(
         print(chosen().help())
         return
     place = out or next_run_directory(re.sub(r"\.ya?ml$", "", Path(recipe).name))
+    if engine is Engine.trl and tracker:
+        raise UserError(f"--tracker is for the local engine: use --trl report_to={tracker.value}")
     if engine is Engine.trl:
         run = trl_engine.train(chosen, place, settings=trl or [], resume=resume)
     elif trl:
@@ -68,6 +80,6 @@ def train(
     else:
         trl_engine.require_local(place)
         loaded = chosen()  # a misspelled recipe need not wait for torch
-        run = training.train(loaded, out=place, resume=resume)
+        run = training.train(loaded, out=place, resume=resume, tracker=tracker)
     if run is not None:  # rank zero's, where several processes train
         print(run.summary())

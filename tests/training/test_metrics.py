@@ -1,11 +1,14 @@
 """What a step reports of its rows, and the file that keeps it."""
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from echo import by_length
 
+from rlcourse.errors import UserError
 from rlcourse.training import train
 from rlcourse.training.measuring.metrics import nothing_to_learn_from, numbers, rollout_metrics
 
@@ -53,3 +56,24 @@ def test_steps_that_report_no_gradient_are_not_taken_for_none():
 
 def never(completions):
     return torch.zeros(len(completions))
+
+
+def test_a_tracker_gets_every_step_under_the_name_of_the_run(
+    tmp_path, policy, task, recipe, monkeypatch
+):
+    told = []
+    tracker = SimpleNamespace(
+        init=lambda **how: told.append(how),
+        log=lambda metrics, step: told.append((step, metrics["accuracy"])),
+        finish=lambda: told.append("finished"),
+    )
+    monkeypatch.setitem(sys.modules, "trackio", tracker)
+    wanted = dict(policy=policy, task=task, progress=False)
+    run = train(recipe("grpo"), tmp_path / "first", tracker="trackio", **wanted)
+    begun, *steps, last = told
+    assert (begun["project"], begun["name"]) == ("rlcourse", "first")
+    assert begun["config"]["algorithm"] == "grpo" and last == "finished"
+    assert steps == [(m["step"], m["accuracy"]) for m in run.metrics]
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(UserError, match="--tracker wandb needs a package: pip install wandb"):
+        train(recipe("grpo"), tmp_path / "second", tracker="wandb", **wanted)

@@ -1,15 +1,18 @@
 """What a step reports, and what writes it: a line of JSON for each step, and TensorBoard."""
 
+import importlib
 import inspect
 import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rlcourse.algorithms import kl_estimates, masked_mean
+from rlcourse.errors import UserError
 from rlcourse.files import sync, write_errors_explained, write_text
 from rlcourse.policy.rollouts import Rollouts, truncated
 from rlcourse.reports.run_record import read_metrics
@@ -244,14 +247,28 @@ def nothing_to_learn_from(history: Sequence[dict]) -> str | None:
     )
 
 
+def tracker_named(name: str, recipe: dict, directory: Path) -> Any:
+    """The module `name` (trackio or wandb, which have one interface), with a run begun in it.
+
+    Raises ``UserError`` where the package is not installed.
+    """
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        raise UserError(f"--tracker {name} needs a package: pip install {name}") from None
+    module.init(project="rlcourse", name=directory.name, config=recipe, resume="allow")
+    return module
+
+
 class MetricsWriter:
     """Appends each step's metrics to ``metrics.jsonl`` and, where it is installed, TensorBoard.
 
     Steps after `first_step`, left by a run that was killed, are cut away first. With `directory`
-    None nothing is written.
+    None nothing is written. A `tracker`, which is the module trackio or wandb, is told as well.
     """
 
-    def __init__(self, directory: Path | None, first_step: int = 0):
+    def __init__(self, directory: Path | None, first_step: int = 0, tracker: Any = None):
+        self.tracker = tracker
         self.path: Path | None = None
         self.history: list[dict] = []
         self.board = None
@@ -273,6 +290,9 @@ class MetricsWriter:
         metrics = {name: float(f"{value:.6g}") for name, value in metrics.items()}
         metrics |= {name: int(metrics[name]) for name in ("step", "tokens")}
         self.history.append(metrics)
+        if self.tracker is not None:
+            told = {name: value for name, value in metrics.items() if name != "step"}
+            self.tracker.log(told, step=metrics["step"])
         if self.path is None:
             return
         with write_errors_explained(self.path):
@@ -290,7 +310,9 @@ class MetricsWriter:
                 sync(self.path)
 
     def close(self) -> None:
-        """Flush TensorBoard's file."""
+        """Flush TensorBoard's file, and end the tracker's run."""
+        if self.tracker is not None:
+            self.tracker.finish()
         if self.board is not None and self.path is not None:
             with write_errors_explained(self.path):
                 self.board.close()
