@@ -1,6 +1,8 @@
 """One GRPO training step, ours against TRL's ``GRPOTrainer``, on the same model and prompts.
 
     python tests/benchmarks/bench_step.py
+    python tests/benchmarks/bench_step.py --policy runs/laptop/warm_start/policy --prompts 4 \
+        --max-tokens 48 --steps 3 --rounds 2
 
 Both sides start from the same weights, sample the same number of completions of the same prompts
 at temperature 1, score them with the same reward and make one update with the same learning rate
@@ -104,6 +106,7 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
 def main() -> None:
     """Parse the options, take turns, print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", help="a model's directory [default: the embedded, imitating]")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--prompts", type=int, default=16)
@@ -117,7 +120,11 @@ def main() -> None:
     warnings.simplefilter("ignore", FutureWarning)
 
     task = load_task("word_problems")
-    start = train(load_recipe("sft", eval_problems=0, device=options.device), progress=False).policy
+    if options.policy:
+        start = Policy.load(options.policy, device=options.device)
+    else:
+        sft = load_recipe("sft", eval_problems=0, device=options.device)
+        start = train(sft, progress=False).policy
     sides = {"rlcourse": our_steps, "TRL GRPOTrainer": trl_steps}
     results: dict[str, list] = {name: [] for name in sides}
     for _ in range(options.rounds):

@@ -3,8 +3,9 @@
 import pytest
 
 from rlcourse.training import load_recipe, shipped_recipes
+from rlcourse.training.recipes.recipe import warm_start_of
 
-EMBEDDED = [name for name in shipped_recipes() if not name.startswith("gsm8k_")]
+EMBEDDED = [name for name in shipped_recipes() if not name.startswith(("gsm8k_", "laptop"))]
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -12,6 +13,13 @@ def test_every_recipe_of_the_embedded_model_is_named_for_what_it_does(name):
     recipe = load_recipe(name)
     assert recipe.algorithm == name.removeprefix("calculator_") and recipe.policy == "tiny"
     assert recipe.task == ("calculator" if name.startswith("calculator_") else "word_problems")
+
+
+def test_the_laptops_recipe_imitates_with_the_same_model_first():
+    recipe = load_recipe("laptop", policy="models/smollm2-135m", seed=1)
+    first = warm_start_of(recipe)
+    assert recipe.task == "word_problems" and first.algorithm == "sft" and first.steps == 36
+    assert (first.policy, first.seed, first.micro_batch) == ("models/smollm2-135m", 1, 16)
 
 
 def test_the_environment_names_the_policy_where_nothing_else_does(monkeypatch, tmp_path):
