@@ -129,3 +129,10 @@ def test_the_search_finds_a_lesson_first_by_what_people_type(site):
     command = ["node", Path(__file__).with_name("search.mjs"), site, *SOUGHT]
     first = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert first and [page[:10] for page in first] == [f"lessons/{n}" for n in SOUGHT.values()]
+
+
+def test_the_page_of_the_search_has_a_field_of_its_own(soups):
+    """On a phone the theme's field is in the list of pages, which is folded away."""
+    page = soups["search.html"]
+    assert page.h1.text == "Search"
+    assert page.select("article form input[name=q]")
