@@ -8,6 +8,7 @@ from nothing is tested by tests/packaging and tests/test_cli.py.
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -42,6 +43,7 @@ def warm_commands() -> Iterator[str]:
         server = subprocess.Popen(
             [sys.executable, __file__, place],
             env={**os.environ, "PATH": scripts, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,  # whose end ends it, however this process ends
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
@@ -67,7 +69,7 @@ def serve(place: str) -> None:
         listening.bind(place)
         listening.listen()
         print("ready", flush=True)
-        while True:
+        while 0 not in select.select([listening, 0], [], [])[0]:
             line, _ = listening.accept()
             if os.fork() == 0:  # it waits for the command, whatever that ends with
                 listening.close()
