@@ -106,7 +106,7 @@ async function playMeanwhile(own) {
   await pause(400);
   const [{ question, group }] = (file ??= await recorded()).history;
   const longest = Math.max(...group.map(({ tokens }) => tokens.length));
-  for (let n = 1; own === run && !own.begun; n = (n % (longest + 15)) + 1) {
+  for (let n = 1; own === run && own.busy && !own.begun; n = (n % (longest + 15)) + 1) {
     const begun = group.map(({ tokens }) => ({ tokens: tokens.slice(0, n) }));
     showGroup({ question, group: begun }, "Recorded, while yours gets ready: what the model writes before it learns.");
     await pause(120);
