@@ -80,7 +80,7 @@ def _examine(fn: Callable, exam: Exam) -> Result:
     with patience():
         result = with_evidence(result, exam.exercise, fn)
     with patience():
-        return with_repair(result, exam, fn)
+        return with_repair(result, exam, fn, exercises.names())
 
 
 def _borrowing(fn: Callable, exercise: Exercise) -> Borrowing:

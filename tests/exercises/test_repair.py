@@ -24,9 +24,20 @@ def above_one_only(verdicts, false_positive, false_negative):
     return (verdicts - fp) / (1 - fp - fn + 1e-12)
 
 
+def by_a_wrong_helper(rewards, score_norms_squared):
+    bottom = score_norms_squared.sum()
+    top = added_up(rewards, score_norms_squared)
+    return torch.where(bottom == 0, torch.zeros_like(top), top / bottom)
+
+
+def added_up(rewards, norms):
+    return (rewards + norms).sum()
+
+
 CASES = (
     ("token_entropy", along_the_positions, "return -(logp.exp() * logp).sum(1)"),
     ("unbiased_rewards", above_one_only, "if fp + fn > 1:"),
+    ("optimal_baseline", by_a_wrong_helper, "return (rewards + norms).sum()"),
 )
 
 
@@ -54,6 +65,10 @@ def test_a_right_function_needs_no_repair():
     assert repair(exercises.get("token_entropy").reference, exam("token_entropy")) is None
 
 
+def test_functions_with_a_check_of_their_own_are_left_alone():
+    assert repair(by_a_wrong_helper, exam("optimal_baseline"), ("added_up",)) is None
+
+
 def test_what_is_wrong_outside_of_the_text_is_not_looked_for_in_it():
     right = exercises.get("token_entropy").reference
 
@@ -64,13 +79,6 @@ def test_what_is_wrong_outside_of_the_text_is_not_looked_for_in_it():
     assert repair(halved, exam("token_entropy")) is None
 
 
-def bound_to(scale):
-    return lambda logits: scale * along_the_positions(logits)
-
-
-ODD = [torch.sum, functools.partial(along_the_positions), lambda x: x, bound_to(2)]
-
-
-@pytest.mark.parametrize("fn", ODD)
+@pytest.mark.parametrize("fn", [torch.sum, functools.partial(along_the_positions), lambda x: x])
 def test_a_function_without_a_text_of_its_own_is_not_changed(fn):
     assert repair(fn, exam("token_entropy")) is None

@@ -5,7 +5,7 @@ Their number is fixed, so that what is said does not depend on how fast the mach
 told only if all repairs that are equally likely lie on it; the change itself is not told.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import torch
@@ -40,25 +40,30 @@ class Repair:
         return f"With one change in one line, {agree}. Look at {where}."
 
 
-def with_repair(result: Result, exam: Exam, fn: Callable) -> Result:
+def with_repair(result: Result, exam: Exam, fn: Callable, others: Collection[str]) -> Result:
     """The result of a failed check, with the line in which one change repairs `fn`."""
     told = result.mistake or any(said.startswith(IMPOSSIBLE) for said in result.sentences)
     if result.passed or result.unwritten or told or exam.hidden:
         return result
-    found = repair(fn, exam, result.half)
+    found = repair(fn, exam, others, result.half)
     if found is None:
         return result
     said = (sentence for sentence in result.sentences if sentence != DIFFER)
     return replace(result, sentences=(*said, found.sentence))
 
 
-def repair(fn: Callable, exam: Exam, half: str | None = None) -> Repair | None:
-    """The only line of `fn` in which some change repairs it, or leaves of two mistakes the declared
-    one that is called `half`."""
+def repair(
+    fn: Callable, exam: Exam, others: Collection[str] = (), half: str | None = None
+) -> Repair | None:
+    """The only line of `fn`, or of a helper that it calls, in which some change repairs it, or
+    leaves of two mistakes the declared one that is called `half`.
+
+    Functions whose names are in `others` have checks of their own, and are not changed.
+    """
     if exam.exercise.suspects or exam.exercise.observe:
         return None
     try:
-        source = Source(fn)
+        source = Source(fn, others)
     except ValueError:
         return None
     with torch.random.fork_rng(devices=[]), one_thread():
@@ -72,13 +77,14 @@ def _search(trial: "_Trial") -> Repair | None:
         return None  # what is wrong is outside of the text, such as a decorator
     found: set[Repair] = set()
     best = LEAST_LIKELY
-    for change in source.changes(exam.cases[trial.order[0]])[:MOST]:
+    for number, change in source.changes(exam.cases[trial.order[0]])[:MOST]:
         if change.rank > best or len(found) > 1:
             break
-        function = source.changed(change)
+        function = source.changed(number, change)
         if function and trial.agrees(function):
             best = change.rank
-            found.add(Repair(source.fn.__name__, *source.line(change), len(exam.cases)))
+            name, place = source.functions[number].__name__, source.line(number, change)
+            found.add(Repair(name, *place, len(exam.cases)))
     return found.pop() if len(found) == 1 else None  # of two lines either could be meant
 
 

@@ -1,21 +1,23 @@
-"""A function as a syntax tree that can be changed and run again."""
+"""A function and the helpers that it calls, as syntax trees that can be changed and run again."""
 
 import ast
 import copy
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from itertools import islice
 from types import CodeType, FunctionType
 from typing import Any
 
-from rlcourse.checks.asking.calling import call
+from rlcourse.checks.asking.calling import call, describe
 from rlcourse.checks.asking.case import Case
 from rlcourse.checks.telling.changes import Change, changes, kind_of, put
 
 ROUNDS = 20_000  # of all loops of one call
 TICK = "_tick_"  # what counts them
+HELPERS = 4  # functions beside it that a function calls, and that are changed as well
 
 
 class EndlessLoop(RuntimeError):
@@ -23,54 +25,77 @@ class EndlessLoop(RuntimeError):
 
 
 class Source:
-    """The text of a function. Raises ``ValueError`` if there is no text to change."""
+    """The text of a function, and of helpers whose names are not among `others`.
 
-    def __init__(self, fn: Callable):
+    Raises ``ValueError`` if there is no text to change.
+    """
+
+    def __init__(self, fn: Callable, others: Collection[str] = ()):
         self.fn, self.rounds = inspect.unwrap(fn), 0
         try:
-            self.tree = _tree(self.fn)
-            self.text = inspect.getsource(self.fn).splitlines()
-            if self.fn.__code__.co_freevars:
-                raise TypeError("it cannot be defined again elsewhere")
+            self.functions = list(_with_helpers(self.fn, others))
+            self.trees = [_tree(function) for function in self.functions]
+            self.texts = [inspect.getsource(function).splitlines() for function in self.functions]
         except (AttributeError, OSError, TypeError, SyntaxError, StopIteration) as error:
             raise ValueError(f"{fn!r} has no text of its own") from error
+        self._codes = self._compiled_all(self.trees)
 
-    def changes(self, case: Case) -> list[Change]:
-        """Every change of a place that runs on the case, the likeliest first."""
+    def changes(self, case: Case) -> list[tuple[int, Change]]:
+        """Every change of a place that runs on the case, with the number of the function, the
+        likeliest first."""
         kinds = self._kinds(case)
-        found = changes(self.tree, kinds, _variables(self.tree, self.fn, kinds))
-        return sorted(found, key=lambda change: change.rank)
+        found = [
+            (number, change)
+            for number, (tree, function) in enumerate(zip(self.trees, self.functions, strict=True))
+            for change in changes(tree, kinds, _variables(tree, function, kinds))
+        ]
+        return sorted(found, key=lambda item: item[1].rank)
 
-    def changed(self, change: Change) -> Callable | None:
-        """The function with a change; None where Python refuses it."""
+    def changed(self, number: int, change: Change, **beside: Any) -> Callable | None:
+        """The function with a change in its tree of that number, and other names beside it; None
+        where Python refuses it."""
         new = change.made()
-        code = _compiled(self.tree)
+        code = self._compiled(self.trees[number], self.functions[number])
         put(change.parent, change.field, new, change.old)
-        return self._defined(code)
+        return self._defined([*self._codes[:number], code, *self._codes[number + 1 :]], **beside)
 
-    def line(self, change: Change) -> tuple[int, str]:
+    def line(self, number: int, change: Change) -> tuple[int, str]:
         """The line of a change, in its cell or file, and its text."""
-        number = change.old.lineno - 1
-        return self.fn.__code__.co_firstlineno + number, self.text[number].strip()
+        first = self.functions[number].__code__.co_firstlineno
+        return first + change.line - 1, self.texts[number][change.line - 1].strip()
 
     def plain(self) -> Callable | None:
         """The function without a change."""
-        return self._defined(_compiled(self.tree))
+        return self._defined(self._codes)
 
-    def _defined(self, code: CodeType | None, **beside: Any) -> Callable | None:
-        """The function in a copy of its namespace, with other names beside it."""
+    def _defined(self, codes: list[CodeType | None], **beside: Any) -> Callable | None:
+        """The function in a copy of its namespace."""
         space = {**self.fn.__globals__, TICK: self._tick, **beside}
-        try:
-            exec(code, space)  # type: ignore[arg-type]  # None raises TypeError
-            made = space[self.tree.name]
-        except Exception:
-            return None
+        made: Any = None
+        for function, code in reversed(list(zip(self.functions, codes, strict=True))):
+            try:
+                cells = (cell.cell_contents for cell in function.__closure__ or ())
+                exec(code, space)  # type: ignore[arg-type]  # None raises TypeError
+                made = space[function.__name__] = space["_outer_"](*cells)
+            except Exception:
+                return None
 
         def counted(*args, **kwargs):
             self.rounds = 0
             return made(*args, **kwargs)
 
         return counted
+
+    def _compiled_all(self, trees: list[ast.FunctionDef]) -> list[CodeType | None]:
+        return [self._compiled(t, fn) for t, fn in zip(trees, self.functions, strict=True)]
+
+    def _compiled(self, tree: ast.FunctionDef, function: FunctionType) -> CodeType | None:
+        free = ", ".join(function.__code__.co_freevars)
+        outer: Any = ast.parse(f"def _outer_({free}):\n return {tree.name}")
+        outer.body[0].body.insert(0, tree)
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):
+            return compile(outer, "<changed>", "exec")
+        return None
 
     def _tick(self) -> bool:
         self.rounds += 1
@@ -80,16 +105,17 @@ class Source:
 
     def _kinds(self, case: Case) -> dict[ast.AST, str]:
         """The kind of value of every expression that runs on the case; "" of all around them."""
-        nodes, watched = list(ast.walk(self.tree)), copy.deepcopy(self.tree)
-        numbers = {node: number for number, node in enumerate(ast.walk(watched))}
+        nodes = [node for tree in self.trees for node in ast.walk(tree)]
+        watched: Any = copy.deepcopy(self.trees)
+        numbers = {n: k for k, n in enumerate(n for tree in watched for n in ast.walk(tree))}
         kinds: dict[ast.AST, str] = {}
 
         def see(number: int, value: Any) -> Any:
             kinds[nodes[number]] = kind_of(value)
             return value
 
-        code = _compiled(ast.fix_missing_locations(_Watched(numbers).visit(watched)))
-        if function := self._defined(code, _see_=see):
+        watched = [ast.fix_missing_locations(_Watched(numbers).visit(tree)) for tree in watched]
+        if function := self._defined(self._compiled_all(watched), _see_=see):
             call(function, case)
         ran = [node for node in nodes if any(part in kinds for part in ast.walk(node))]
         return {node: kinds.get(node, "") for node in ran}
@@ -116,10 +142,16 @@ class _Watched(ast.NodeTransformer):
         return ast.Call(see, [ast.Constant(self.numbers[node]), new], [])
 
 
-def _compiled(tree: ast.FunctionDef) -> CodeType | None:
-    with suppress(Exception), warnings.catch_warnings(action="ignore"):
-        return compile(ast.Module([tree], []), "<changed>", "exec")
-    return None
+def _with_helpers(fn: FunctionType, others: Collection[str]) -> Iterator[FunctionType]:
+    """The function, and functions beside it that it calls."""
+    found = [fn]
+    for function in islice(found, 1 + HELPERS):  # which grows
+        yield function
+        for name in describe(function).uses:
+            helper: Any = fn.__globals__.get(name)
+            beside = getattr(helper, "__globals__", None) is fn.__globals__
+            if beside and helper.__name__ == name not in others and helper not in found:
+                found.append(helper)
 
 
 def _tree(function: FunctionType) -> ast.FunctionDef:
