@@ -189,6 +189,7 @@ def execute_solution(
     with tempfile.TemporaryDirectory(prefix="rlcourse-run-") as scratch:
         home = {"RLCOURSE_HOME": f"{scratch}/home", "IPYTHONDIR": f"{scratch}/ipython"}
         home[VARIABLE] = str((course or current()).directory)
+        home["RLCOURSE_REAL_MODEL"] = "recorded"  # whether or not this machine has a GPU
         stopped = run_cells(
             notebook,
             Path(scratch),

@@ -1,0 +1,99 @@
+"""The last section of a lesson, on a real model: measured here, or shown as it was recorded.
+
+The model is SmolLM2-135M-Instruct after 36 steps of imitation on the course's word problems. A
+lesson passes the function that measures it, so what runs is the student's code; ``on_real/`` has
+what the same functions found before. Where neither a GPU nor ``RLCOURSE_REAL_MODEL`` asks for a
+measurement, nothing is downloaded, loaded or trained.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from time import monotonic
+
+import torch
+
+from rlcourse.errors import UserError
+from rlcourse.files import write_json
+from rlcourse.policy import Policy
+from rlcourse.training.recipes.recipe import load_recipe
+from rlcourse.training.recipes.settings import Recipe
+from rlcourse.training.run import train
+from rlcourse.training.runs.outcome import Run
+
+VARIABLE = "RLCOURSE_REAL_MODEL"  # the model's directory, or "recorded" to measure nothing
+RECORDS = Path(__file__).with_name("on_real")
+IMITATION = {"steps": 36, "prompts_per_step": 16, "max_tokens": 48, "lr": 1e-4, "eval_problems": 0}
+GRPO = {"steps": 30, "prompts_per_step": 12, "max_tokens": 48, "lr": 2e-5, "warm_start": None}
+
+
+def measured(name: str, measure: Callable[[Policy], dict]) -> dict:
+    """What `measure` finds on the real model, or what it found when it was recorded.
+
+    Prints first which of the two it is. A measurement is kept in ``real/NAME.json`` of the present
+    directory, and read from there the next time.
+
+    Raises:
+        UserError: RLCOURSE_REAL_MODEL names no model, or the model cannot be had.
+    """
+    directory, kept = _directory(), Path("real", f"{name}.json")
+    if directory is None:
+        record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+        print(f"Recorded on {record['when']}, {record['machine']}: {record['command']}.")
+        print(
+            f"A GPU measures it anew; so does {VARIABLE}=DIR of `rlcourse model smollm2-135m DIR`."
+        )
+        return record["found"]
+    if kept.is_file():
+        print(f"Measured here before: {kept}; remove it to measure again.")
+        return json.loads(kept.read_text(encoding="utf-8"))["found"]
+    policy = imitated(directory)
+    print(f"Measured here now, on {policy.device}; the result is kept in {kept}.")
+    began = monotonic()
+    found = measure(policy)
+    kept.parent.mkdir(exist_ok=True)
+    facts = {"when": str(date.today()), "seconds": round(monotonic() - began)}
+    write_json(kept, facts | {"found": found}, indent=None)
+    return found
+
+
+def imitated(directory: Path) -> Policy:
+    """The real model after imitation, which is trained once and kept beside `directory`."""
+    ready = directory.with_name(f"{directory.name}-imitated")
+    if not (ready / "config.json").is_file():
+        if not (directory / "config.json").is_file():
+            _get(directory)
+        recipe = load_recipe("sft", **IMITATION)
+        train(recipe, policy=Policy.load(directory)).policy.save(ready)
+    return Policy.load(ready)
+
+
+def learned(policy: Policy, seed: int = 0, **functions) -> Run:
+    """The run of GRPO from `policy`, kept in ``real/grpo-SEED`` and resumed from there."""
+    out = Path("real", f"grpo-{seed}")
+    return train(grpo(seed), out=out, resume=out.exists(), policy=policy, **functions)
+
+
+def grpo(seed: int = 0) -> Recipe:
+    """30 steps of 12 problems with 8 completions each, without an evaluation."""
+    return load_recipe("grpo", seed=seed, eval_problems=0, **GRPO)
+
+
+def _directory() -> Path | None:
+    """The model's directory where something is to be measured, else None."""
+    if given := os.environ.get(VARIABLE):
+        return None if given == "recorded" else Path(given)
+    return Path("models", "smollm2-135m") if torch.cuda.is_available() else None
+
+
+def _get(directory: Path) -> None:
+    if os.environ.get(VARIABLE):
+        raise UserError(
+            f"{VARIABLE}={directory} holds no model: "
+            f"run `rlcourse model smollm2-135m {directory}`, or correct the variable"
+        )
+    from rlcourse.policy import real_model
+
+    print(f"{directory}: from {real_model.fetch(directory)}. {real_model.LICENCE}")

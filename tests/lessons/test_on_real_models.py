@@ -1,0 +1,132 @@
+"""The sections on a real model: a cell shows its record, and the sentences quote it."""
+
+import json
+import re
+from pathlib import Path
+from statistics import fmean
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from rlcourse import algorithms, tasks
+from rlcourse.algorithms import group_mean_advantages, group_normalized_advantages
+from rlcourse.evaluation.comparing import difference
+from rlcourse.policy import Policy
+from rlcourse.tasks import extract_answer, extract_lenient_answer
+from rlcourse.training import real
+
+LESSONS = Path(__file__).parents[2] / "course" / "lessons"
+SECTION = re.compile(r"^## On a real model\n(.*?)^## ", re.MULTILINE | re.DOTALL)
+SECTIONS = {
+    path.parent.name[:2]: found[1]
+    for path in sorted(LESSONS.glob("*/lesson.md"))
+    if (found := SECTION.search(path.read_text("utf-8")))
+}
+TABLE = (
+    (LESSONS.parent / "reproduce.md").read_text("utf-8").split("## What holds on a real model")[1]
+)
+
+
+def record(name: str) -> dict:
+    return json.loads((real.RECORDS / f"{name}.json").read_text("utf-8"))["found"]
+
+
+def forbidden(*args, **options):
+    raise AssertionError("the cell shows a record, so it neither loads nor samples")
+
+
+@pytest.mark.parametrize("number", SECTIONS)
+def test_the_cell_shows_its_record_without_loading_a_model(number, monkeypatch, tmp_path, capsys):
+    """Also that it needs no more than the lesson's imports and the functions that it waits for."""
+    monkeypatch.setattr(Policy, "load", forbidden)
+    monkeypatch.setenv(real.VARIABLE, "recorded")
+    monkeypatch.chdir(tmp_path)
+    text = next(LESSONS.glob(f"{number}_*/lesson.md")).read_text("utf-8")
+    imports = re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
+    cells = re.findall(r"^```python tags=.*?\n(.*?)^```", SECTIONS[number], re.M | re.S)
+    assert len(cells) == 1
+    space = {name: getattr(home, name) for home in (algorithms, tasks) for name in home.__all__}
+    exec(compile(imports, "imports", "exec"), space)
+    space["ready"] = lambda *functions: True
+    exec(compile(cells[0], number, "exec"), space)
+    assert capsys.readouterr().out.startswith("Recorded on 20")
+    assert plt.get_fignums()
+    plt.close("all")
+
+
+def test_every_record_belongs_to_a_section():
+    used = {name for text in SECTIONS.values() for name in re.findall(r'measured\("(\w+)"', text)}
+    assert used == {path.stem for path in real.RECORDS.glob("*.json")}
+
+
+def told(text: str, *numbers, places: int = 3) -> None:
+    """Each number stands in the text, rounded to so many places."""
+    missing = [f"{x:.{places}f}" for x in numbers if f"{x:.{places}f}" not in text]
+    assert not missing, f"{missing} are not in: {text[-1500:]}"
+
+
+def test_lesson_01_counts_attempts_and_problems():
+    greedy, sampled = record("attempts").values()
+    assert [sum(map(any, rows)) for rows in (greedy, sampled)] == [5, 9] and len(sampled) == 24
+    told(SECTIONS["01"], fmean(map(fmean, sampled)))
+
+
+def test_lesson_02_has_a_signal_with_rewards_and_none_without():
+    found = record("gradient_noise")
+    told(SECTIONS["02"], found["right or wrong"][-1], places=2)
+    assert max(map(abs, found["always 1"])) < 0.06 < min(found["right or wrong"])
+
+
+def test_lesson_03_quotes_the_variances():
+    found = record("baseline")
+    told(SECTIONS["03"], *found["leave one out"], places=2)
+    told(SECTIONS["03"], found["R +1"][0], found["R -1"][0], places=0)
+    told(TABLE, *found["leave one out"], places=2)
+
+
+def test_lesson_06_quotes_the_gains():
+    found = record("grpo")
+    for how in ("greedy", "sampled"):
+        gains = [difference(how, found["before"][how], after[how]) for after in found["after"]]
+        told(SECTIONS["06"] + TABLE, *(x for gain in gains for x in (gain.a, gain.b)))
+        assert all(gain.difference.low > 0.1 for gain in gains)
+        told(TABLE, *(end for g in gains for end in (g.difference.low, g.difference.high)))
+
+
+def test_lesson_07_quotes_the_shares_of_the_push():
+    rewards, lengths = (torch.tensor(record("groups")[name]) for name in ("rewards", "lengths"))
+    right = rewards.view(-1, 8).sum(1)
+    mixed = (right > 0) & (right < 8)
+    for advantages in (group_mean_advantages, group_normalized_advantages):
+        push = advantages(rewards, 8).abs().view(-1, 8).sum(1)
+        share = push[(right == 1) | (right == 7)].sum() / push.sum()
+        told(SECTIONS["07"], share.item())
+        assert f"{share:.3f}"[1:] in TABLE
+    assert mixed.sum() == 8 and len(mixed) == 24
+    inside = mixed.repeat_interleave(8)
+    of_right, of_wrong = (lengths[inside & (rewards == r)].float().mean().item() for r in (1, 0))
+    told(SECTIONS["07"], of_right, of_wrong, places=1)
+    told(SECTIONS["07"], of_wrong / of_right, places=2)
+
+
+def test_lesson_11_quotes_the_gains_by_both_rules():
+    found = record("readings")
+
+    def sampled(when, rule):
+        judged = zip(found[when]["sampled"], found["targets"], strict=True)
+        return fmean(fmean(rule(text) == target for text in texts) for texts, target in judged)
+
+    strict, lenient = (
+        sampled("after", rule) - sampled("before", rule)
+        for rule in (extract_answer, extract_lenient_answer)
+    )
+    told(SECTIONS["11"], strict, lenient)
+
+
+def test_lesson_13_quotes_both_ends_of_the_curves():
+    before, after = (torch.tensor(counts) for counts in record("elicited").values())
+    curves = [algorithms.pass_at_k_curve(c, 16, (1, 16)).mean(0) for c in (before, after)]
+    told(SECTIONS["13"], *torch.cat(curves).tolist())
+    won, lost = ((before == 0) & (after > 0)).sum(), ((before > 0) & (after == 0)).sum()
+    assert (won, lost) == (9, 2)
