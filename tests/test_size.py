@@ -44,7 +44,7 @@ BUDGETS = {
     "tests/grading": 8690,
     "tests/hub": 570,
     "tests/lab": 330,
-    "tests/lessons": 2070,
+    "tests/lessons": 2080,
     "tests/packaging": 720,
     "tests/planning": 640,
     "tests/policy": 1330,

@@ -130,3 +130,11 @@ def test_lesson_13_quotes_both_ends_of_the_curves():
     told(SECTIONS["13"], *torch.cat(curves).tolist())
     won, lost = ((before == 0) & (after > 0)).sum(), ((before > 0) & (after == 0)).sum()
     assert (won, lost) == (9, 2)
+
+
+def test_lesson_05_quotes_the_first_update_and_the_last():
+    clipped, free = record("reuse")["ε = 0.2"], record("reuse")["no clip"]
+    told(SECTIONS["05"], clipped[-1][0], free[-1][0])
+    told(SECTIONS["05"], clipped[1][2], clipped[1][1], clipped[-1][1], places=2)
+    numbers = clipped[1][0], clipped[1][2], clipped[1][1], clipped[-1][1]
+    assert all(f"{x:.3f}"[1:] in TABLE for x in numbers)
