@@ -20,12 +20,13 @@ def plan(
     ] = None,
 ) -> None:
     """Estimate a recipe's memory and hours, and on which GPUs it fits; no weights are loaded."""
-    from rlcourse.planning.plan import plan as planned
-    from rlcourse.planning.plan import plan_table
+    from rlcourse.planning import plan as planning
+    from rlcourse.policy.loading import question_as_read
     from rlcourse.training import load_recipe, parse_overrides
 
     chosen = load_recipe(recipe, **parse_overrides(settings or []))
-    print(plan_table(planned(chosen, gpu, completion)))
+    print(planning.plan_table(planning.plan(chosen, gpu, completion)))
+    print(question_as_read(chosen.policy, chosen.system, chosen.template))
 
 
 def gpu_check(

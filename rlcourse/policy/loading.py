@@ -2,8 +2,10 @@
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import torch
@@ -30,6 +32,7 @@ from rlcourse.policy.other_files import (
     load_gguf,
     put_adapter_on,
 )
+from rlcourse.policy.prompts import format_prompt
 
 TINY = Path(__file__).parent / "tiny"
 SMALL = 2_000_000  # parameters
@@ -100,6 +103,16 @@ def tokenizer_of(name: str | os.PathLike) -> Any:
         return AutoTokenizer.from_pretrained(source)
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise UserError(why_not_loaded(source, error)) from error
+
+
+def question_as_read(name: str, system: str | None, template: Mapping) -> str:
+    """A question as the policy `name` reads it, or why that is not known on this machine."""
+    try:
+        tokenizer = tokenizer_of(name)
+    except UserError as error:
+        return f"How a question is put to the policy is not known here. {error}"
+    prompt = format_prompt(tokenizer, "QUESTION", system, template)
+    return "A question, as the policy reads it:\n" + indent(prompt.rstrip(), "  ")
 
 
 def source_of(name: str | os.PathLike) -> Path | str:

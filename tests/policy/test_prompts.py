@@ -2,8 +2,12 @@
 
 import pytest
 from small_models import small_tokenizer
+from typer.testing import CliRunner
 
+from rlcourse.cli import app
 from rlcourse.errors import UserError
+from rlcourse.policy import Policy
+from rlcourse.policy.loading import question_as_read
 from rlcourse.policy.prompts import format_prompt, opened_by
 
 SAID = "{{m['role']}}: {{m['content']}}\n"
@@ -59,3 +63,11 @@ def test_a_template_gets_its_arguments_and_may_begin_the_thought():
         assert opened_by(prompt) == begun
     needy = tokenizer_with("{{ effort.upper() }}" + EVERY)
     assert format_prompt(needy, "Why?", None, {"effort": "low"}).startswith("LOW")
+
+
+def test_a_plan_ends_with_a_question_as_the_policy_reads_it():
+    told = CliRunner().invoke(app, ["plan", "grpo", "policy=tiny", "system=Be brief."])
+    prompt = format_prompt(Policy.load("tiny").tokenizer, "QUESTION", "Be brief.")
+    assert told.output.endswith(f"as the policy reads it:\n  {prompt}\n")
+    elsewhere = question_as_read("no/such-model", None, {})
+    assert elsewhere.startswith("How a question is put to the policy is not known here. ")
