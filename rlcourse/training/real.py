@@ -25,8 +25,6 @@ from rlcourse.training.runs.outcome import Run
 
 VARIABLE = "RLCOURSE_REAL_MODEL"  # the model's directory, or "recorded" to measure nothing
 RECORDS = Path(__file__).with_name("on_real")
-IMITATION = {"steps": 36, "prompts_per_step": 16, "max_tokens": 48, "lr": 1e-4, "eval_problems": 0}
-GRPO = {"steps": 30, "prompts_per_step": 12, "max_tokens": 48, "lr": 2e-5, "warm_start": None}
 
 
 def measured(name: str, measure: Callable[[Policy], dict]) -> dict:
@@ -65,7 +63,7 @@ def imitated(directory: Path) -> Policy:
     if not (ready / "config.json").is_file():
         if not (directory / "config.json").is_file():
             _get(directory)
-        recipe = load_recipe("sft", **IMITATION)
+        recipe = load_recipe("laptop_sft", eval_problems=0)
         train(recipe, policy=Policy.load(directory)).policy.save(ready)
     return Policy.load(ready)
 
@@ -77,8 +75,8 @@ def learned(policy: Policy, seed: int = 0, **functions) -> Run:
 
 
 def grpo(seed: int = 0) -> Recipe:
-    """30 steps of 12 problems with 8 completions each, without an evaluation."""
-    return load_recipe("grpo", seed=seed, eval_problems=0, **GRPO)
+    """The recipe `laptop`, 30 steps of 12 problems with 8 completions each, from a given policy."""
+    return load_recipe("laptop", seed=seed, eval_problems=0, warm_start=None)
 
 
 def _directory() -> Path | None:

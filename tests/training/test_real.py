@@ -34,7 +34,8 @@ def small(here, monkeypatch):
     """The directory of a model, which is the embedded one, and imitation of a single step."""
     Policy.load("tiny").save(here / "model")
     monkeypatch.setenv(real.VARIABLE, str(here / "model"))
-    monkeypatch.setattr(real, "IMITATION", real.IMITATION | {"steps": 1})
+    short = {"steps": 1, "prompts_per_step": 2}
+    monkeypatch.setattr(real, "load_recipe", lambda *a, **kw: load_recipe(*a, **kw).but(**short))
     return here
 
 
@@ -71,8 +72,7 @@ def test_a_directory_without_a_model_is_refused_with_the_command(here, monkeypat
         real.measured("some", forbidden)
 
 
-def test_grpo_is_resumed_and_takes_the_students_functions(small, monkeypatch):
-    monkeypatch.setattr(real, "GRPO", real.GRPO | {"steps": 1, "prompts_per_step": 2})
+def test_grpo_is_resumed_and_takes_the_students_functions(small):
     asked = []
 
     def advantages(rewards, group_size):
