@@ -76,6 +76,20 @@ def test_what_is_returned_does_not_count_and_another_parameter_name_is_said():
     assert "takes one argument, `dpo_loss`, and is called by that name" in message
 
 
+def test_an_assert_in_a_helper_is_told_with_the_line_that_called_the_helper():
+    def close(a, b):
+        assert abs(a - b) < 1e-6
+
+    def test_ppo_clip_loss(ppo_clip_loss):
+        one = torch.ones(1, 1)
+        close(ppo_clip_loss(one, one, one[0], one)[0], -1.0)
+        close(ppo_clip_loss(one, one, one[0], one)[0], 1.0)
+
+    said = check(test_ppo_clip_loss, seed=0).message
+    first = test_ppo_clip_loss.__code__.co_firstlineno
+    assert f"`assert abs(a - b) < 1e-6`, called from your line {first + 3}" in said
+
+
 def test_any_exception_rejects_and_a_lack_of_time_is_neither():
     from rlcourse.checks.asking.calling import Failure, Outcome
 

@@ -40,7 +40,8 @@ _WRAPPERS = (FunctionType, type(lru_cache(len)))  # what functools.wraps makes, 
 class Failure:
     """An exception without its traceback; the line is the deepest one that the student wrote.
 
-    ``cause`` is a sentence on what stood there, where that explains it.
+    ``cause`` is a sentence on what stood there, where that explains it; ``called_from`` is the
+    student's outermost line, if that is another one.
     """
 
     type: str
@@ -49,6 +50,7 @@ class Failure:
     line: str = ""
     function: str = ""
     cause: str = ""
+    called_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -325,6 +327,7 @@ def failure_of(error: BaseException) -> Failure:
         code, number = scene.frame.f_code, scene.line_number
         line = linecache.getline(code.co_filename, number).strip()[:PRINTED_LIMIT]
         place = {"line_number": number, "line": line, "function": code.co_name}
+        place["called_from"] = scene.outer[-1].f_lineno if scene.outer else None
     try:
         message = re.sub(r"\s+", " ", str(error)).strip()[:PRINTED_LIMIT]
     except Exception:  # a student's own exception, which cannot be printed

@@ -123,7 +123,9 @@ def _complaint(error: Failure | None, hidden: bool) -> str:
         said = f", which says “{text}”" if text else ""
     else:
         said = f", with {error.type}: {text}" if text else f", with {error.type}"
-    return f" The first is rejected by your line {error.line_number}, `{error.line[:100]}`{said}."
+    line = f"your line {error.line_number}, `{error.line[:100]}`"
+    line += f", called from your line {error.called_from}" if error.called_from else ""
+    return f" The first is rejected by {line}{said}."
 
 
 # The side that knows the implementations

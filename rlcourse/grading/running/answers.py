@@ -46,7 +46,8 @@ def failure_of(value) -> Failure | None:
         isinstance(text, str) and len(text) <= LONGEST_COMPLAINT
         for text in (value.type, value.message, value.line, value.function, value.cause)
     )
-    if not good or not isinstance(value.line_number, int | None):
+    numbers = (value.line_number, value.called_from) if good else ("",)
+    if not all(isinstance(number, int | None) for number in numbers):
         raise BrokenMessage("not an error")
     return value
 
