@@ -65,7 +65,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_gradebook_is_one_sentence(gradebook, damage):
     damage(gradebook)
-    with pytest.raises(UserError, match=r"gradebook\.db is damaged \(.*\): put the one of your"):
+    with pytest.raises(UserError, match=r"gradebook\.db is damaged \(.*\): put the copy from your"):
         open_gradebook(Course.open(gradebook.parent).directory)
     with pytest.raises(UserError, match="is damaged"):
         read_grades(gradebook.parent)
