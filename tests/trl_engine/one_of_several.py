@@ -55,9 +55,9 @@ def main() -> None:
     make_trainer = trainers.make_trainer
 
     def with_weights(job):
-        trainer, rows = make_trainer(job)
+        trainer = make_trainer(job)
         trainer.add_callback(Weights())
-        return trainer, rows
+        return trainer
 
     trainers.make_trainer = with_weights
     run = trl_engine.train(recipe, out, progress=False)
