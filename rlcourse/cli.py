@@ -18,7 +18,7 @@ from rlcourse.authoring.commands import build, check, prove
 from rlcourse.courses.commands import new_course
 from rlcourse.demo import demo
 from rlcourse.doctor import doctor
-from rlcourse.errors import UserError
+from rlcourse.errors import UserError, first_line
 from rlcourse.evaluation.commands import compare, evaluate
 from rlcourse.grading.commands import collect, extend, grade, grades, roster
 from rlcourse.grading.gradescope.commands import gradescope
@@ -73,6 +73,10 @@ class Commands(TyperGroup):
                 raise
             place = f"{error.filename}: " if error.filename else ""
             raise UserError(f"{place}{error.strerror}; {TO_FIX[error.errno]}") from error
+        except RuntimeError as error:
+            if not str(error).startswith("CUDA"):
+                raise
+            raise UserError(f"the GPU fails: {first_line(error)}") from error
 
     def get_command(self, ctx, cmd_name):
         """The command, with a short description that is not cut to the width of a line."""

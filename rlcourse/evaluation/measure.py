@@ -43,7 +43,7 @@ def evaluate_policy(
 ) -> Evaluation:
     """Solve every problem once greedily and `samples` times, which may be 0, at `temperature`.
 
-    Every number is a mean over problems, and its interval is over problems, too: completions of one
+    Every number is a mean over problems, with an interval over problems, because completions of one
     problem are not independent evidence. With `out` everything is kept in that directory (see
     ``directory.py``): killed at any moment and resumed on the same machine, the evaluation gives
     exactly what it would have given.

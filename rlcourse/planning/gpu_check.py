@@ -61,8 +61,9 @@ def steps(device: torch.device, tiny: bool) -> Iterator[tuple[str, float, str]]:
         recipe = load_recipe("grpo", micro_batch=micro_batch, **settings)
         policy = large_policy(device, tiny)
         some = load_task("word_problems").train[: recipe.prompts_per_step * recipe.steps]
-        asked = policy.encode_prompts([policy.format_prompt(p.question) for p in some])
-        longest = asked[0].shape[1]
+        longest = policy.encode_prompts([policy.format_prompt(p.question) for p in some])[0].shape[
+            1
+        ]
         shape = ModelShape(policy.model.config)
         lengths = Lengths(longest, longest, recipe.max_tokens, recipe.max_tokens)
         planned = memory_of(replace(work_of(recipe), shape=shape, lengths=lengths)).peak
@@ -77,8 +78,7 @@ def steps(device: torch.device, tiny: bool) -> Iterator[tuple[str, float, str]]:
         for name, unit in units.items():
             yield f"{label}: {name}", statistics.median(m[name] for m in found), unit
         if device.type == "cuda":
-            taken = torch.cuda.max_memory_allocated(device) / 1e9
-            yield f"{label}: memory it took", taken, "GB"
+            yield f"{label}: memory it took", torch.cuda.max_memory_allocated(device) / 1e9, "GB"
 
 
 def spread(completions: list[str]) -> Tensor:

@@ -2,8 +2,8 @@
 
 The model is SmolLM2-135M-Instruct after 36 steps of imitation on the course's word problems. A
 lesson passes the function that measures it, so what runs is the student's code; ``on_real/`` has
-what the same functions found before. Where neither a GPU nor ``RLCOURSE_REAL_MODEL`` asks for a
-measurement, nothing is downloaded, loaded or trained.
+what was found before, and each file there says by which command. Where neither a GPU nor
+``RLCOURSE_REAL_MODEL`` asks for a measurement, nothing is downloaded, loaded or trained.
 """
 
 import json
@@ -19,7 +19,6 @@ from rlcourse.errors import UserError
 from rlcourse.files import write_json
 from rlcourse.policy import Policy
 from rlcourse.training.recipes.recipe import load_recipe
-from rlcourse.training.recipes.settings import Recipe
 from rlcourse.training.run import train
 from rlcourse.training.runs.outcome import Run
 
@@ -64,19 +63,16 @@ def imitated(directory: Path) -> Policy:
         if not (directory / "config.json").is_file():
             _get(directory)
         recipe = load_recipe("laptop_sft", eval_problems=0)
-        train(recipe, policy=Policy.load(directory)).policy.save(ready)
+        policy = train(recipe, policy=Policy.load(directory)).policy
+        assert policy is not None, "imitation trains a policy"
+        policy.save(ready)
     return Policy.load(ready)
 
 
-def learned(policy: Policy, seed: int = 0, **functions) -> Run:
-    """The run of GRPO from `policy`, kept in ``real/grpo-SEED`` and resumed from there."""
-    out = Path("real", f"grpo-{seed}")
-    return train(grpo(seed), out=out, resume=out.exists(), policy=policy, **functions)
-
-
-def grpo(seed: int = 0) -> Recipe:
-    """The recipe `laptop`, 30 steps of 12 problems with 8 completions each, from a given policy."""
-    return load_recipe("laptop", seed=seed, eval_problems=0, warm_start=None)
+def learned(policy: Policy, **functions) -> Run:
+    """The run of the recipe `laptop` from `policy`, kept in ``real/grpo``, resumed from there."""
+    recipe, out = load_recipe("laptop", eval_problems=0, warm_start=None), Path("real", "grpo")
+    return train(recipe, out=out, resume=out.exists(), policy=policy, **functions)
 
 
 def _directory() -> Path | None:

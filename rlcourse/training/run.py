@@ -86,7 +86,7 @@ def train(
         fault: train with this mistake of ``faults.FAULTS``, to see what it does (lesson 10).
         resume: continue the run in `out` from its last checkpoint.
         progress: show a progress bar.
-        tracker: "trackio" or "wandb", which get every step's metrics as well; needs `out`.
+        tracker: "trackio" or "wandb", which get every step's metrics as well.
 
     Raises:
         UserError: anything the user can fix; what was written before stays valid.
@@ -112,6 +112,7 @@ def train(
             "set dtype=float32 or dtype=bfloat16"
         )
     require_extras(recipe)
+    told = tracker_named(tracker) if tracker else None
     method = replace(
         method, loss=loss or method.loss, advantages=advantages or method.advantages, step=step
     )
@@ -119,7 +120,6 @@ def train(
         recipe = with_settings(recipe, method)
     out = Path(out) if out is not None else _place_for(recipe, policy)
     out = open_directory(out, recipe, resume) if out is not None else None
-    told = tracker_named(tracker, recipe.to_dict(), out) if tracker and out else None
     if out is not None and (out / "result.json").exists():
         return load_run(out, device=recipe.device)
     with in_use(out), StopRequest() as stop, memory_explained(recipe):
@@ -185,6 +185,9 @@ def _train(recipe, out, policy, task, method, reward, stop, progress, teacher, t
     saved = checkpoints(out / "checkpoints") if out else []
     states = (learner.module, learner.optimizer, learner.carried)
     done = load_checkpoint(saved[-1], *states) if saved else 0
+    if tracker is not None:
+        name = out.name if out else recipe.algorithm
+        tracker.init(project="rlcourse", name=name, config=recipe.to_dict(), resume="allow")
     writer = MetricsWriter(out, done, tracker)
     trained = policy if learner.reward_model is None else None
     run = Run(recipe, trained, writer.history, before, directory=out)

@@ -16,7 +16,8 @@ from rlcourse.policy import Policy
 from rlcourse.tasks import extract_answer, extract_lenient_answer
 from rlcourse.training import real
 
-LESSONS = Path(__file__).parents[2] / "course" / "lessons"
+COURSE = Path(__file__).parents[2] / "course"
+LESSONS = COURSE / "lessons"
 SECTION = re.compile(r"^## On a real model\n(.*?)^## ", re.MULTILINE | re.DOTALL)
 SECTIONS = {
     path.parent.name[:2]: found[1]
@@ -42,6 +43,22 @@ def test_the_cell_shows_its_record_without_loading_a_model(number, monkeypatch, 
     monkeypatch.setattr(Policy, "load", forbidden)
     monkeypatch.setenv(real.VARIABLE, "recorded")
     monkeypatch.chdir(tmp_path)
+    run_cell(number)
+    assert capsys.readouterr().out.startswith("Recorded on 20")
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("number", SECTIONS)
+def test_the_cell_measures_the_model_that_it_is_given(number, monkeypatch, tmp_path, capsys):
+    """The embedded model here, in place of the real one."""
+    Policy.load("tiny").save(tmp_path / "model")
+    monkeypatch.setenv(real.VARIABLE, str(tmp_path / "model"))
+    monkeypatch.chdir(tmp_path)
+    run_cell(number)
+    assert capsys.readouterr().out.startswith("Measured here now")
+
+
+def run_cell(number: str) -> None:
     text = next(LESSONS.glob(f"{number}_*/lesson.md")).read_text("utf-8")
     imports = re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
     cells = re.findall(r"^```python tags=.*?\n(.*?)^```", SECTIONS[number], re.M | re.S)
@@ -50,7 +67,6 @@ def test_the_cell_shows_its_record_without_loading_a_model(number, monkeypatch, 
     exec(compile(imports, "imports", "exec"), space)
     space["ready"] = lambda *functions: True
     exec(compile(cells[0], number, "exec"), space)
-    assert capsys.readouterr().out.startswith("Recorded on 20")
     assert plt.get_fignums()
     plt.close("all")
 
@@ -58,6 +74,8 @@ def test_the_cell_shows_its_record_without_loading_a_model(number, monkeypatch, 
 def test_every_record_belongs_to_a_section():
     used = {name for text in SECTIONS.values() for name in re.findall(r'measured\("(\w+)"', text)}
     assert used == {path.stem for path in real.RECORDS.glob("*.json")}
+    for page in ("training.md", "laptop.md"):
+        assert len(SECTIONS) == 8 and "Eight lessons end with" in (COURSE / page).read_text("utf-8")
 
 
 def told(text: str, *numbers, places: int = 3) -> None:

@@ -5,6 +5,7 @@ import torch
 from typer.testing import CliRunner
 
 from rlcourse import cli
+from rlcourse.errors import UserError
 from rlcourse.planning import gpu_check
 
 
@@ -28,6 +29,17 @@ def test_steps_are_timed_beside_what_the_plan_says():
 def test_a_gpu_is_asked_for_16_bits_that_it_has(has_bfloat16, used, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **how: has_bfloat16)
     assert gpu_check.half(torch.device("cuda")) == used
+
+
+def test_what_a_driver_says_is_one_sentence(monkeypatch):
+    def steps(device, tiny):
+        yield "first", 1.0, "s"
+        raise RuntimeError("CUDA error: no kernel image is available\nmore")
+
+    monkeypatch.setattr(gpu_check, "steps", steps)
+    done = run("--tiny")
+    assert "first" in done.output and isinstance(done.exception, UserError)
+    assert str(done.exception) == "the GPU fails: CUDA error: no kernel image is available"
 
 
 def test_without_a_gpu_the_command_says_what_to_do():

@@ -74,6 +74,9 @@ def test_a_tracker_gets_every_step_under_the_name_of_the_run(
     assert (begun["project"], begun["name"]) == ("rlcourse", "first")
     assert begun["config"]["algorithm"] == "grpo" and last == "finished"
     assert steps == [(m["step"], m["accuracy"]) for m in run.metrics]
+    told.clear()  # a run that is through is loaded, and not begun again
+    train(recipe("grpo"), tmp_path / "first", tracker="trackio", resume=True, **wanted)
+    assert not told
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(UserError, match="--tracker wandb needs a package: pip install wandb"):
         train(recipe("grpo"), tmp_path / "second", tracker="wandb", **wanted)

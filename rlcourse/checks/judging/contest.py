@@ -111,6 +111,7 @@ class Measured:
 
     @property
     def interval(self) -> tuple[float, float]:
+        """95 %, over problems."""
         return interval_of([right / SAMPLES for right in self.sampled])
 
     def as_json(self) -> dict[str, Any]:

@@ -247,24 +247,23 @@ def nothing_to_learn_from(history: Sequence[dict]) -> str | None:
     )
 
 
-def tracker_named(name: str, recipe: dict, directory: Path) -> Any:
-    """The module `name` (trackio or wandb, which have one interface), with a run begun in it.
+def tracker_named(name: str) -> Any:
+    """The module `name`, which is trackio or wandb: they have one interface.
 
     Raises ``UserError`` where the package is not installed.
     """
     try:
-        module = importlib.import_module(name)
+        return importlib.import_module(name)
     except ImportError:
         raise UserError(f"--tracker {name} needs a package: pip install {name}") from None
-    module.init(project="rlcourse", name=directory.name, config=recipe, resume="allow")
-    return module
 
 
 class MetricsWriter:
     """Appends each step's metrics to ``metrics.jsonl`` and, where it is installed, TensorBoard.
 
     Steps after `first_step`, left by a run that was killed, are cut away first. With `directory`
-    None nothing is written. A `tracker`, which is the module trackio or wandb, is told as well.
+    None nothing is written. A `tracker` is the module trackio or wandb, in which a run has begun:
+    it is told every step as well.
     """
 
     def __init__(self, directory: Path | None, first_step: int = 0, tracker: Any = None):
