@@ -9,7 +9,7 @@ from test_architecture import PACKAGE
 
 from rlcourse.algorithms import bootstrap_interval, error_rates
 from rlcourse.evaluation import Interval
-from rlcourse.intervals import interval_of
+from rlcourse.intervals import interval_of, interval_of_runs
 
 
 def coverage(p, n):
@@ -43,9 +43,16 @@ def test_problems_are_the_unit_and_differences_are_no_shares():
     assert Interval.of([1.0] + [0.0] * 199, share=False).low == 0  # one win is no proof
 
 
+@pytest.mark.parametrize("n", (2, 3, 6, 10, 12, 25))
+def test_of_runs_it_holds_the_mean_in_95_of_100(n):
+    draws = torch.randn(4000, n, generator=torch.Generator().manual_seed(n)).tolist()
+    held = sum(low <= 0 <= high for low, high in map(interval_of_runs, draws)) / len(draws)
+    assert held == pytest.approx(0.95, abs=0.015)
+
+
 def test_nothing_else_makes_an_interval():
-    """1.96 and the bootstrap's name, apart from the functions that students write."""
-    made = re.compile(r"1\.96|\bbootstrap_interval\b")
+    """1.96, Student's t and the bootstrap's name, apart from the functions that students write."""
+    made = re.compile(r"1\.96|\b4\.30\b|\bbootstrap_interval\b")
     modules = {str(path.relative_to(PACKAGE)): path for path in PACKAGE.rglob("*.py")}
     found = {name for name, path in modules.items() if made.search(path.read_text("utf-8"))}
     own = {"intervals.py", "algorithms/gsm8k.py", "algorithms/judges.py"}
