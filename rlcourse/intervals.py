@@ -1,8 +1,8 @@
 """95 % intervals of means, over problems or over runs; nothing else in the library makes any.
 
-On one policy problems are the unit: completions of one problem are right or wrong together. Near 0 or 1 the
-bootstrap over problems holds the truth much too seldom (lesson 11), so there a share has Wilson's
-interval (lesson 15), which counts each problem once.
+Where one policy is measured, problems are the unit: completions of one problem are right or wrong
+together. Near 0 or 1 the bootstrap over problems holds the truth much too seldom (lesson 11), so
+there a share has Wilson's interval (lesson 15), which counts each problem once.
 """
 
 from collections.abc import Sequence

@@ -78,6 +78,8 @@ def _curve(line: Line2D) -> str:
     x, y = (np.asarray(values, dtype=float) for values in line.get_data())
     seen = np.isfinite(x) & np.isfinite(y)
     x, y = x[seen], y[seen]
+    if len(x) and (x == x[0]).all():  # a point, or an upright line
+        return f"{_name(line)} at {x[0]:.3g}"
     ends = f" from {y[0]:.3g} at {x[0]:.3g} to {y[-1]:.3g} at {x[-1]:.3g}" if len(x) else ""
     return _name(line) + ends
 

@@ -66,6 +66,7 @@ def test_a_notebook_shows_html_with_a_description_and_nothing_beside_it(tmp_path
         (lambda ax: ax.axhline(0.3), "A picture."),
         (lambda ax: ax.plot([], [], label="arrow"), "arrow."),
         (lambda ax: ax.plot([0, 1, 2], [np.nan, 1, 2], label="b"), "b from 1 at 1 to 2 at 2."),
+        (lambda ax: ax.axvline(0.2, label="start"), "start at 0.2."),
     ],
 )  # fmt: skip
 def test_what_is_drawn_is_said(figure, draw, said):

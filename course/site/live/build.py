@@ -33,7 +33,7 @@ def recorded_table() -> str:
     measured = [(0, run["before"], None)]
     measured += [(m["step"], m["held"], m["reward"]) for m in run["history"] if m.get("held")]
     rows = "".join(
-        f"<tr><td>{step}</td><td>{held['accuracy']:.2f}</td>"
+        f"<tr><td>{step}</td><td>{held['accuracy'] + 1e-9:.2f}</td>"
         f"<td>{held['low']:.2f} to {held['high']:.2f}</td>"
         f"<td>{'' if reward is None else f'{reward:.2f}'}</td></tr>"
         for step, held, reward in measured

@@ -6,6 +6,8 @@ const WIDTH = 480, LEFT = 44, RIGHT = 8, TOP = 12, BOTTOM = 32;
 
 export const share = (x) => (x >= 0.995 ? "1.00" : x.toFixed(2).replace(/^0/, ""));
 
+export const percent = (x) => `${Math.round(100 * x)} %`;
+
 /** Lines, each {points: [[step, value], …], kind}, a band of [step, low, high], marks {step, text}. */
 function chart(label, height, top, ticks, lines, band = [], marks = []) {
   const x = (step) => (LEFT + (step / STEPS) * (WIDTH - LEFT - RIGHT)).toFixed(1);
@@ -71,13 +73,13 @@ export function charts(run, ghost) {
   const interval = now && `<small>[${share(now.low)}, ${share(now.high)}]</small>`;
   const accuracy = now ? `${share(now.accuracy)} ${interval}` : "–";
   return `<figure><figcaption>
-    <span class="of-held"><b>Held-out accuracy</b> <output>${accuracy}</output></span>
-    <span class="of-reward"><b>Reward</b> <output>${last ? share(last.reward) : "–"}</output></span>
+    <span class="of-held"><b>Held-out accuracy</b> <output>${accuracy}</output> likeliest tokens</span>
+    <span class="of-reward"><b>Reward</b> <output>${last ? share(last.reward) : "–"}</output> tokens drawn at random</span>
     ${ghost?.held.length ? `<span class="of-ghost">${ghost.name}</span>` : ""}</figcaption>
     ${accuracyChart(run, ghost)}</figure>
     <div class="pair">${small("entropy", "Entropy", entropy, 0.2, 3)}
     ${small("kl", "KL to the start", kl, 0.1, 3)}</div>
     <p class="key">Held-out: ${HELD_OUT} questions that it never trains on, each answered with the likeliest tokens,
-    every ${EVERY} steps; the band is a 95 % interval. Reward: the mean over the ${ROWS} sampled completions of a
-    step. Entropy and KL in nats per token.</p>`;
+    every ${EVERY} steps; the band is a 95 % interval. Reward: the mean over the ${ROWS} completions of a
+    step. Their tokens are drawn at random, and this model is less often right with drawn tokens than with the likeliest. Entropy and KL in nats per token.</p>`;
 }

@@ -108,7 +108,7 @@ async function playMeanwhile(own) {
   const longest = Math.max(...group.map(({ tokens }) => tokens.length));
   for (let n = 1; own === run && own.busy && !own.begun; n = (n % (longest + 15)) + 1) {
     const begun = group.map(({ tokens }) => ({ tokens: tokens.slice(0, n) }));
-    showGroup({ question, group: begun }, "Recorded, while yours gets ready: what the model writes before it learns.");
+    showGroup({ question, group: begun }, "Recorded, while yours gets ready: what the model writes before training.");
     await pause(120);
   }
 }
@@ -130,7 +130,7 @@ async function oneStep() {
   own.seconds.push((performance.now() - began) / 1e3);
   own.history.push(metrics);
   if (metrics.held) own.held.push({ step, ...metrics.held });
-  showPhase(going ? undefined : 2);
+  showPhase(going && step < total() ? undefined : 2);
   $("now").textContent = "";
   showGroup(metrics, `Step ${step}, judged and learned from: ${rightOf(metrics)}.`);
   showCurves();
@@ -163,7 +163,7 @@ function watching(own, step) {
       first ??= performance.now();
       if (step === 1 && ++tokens % 10 === 0) showState(foreseen((performance.now() - first) / (tokens - 1)));
     }
-    if (!whole) return void (calm || showNow(step, writing));
+    if (!whole) return void (calm || (showPhase(judged === undefined ? 0 : 2), showNow(step, writing)));
     if (judged !== undefined) {
       showPhase(2);
       const once = step === 1 ? "the first update is compiled, which takes some seconds" : "the update is computed";
@@ -186,12 +186,13 @@ function foreseen(token) {
 
 function tell(own, { step, held }) {
   const pace = own.seconds.slice(1).sort((a, b) => a - b)[Math.floor((own.seconds.length - 1) / 2)];
-  const how = source.why ? "a recorded run" : pace ? `${pace.toFixed(1)} s a step by ${source.device}` : "";
+  const how = source.why ? "a recorded run" : pace ? `${pace.toFixed(1)} s a step on ${source.device}` : "";
   if (step >= total()) {
     going = false;
     if (!settings.fault && !own.loss && !own.marks.length && !source.why) finished.set(toLink(settings), own.held);
   }
-  showState([`Step ${step} of ${total()}`, how].filter(Boolean).join(" · "));
+  const next = step >= total() ? "Done. Now break it, below, or start again with another seed." : "";
+  showState([`Step ${step} of ${total()}`, how, next].filter(Boolean).join(" · "));
   if (held) $("said").textContent = `Step ${step}: held-out accuracy ${share(held.accuracy)}.`;
 }
 
@@ -261,12 +262,12 @@ beginAnew();
 file = await recorded();
 const measured = file.history.filter(({ held }) => held).map(({ step, held }) => ({ step, ...held }));
 file.curves["?"] = [{ step: 0, ...file.before }, ...measured];
-ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run of grpo" };
+ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run of grpo with seed 0" };
 showCurves();
 const [{ question, group }] = file.history;
 if (!run.history.length && !run.busy) {
   const words = group.map(({ tokens }) => ({ tokens }));
-  showGroup({ question, group: words }, "Recorded: what the model wrote before it learned anything.");
+  showGroup({ question, group: words }, "Recorded: what the model wrote before training.");
   showState(unfit || "Press Train. Shown so far: a recorded run.");
   if (!navigator.connection?.saveData) prepare();
 }

@@ -58,7 +58,7 @@ export const FAULTS = {
     `Every answer comes from the first weights, so the reward stays where it was, and the model learns less. ${CAUSE}`,
   ],
   form_alone: [
-    "A reward for the sign without the solution",
+    "A reward for the sign, ####, without the solution",
     `Any number after #### earns 1: the reward climbs above .8 at once, and accuracy stays where it was.
     ${section("08_reward_models", "break-this-reward", "Lesson 08")}`,
   ],

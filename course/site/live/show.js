@@ -1,6 +1,6 @@
 // What is shown of a step: its group of completions, and what the algorithm does with it, in words.
 
-import { share } from "./charts.js";
+import { percent } from "./charts.js";
 import { HELD_OUT, ROWS } from "./settings.js";
 
 const $ = (id) => document.getElementById(id);
@@ -50,15 +50,16 @@ export function showNow(step, { group, judged }) {
 
 const COMPARED = {
   reinforce: () => "The reward is the advantage: tokens of right answers become likelier, wrong ones are left alone.",
-  rloo: (G) => `Each answer is compared with the other ${G - 1} to its question: tokens of a better one become likelier, of a worse one rarer.`,
-  grpo: (G) => `The ${G} answers to a question are compared: tokens of those above the group’s mean become likelier, of those below it rarer.`,
-  dr_grpo: (G) => `The ${G} answers to a question are compared: tokens of those above the group’s mean become likelier, of those below it rarer.`,
+  rloo: (G) => `An answer’s advantage is its reward less the mean of the other ${G - 1}: tokens of a better one become likelier, of a worse one rarer.`,
+  grpo: (G) => `An answer’s advantage is its reward less the mean of its ${G}, divided by their standard deviation: tokens of those above the mean become likelier, of those below it rarer.`,
+  dr_grpo: (G) => `An answer’s advantage is its reward less the mean of its ${G}: tokens of those above the mean become likelier, of those below it rarer.`,
 };
 
 /** What one step does, as the three things that follow one another. */
 export function phases({ algorithm, group_size: G, fault }) {
   const baseline = fault === "no_baseline" ? "reinforce" : algorithm;
-  const judged = fault === "form_alone" ? "any number after #### earns 1" : "a right final number earns 1, anything else 0";
+  const judged = fault === "form_alone" ? "any number after #### earns 1, right or wrong"
+    : "the right number after #### earns 1, anything else 0; the lines before it are not read";
   return [
     ["Sample", `The model writes ${G} answers to each of ${ROWS / G} questions.`],
     ["Judge", `${judged[0].toUpperCase()}${judged.slice(1)}.`],
@@ -95,13 +96,13 @@ export function summary({ algorithm, group_size, fault }, { history, held, loss 
   const questions = (ROWS / group_size) * steps;
   const right = Math.round(history.reduce((sum, { accuracy }) => sum + accuracy * ROWS, 0));
   const learned = LEARNED[fault === "no_baseline" ? "reinforce" : algorithm] ?? LEARNED.rloo;
-  const how = fault || loss ? "" : ` No solution was shown to it: ${learned}.`;
+  const how = fault || loss ? "" : ` No solution was shown to it in these steps: ${learned}.`;
   const [first, last] = [held[0], held.at(-1)];
   const there = last.step && beside?.find(({ step }) => step === last.step);
   const accuracy = last.step
-    ? `Of ${HELD_OUT} questions that it never trains on it answered ${share(first.accuracy)} before, and
-      ${share(last.accuracy)} after step ${last.step}${there ? `; the healthy run ${share(there.accuracy)}` : ""}.`
-    : `Of ${HELD_OUT} questions that it never trains on it answers ${share(first.accuracy)} to begin with.`;
+    ? `Of ${HELD_OUT} questions that it never trains on it answered ${percent(first.accuracy)} right
+      before, and ${percent(last.accuracy)} after step ${last.step}${there ? `; the healthy run ${percent(there.accuracy)}` : ""}.`
+    : `Of ${HELD_OUT} questions that it never trains on it answers ${percent(first.accuracy)} right to begin with.`;
   return `<b>What ${who} did in ${steps === 1 ? "one step" : `${steps} steps`}.</b> The model wrote ${ROWS * steps}
     answers to ${questions} questions, and ${right} were right.${how} ${accuracy}`;
 }

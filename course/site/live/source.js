@@ -32,7 +32,7 @@ export class Live {
   async start(settings, run = "own") {
     const begin = (device) => this.#ask({ start: settings, run, device });
     const found = await begin().catch(() => begin("wasm"));
-    this.device = found.device === "webgpu" ? "WebGPU" : "Wasm";
+    this.device = found.device === "webgpu" ? "the graphics card" : "the processor";
   }
 
   measure = async (run = "own") => (await this.#ask({ measure: run })).held;

@@ -61,7 +61,7 @@ def test_it_trains_in_the_tab(opened, site):
     wait_for_step(page, 1)
     assert "What GRPO did in one step. The model wrote 32 answers" in page.inner_text("#did")
     page.click("#run")
-    assert "by Wasm" in wait_for_step(page, 5)
+    assert "s a step on the processor" in wait_for_step(page, 5)
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "run"
     assert re.fullmatch(r"Step 5: held-out accuracy \.\d\d\.", page.inner_text("#said"))
