@@ -6,7 +6,7 @@ drawn later from the directory are the same. A run that is still going has a rec
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +16,24 @@ from rlcourse.errors import UserError
 from rlcourse.evaluation import Evaluation, Interval
 
 
+class Totals:
+    """What adds up over the steps of `metrics`."""
+
+    metrics: list[dict]  # one dict a step
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in training steps, evaluation not counted."""
+        return math.fsum(m["seconds"] for m in self.metrics if is_finite(m.get("seconds")))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sampled (or imitated) in training."""
+        return int(math.fsum(m["tokens"] for m in self.metrics if is_finite(m.get("tokens"))))
+
+
 @dataclass
-class RunRecord:
+class RunRecord(Totals):
     """What is known of one run."""
 
     recipe: dict  # plain values, as recipe.yaml holds them
@@ -43,16 +59,6 @@ class RunRecord:
     def steps(self) -> int:
         """Training steps done."""
         return int(self.metrics[-1]["step"]) if self.metrics else 0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds spent in training steps, evaluation not counted."""
-        return training_seconds(self.metrics)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens sampled (or imitated) in training."""
-        return training_tokens(self.metrics)
 
     def series(self, key: str) -> dict[int, float]:
         """{step: value} of a metric, if it is a finite number."""
@@ -80,16 +86,6 @@ class RunRecord:
         if self.steps < planned:
             return f"This run is not finished: it is at step {self.steps} of {planned}."
         return "This run is not finished: its steps are done, but not the evaluation after them."
-
-
-def training_seconds(metrics: Sequence[dict]) -> float:
-    """Seconds that the steps of these metrics took."""
-    return math.fsum(m["seconds"] for m in metrics if is_finite(m.get("seconds")))
-
-
-def training_tokens(metrics: Sequence[dict]) -> int:
-    """Tokens that were sampled (or imitated) in the steps of these metrics."""
-    return int(math.fsum(m["tokens"] for m in metrics if is_finite(m.get("tokens"))))
 
 
 def is_finite(value) -> bool:

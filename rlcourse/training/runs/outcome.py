@@ -8,7 +8,7 @@ from rlcourse.evaluation import Evaluation, Interval
 from rlcourse.machine import hardware, versions
 from rlcourse.policy import Policy
 from rlcourse.reports import RunRecord, read_metrics, read_run
-from rlcourse.reports.run_record import training_seconds, training_tokens
+from rlcourse.reports.run_record import Totals
 from rlcourse.training.networks.value_head import RewardModel
 from rlcourse.training.recipes.recipe import load_recipe
 from rlcourse.training.recipes.settings import Recipe
@@ -16,7 +16,7 @@ from rlcourse.words import counted
 
 
 @dataclass
-class Run:
+class Run(Totals):
     """What training produced."""
 
     recipe: Recipe
@@ -34,16 +34,6 @@ class Run:
         trained = self.policy if self.reward_model is None else self.reward_model
         assert trained is not None, "the run is not through"
         return trained
-
-    @property
-    def seconds(self) -> float:
-        """Seconds spent in training steps, evaluation not counted."""
-        return training_seconds(self.metrics)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens sampled (or imitated) in training."""
-        return training_tokens(self.metrics)
 
     def record(self) -> RunRecord:
         """What a report is made from; without ``result.json``'s facts until the run is through."""
