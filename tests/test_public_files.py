@@ -159,3 +159,12 @@ def test_texts_agree_on_how_long_the_quick_tests_take():
     texts = [path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *ROOT.glob("course/*.md")]]
     said = [re.findall(r"quick tests, in about (\w+)\s+minutes", text) for text in texts]
     assert sum(map(len, said)) >= 3 and len({minutes for found in said for minutes in found}) == 1
+
+
+def test_no_text_between_two_prices_is_taken_for_a_formula():
+    """The web pages set what stands between two dollars: `\\$29` is a price."""
+    formula = re.compile(r"(?<!\\)\$[0-9][^$\n]*[A-Za-z]{3,}[.,]? [A-Za-z]{3,}[^$\n]*(?<!\\)\$")
+    guides = ["README.md", *(f"course/{path.name}" for path in (ROOT / "course").glob("*.md"))]
+    for name in guides:
+        prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", text(name), flags=re.MULTILINE | re.DOTALL)
+        assert not formula.search(prose), f"{name}: {formula.search(prose)[0]}"

@@ -307,7 +307,7 @@ def reference_page(part: str) -> str:
     package = ROOT / "rlcourse" / part
     modules = [f"rlcourse.{part}"]
     for path in sorted(package.glob("*.py")) if package.is_dir() else []:
-        if not path.stem.startswith(("_", "build_")):
+        if not path.stem.startswith(("_", "build_", "commands")):
             modules.append(f"rlcourse.{part}.{path.stem}")
     parts = [f"# rlcourse.{part}"]
     for module in modules:

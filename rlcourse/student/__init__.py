@@ -1,4 +1,4 @@
-"""What a lesson calls: the functions that students use in a notebook.
+"""What a lesson calls: the functions that students use in a notebook::
 
 check(reinforce_loss)     compare with the reference and show the result
 hint(reinforce_loss)      a nudge, the idea, nearly the code

@@ -1,12 +1,12 @@
 """GRPO from top to bottom on one page: ``python -m rlcourse.training.minimal``.
 
-Nothing of the trainer is used here, only what lessons 01 to 06 write. Against the paper
-1. the reference stays the policy after imitation (the paper updates it from time to time);
-2. β is 0 by default, and then there is no second model in memory;
-3. each completion is averaged over its own tokens, as in the paper (lesson 07 questions that);
-4. a batch is used once, so the clip never acts; with num_iterations=4 it does.
-``rlcourse train grpo`` gives the same weights. It adds what a long run needs: recipes, metrics,
-checkpoints, reports, memory for large models, and a forward pass that skips rows without signal.
+Nothing of the trainer is used here, only what lessons 01 to 06 write. The reference stays the
+policy after imitation, where the paper updates it from time to time. β is 0 by default, and then
+there is no second model in memory. Each completion is averaged over its own tokens, as in the paper
+(lesson 07 questions that). A batch is used once, so the clip never acts; with num_iterations=4 it
+does. ``rlcourse train grpo`` gives the same weights. It adds what a long run needs: recipes,
+metrics, checkpoints, reports, memory for large models, and a forward pass that skips rows without
+signal.
 """
 
 import itertools
