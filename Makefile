@@ -10,14 +10,15 @@
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
-# how many processes test (0 for this one alone), ARGS goes to pytest, PERTURBATIONS are the seeds.
+# how many processes test (0 for this one alone): one more than two cores, since a third of a test's
+# time is waiting for processes of its own. ARGS goes to pytest, PERTURBATIONS are the seeds.
 # tests/tiers.py says which tests are quick, and holds them to it. A file's tests stay in one process,
 # which sets up once what they share.
 
 PYTHON   ?= python3
 VENV     ?= .venv
 PIP_ARGS ?=
-WORKERS  ?= 2
+WORKERS  ?= 3
 PYTEST   := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PERTURBATIONS ?= 1 2 3 4 5
 TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy training trl_engine)

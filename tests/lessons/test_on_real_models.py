@@ -75,7 +75,7 @@ def test_every_record_belongs_to_a_section():
     used = {name for text in SECTIONS.values() for name in re.findall(r'measured\("(\w+)"', text)}
     assert used == {path.stem for path in real.RECORDS.glob("*.json")}
     for page in ("training.md", "laptop.md"):
-        assert len(SECTIONS) == 8 and "Eight lessons end with" in (COURSE / page).read_text("utf-8")
+        assert len(SECTIONS) == 9 and "Nine lessons end with" in (COURSE / page).read_text("utf-8")
 
 
 def told(text: str, *numbers, places: int = 3) -> None:
@@ -101,6 +101,17 @@ def test_lesson_03_quotes_the_variances():
     told(SECTIONS["03"], *found["leave one out"], places=2)
     told(SECTIONS["03"], found["R +1"][0], found["R -1"][0], places=0)
     told(TABLE, *found["leave one out"], places=2)
+
+
+def test_lesson_09_quotes_the_gains_and_which_of_them_is_sure():
+    found = record("preferences")
+    for how in ("greedy", "sampled"):
+        gains = [difference(how, found["before"][how], after[how]) for after in found["after"]]
+        told(SECTIONS["09"], *(x for gain in gains for x in (gain.a, gain.b)))
+        told(TABLE, *(x for gain in gains for x in (gain.a, gain.b)))
+        if how == "sampled":
+            assert all(gain.difference.low > 0 for gain in gains)
+    told(SECTIONS["09"], *(-sides["rejected"][-1] for sides in found["steps"]), places=1)
 
 
 def test_lesson_06_quotes_the_gains():
