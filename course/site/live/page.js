@@ -130,7 +130,7 @@ async function oneStep() {
   own.seconds.push((performance.now() - began) / 1e3);
   own.history.push(metrics);
   if (metrics.held) own.held.push({ step, ...metrics.held });
-  showPhase(going && step < total() ? undefined : 2);
+  showPhase(going || step >= total() ? undefined : 2);
   $("now").textContent = "";
   showGroup(metrics, `Step ${step}, judged and learned from: ${rightOf(metrics)}.`);
   showCurves();
@@ -262,7 +262,7 @@ beginAnew();
 file = await recorded();
 const measured = file.history.filter(({ held }) => held).map(({ step, held }) => ({ step, ...held }));
 file.curves["?"] = [{ step: 0, ...file.before }, ...measured];
-ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run of grpo with seed 0" };
+ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run of grpo with seed 0, which yours with seed 0 should follow" };
 showCurves();
 const [{ question, group }] = file.history;
 if (!run.history.length && !run.busy) {

@@ -77,8 +77,8 @@ export function showPhase(at) {
 }
 
 const LEARNED = {
-  reinforce: "the tokens of right ones became likelier",
-  rloo: "each was compared with the others to its question, and its tokens became likelier or rarer",
+  reinforce: "the tokens of right answers became likelier",
+  rloo: "each answer was compared with the others to its question, and its tokens became likelier or rarer",
 };
 export const NAMES = { reinforce: "REINFORCE", rloo: "RLOO", grpo: "GRPO", dr_grpo: "Dr. GRPO" };
 
