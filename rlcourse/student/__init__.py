@@ -1,10 +1,12 @@
-"""What a lesson calls: the functions that students use in a notebook::
+"""What a lesson calls.
 
-check(reinforce_loss)     compare with the reference and show the result
-hint(reinforce_loss)      a nudge, the idea, nearly the code
-progress()                what passes, over all lessons, and what is next
-ready(reinforce_loss)     True when it is written; for demo cells
-borrow(reinforce_loss)    the course's version in its place for now, without points
+The functions that students use in a notebook::
+
+    check(reinforce_loss)     compare with the reference and show the result
+    hint(reinforce_loss)      a nudge, the idea, nearly the code
+    progress()                what passes, over all lessons, and what is next
+    ready(reinforce_loss)     True when it is written; for demo cells
+    borrow(reinforce_loss)    the course's version in its place for now, without points
 """
 
 from importlib import import_module
