@@ -10,8 +10,8 @@
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
-# how many processes test (0 for this one alone): one more than two cores, since a third of a test's
-# time is waiting for processes of its own. ARGS goes to pytest, PERTURBATIONS are the seeds.
+# how many processes test (0 for this one alone); three suit two cores, because tests wait a third of
+# the time for processes that they start. ARGS goes to pytest, PERTURBATIONS are the seeds.
 # tests/tiers.py says which tests are quick, and holds them to it. A file's tests stay in one process,
 # which sets up once what they share.
 

@@ -60,10 +60,10 @@ def steps(device: torch.device, tiny: bool) -> Iterator[tuple[str, float, str]]:
         settings |= TINY_SIZE if tiny else SIZE
         recipe = load_recipe("grpo", micro_batch=micro_batch, **settings)
         policy = large_policy(device, tiny)
-        some = load_task("word_problems").train[: recipe.prompts_per_step * recipe.steps]
-        longest = policy.encode_prompts([policy.format_prompt(p.question) for p in some])[0].shape[
-            1
-        ]
+        task = load_task("word_problems")
+        some = task.train[: recipe.prompts_per_step * recipe.steps]
+        prompts = policy.encode_prompts([policy.format_prompt(p.question) for p in some])
+        longest = prompts[0].shape[1]
         shape = ModelShape(policy.model.config)
         lengths = Lengths(longest, longest, recipe.max_tokens, recipe.max_tokens)
         planned = memory_of(replace(work_of(recipe), shape=shape, lengths=lengths)).peak
@@ -72,7 +72,7 @@ def steps(device: torch.device, tiny: bool) -> Iterator[tuple[str, float, str]]:
             if planned > torch.cuda.get_device_properties(device).total_memory:
                 continue
             torch.cuda.reset_peak_memory_stats(device)
-        learner = learner_for(policy, recipe, load_task("word_problems"), recipe.method, spread)
+        learner = learner_for(policy, recipe, task, recipe.method, spread)
         found = list(learner.steps(0))[1:]  # the first one loads libraries
         units = {"seconds": "s", "seconds/sampling": "s", "tokens_per_second": "a second"}
         for name, unit in units.items():

@@ -81,5 +81,5 @@ export function charts(run, ghost) {
     ${small("kl", "KL to the start", kl, 0.1, 3)}</div>
     <p class="key">Held-out: ${HELD_OUT} questions that it never trains on, each answered with the likeliest tokens,
     every ${EVERY} steps; the band is a 95 % interval. Reward: the mean over the ${ROWS} completions of a
-    step. Their tokens are drawn at random; once it has learned, this model is more often right with the likeliest ones. Entropy and KL in nats per token.</p>`;
+    step. Their tokens are drawn at random. Once the model has learned, it is right more often with the likeliest tokens. Entropy and KL in nats per token.</p>`;
 }

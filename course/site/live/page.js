@@ -262,7 +262,7 @@ beginAnew();
 file = await recorded();
 const measured = file.history.filter(({ held }) => held).map(({ step, held }) => ({ step, ...held }));
 file.curves["?"] = [{ step: 0, ...file.before }, ...measured];
-ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run of grpo with seed 0, which yours with seed 0 should follow" };
+ghost = (run.begun ? ghost : besides()) ?? { held: file.curves["?"], name: "a recorded run with seed 0; a run of yours with that seed should follow it" };
 showCurves();
 const [{ question, group }] = file.history;
 if (!run.history.length && !run.busy) {

@@ -50,9 +50,9 @@ export function showNow(step, { group, judged }) {
 
 const COMPARED = {
   reinforce: () => "The reward is the advantage: tokens of right answers become likelier, wrong ones are left alone.",
-  rloo: (G) => `An answer’s advantage is its reward less the mean of the other ${G - 1}: tokens of a better one become likelier, of a worse one rarer.`,
-  grpo: (G) => `An answer’s advantage is its reward less the mean of its ${G}, divided by their standard deviation: tokens of those above the mean become likelier, of those below it rarer.`,
-  dr_grpo: (G) => `An answer’s advantage is its reward less the mean of its ${G}: tokens of those above the mean become likelier, of those below it rarer.`,
+  rloo: (G) => `An answer’s advantage is its reward minus the mean of the other ${G - 1}. Tokens of better answers become likelier, tokens of worse ones rarer.`,
+  grpo: (G) => `An answer’s advantage is its reward minus the mean of its group of ${G}, divided by their standard deviation. Tokens of answers above the mean become likelier, tokens of those below it rarer.`,
+  dr_grpo: (G) => `An answer’s advantage is its reward minus the mean of its group of ${G}. Tokens of answers above the mean become likelier, tokens of those below it rarer.`,
 };
 
 /** What one step does, as the three things that follow one another. */
