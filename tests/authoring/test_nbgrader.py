@@ -16,7 +16,7 @@ from rlcourse.authoring.builder import build
 from rlcourse.authoring.lesson import read_lesson
 from rlcourse.authoring.notebooks import dumps, solved_notebook
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 # A right value with a wrong gradient on some rows: the check gives part of the points.
 HALF_RIGHT = """\
@@ -89,7 +89,6 @@ def marks(desk):
         }
 
 
-@pytest.mark.weekly
 def test_release_of_plain_nbgrader_is_the_committed_student_notebook(desk):
     released = (desk / "release" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
     built = (desk.parent / "notebooks" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")

@@ -15,8 +15,10 @@ from filelock import FileLock
 
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
-MARKS = {"test_gpu_budgets.py": "slow", "test_gpu_functions.py": "slow"}
-MARKS |= {"test_gpu_recipes.py": "weekly", "test_gpu_memory.py": "weekly"}
+MARKS = dict.fromkeys(
+    ("test_gpu_budgets.py", "test_gpu_memory.py", "test_gpu_recipes.py"), "weekly"
+)
+MARKS["test_gpu_functions.py"] = "slow"
 
 
 @pytest.fixture(scope="module")

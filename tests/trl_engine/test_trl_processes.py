@@ -56,7 +56,7 @@ def prompts_of_step(recipe, step: int) -> list[list[int]]:
     return [row for row in rows for _ in range(recipe.group_size)]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_two_processes_learn_what_the_local_engine_learns(recipe, tmp_path, monkeypatch):
     """Given the same completions: half of a step's rows each, and the same weights after it."""
     process = start(tmp_path, SCRIPT, "same", "recipe.yaml", "out")
