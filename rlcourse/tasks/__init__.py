@@ -8,12 +8,14 @@ from rlcourse.errors import UserError
 from rlcourse.tasks import calculator, gsm8k, stories, word_problems
 from rlcourse.tasks.calculator import CalculatorEnvironment
 from rlcourse.tasks.environment import Environment, Reply
+from rlcourse.tasks.numbers import exact_number, numbers_in
 from rlcourse.tasks.problem import Problem, Task
 from rlcourse.tasks.rewards import (
     EXTRACTORS,
     FORMATS,
     correctness_reward,
     extract_answer,
+    extract_boxed_answer,
     extract_lenient_answer,
     extract_strict_tagged_answer,
     extract_tagged_answer,
@@ -31,13 +33,16 @@ __all__ = [
     "Reply",
     "Task",
     "correctness_reward",
+    "exact_number",
     "extract_answer",
+    "extract_boxed_answer",
     "extract_lenient_answer",
     "extract_strict_tagged_answer",
     "extract_tagged_answer",
     "format_reward",
     "length_reward",
     "load_task",
+    "numbers_in",
     "strict_format_reward",
 ]
 

@@ -51,9 +51,14 @@ def canonical(value: Fraction) -> str | None:
     return "-" * (value < 0) + f"{whole}" + f".{digits}" * bool(digits)
 
 
+def numbers_in(text: str) -> list[str]:
+    """Every number of a text as it stands there: "$3,720 of 10" → ["$3,720", "10"]."""
+    return _SIGNED.findall(text)
+
+
 def last_number(text: str) -> str | None:
     """The last number of a text, or None where what comes last cannot be read exactly."""
-    found = _SIGNED.findall(text.replace("{,}", ",").replace("\\$", "$"))
+    found = numbers_in(text.replace("{,}", ",").replace("\\$", "$"))
     return exact_number(found[-1]) if found else None
 
 
@@ -68,7 +73,7 @@ def boxed_number(text: str) -> tuple[bool, str | None]:
     if not re.search("[0-9]", inside):
         return False, None
     plain = _ORNAMENTS.sub(" ", inside.replace("{,}", ",").replace("\\$", "$"))
-    found = _SIGNED.findall(plain)
+    found = numbers_in(plain)
     if "\\" not in plain and "^" not in plain:
         return True, exact_number(found[0]) if len(found) == 1 else None
     return True, _computed(inside)

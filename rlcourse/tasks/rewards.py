@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rlcourse.tasks.numbers import boxed_number, last_number
+from rlcourse.tasks.numbers import boxed_number, exact_number, last_number, numbers_in
 
 
 def extract_answer(text: str) -> str | None:
@@ -47,6 +47,33 @@ def extract_tagged_answer(text: str) -> str | None:
     return extract_answer("####" + tagged[-1]) if tagged else None
 
 
+def extract_boxed_answer(text: str) -> str | None:
+    r"""The one number in the last ``\boxed{…}``, as `exact_number` spells it.
+
+    "1,250" → "1250", "$3.50" → "3.5", "x = 72 km" → "72", "85%" → "85". The box ends at
+    the brace that closes it. In it ``\frac{3}{4}`` and ``\dfrac{3}{4}`` are 3/4, which is
+    "0.75", and ``2\frac{1}{2}`` is "2.5". These change nothing: braces, ``\text``,
+    ``\mathrm``, ``\%``, ``\,``, and the backslash of ``\$``. None where any other
+    backslash or a ``^`` is left, for that would have to be computed; where the last box is
+    not closed; and where it does not hold exactly one number.
+    Source: the answer format of MATH (Hendrycks et al. 2021).
+    """
+    _, mark, box = text.rpartition(r"\boxed{")
+    depth, end = 1, 0
+    while mark and depth and end < len(box):
+        depth += (box[end] == "{") - (box[end] == "}")
+        end += 1
+    if depth:
+        return None
+    inside = re.sub(r"(?<=[0-9])(?=\\d?frac)", " ", box[: end - 1])  # 2 1/2, not 21/2
+    inside = re.sub(r"\\d?frac\{([0-9]+)\}\{([0-9]+)\}", r"\1/\2", inside)
+    inside = re.sub(r"\\(?:text|mathrm)\b|\\[%,]|[{}]", "", inside).replace(r"\$", "$")
+    numbers = numbers_in(inside)
+    if "\\" in inside or "^" in inside or len(numbers) != 1:
+        return None
+    return exact_number(numbers[0])
+
+
 def extract_lenient_answer(text: str) -> str | None:
     r"""The final number however it was given: marked, tagged, boxed, or else the last one there is.
 
@@ -79,6 +106,7 @@ def extract_strict_tagged_answer(text: str) -> str | None:
 EXTRACTORS = {
     "marked": extract_answer,
     "tagged": extract_tagged_answer,
+    "boxed": extract_boxed_answer,
     "strict_tagged": extract_strict_tagged_answer,
     "lenient": extract_lenient_answer,
 }

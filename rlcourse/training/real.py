@@ -37,12 +37,11 @@ def measured(name: str, measure: Callable[[Policy], dict]) -> dict:
     """
     directory, kept = _directory(), Path("real", f"{name}.json")
     if directory is None:
-        record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
-        print(f"Recorded on {record['when']}, {record['machine']}: {record['command']}.")
+        found = recorded(name)
         print(
             f"A GPU measures it anew; so does {VARIABLE}=DIR of `rlcourse model smollm2-135m DIR`."
         )
-        return record["found"]
+        return found
     if kept.is_file():
         print(f"Measured here before: {kept}; remove it to measure again.")
         return json.loads(kept.read_text(encoding="utf-8"))["found"]
@@ -54,6 +53,13 @@ def measured(name: str, measure: Callable[[Policy], dict]) -> dict:
     facts = {"when": str(date.today()), "seconds": round(monotonic() - began)}
     write_json(kept, facts | {"found": found}, indent=None)
     return found
+
+
+def recorded(name: str) -> dict:
+    """What was recorded as `name`, after a line that says when, where and how."""
+    record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+    print(f"Recorded on {record['when']}, {record['machine']}: {record['command']}.")
+    return record["found"]
 
 
 def imitated(directory: Path) -> Policy:

@@ -82,7 +82,11 @@ def test_a_run_alone_is_compared_with_itself_before_training(rlcourse, policy, t
     "arguments, code, message",
     [
         (["evaluate", "--resume"], 1, "--resume needs --out"),
-        (["evaluate", "--extract", "guess"], 1, "one of marked, tagged, strict_tagged, lenient"),
+        (
+            ["evaluate", "--extract", "guess"],
+            1,
+            "one of marked, tagged, boxed, strict",
+        ),
         (["evaluate", "--problems", "0"], 2, "--problems"),
         (["evaluate", "--dtype", "int8"], 1, "Unknown dtype 'int8'"),
         (["evaluate", "--policy", "./nowhere"], 1, "There is no model directory nowhere"),

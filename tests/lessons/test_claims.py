@@ -10,6 +10,7 @@ The seed is 3; ``RLCOURSE_CLAIM_SEED=5`` before the command tries another one.
 
 | lesson | claim | control | printed, seeds 0 to 2 | here |
 |---|---|---|---|---|
+| 11 §9 | training by the lenient rule loses the tags | by tags | .19 to .27 (0 to 3) | .08 |
 | 12 §4 | a lag of 8 costs sampled accuracy, clipped | no lag | .09 to .14 | .04 |
 | 12 §4 | no correction is worse than the clip, sampled, two seeds | the clip | .15 to .22 | .05 |
 | 12 §4 | decoupled beats the clip where the sampler has a gap | the clip | .18 to .21 | .05 |
@@ -27,7 +28,14 @@ import pytest
 
 from rlcourse import algorithms as A
 from rlcourse.policy import Policy
-from rlcourse.tasks import CalculatorEnvironment, load_task, word_problems
+from rlcourse.tasks import (
+    CalculatorEnvironment,
+    Problem,
+    extract_lenient_answer,
+    extract_tagged_answer,
+    load_task,
+    word_problems,
+)
 from rlcourse.tasks.calculator import large_problems, tool_demonstrations
 from rlcourse.tasks.steps import verdict_table
 from rlcourse.training import (
@@ -41,6 +49,26 @@ from rlcourse.training import (
 
 pytestmark = pytest.mark.weekly
 SEED = int(os.environ.get("RLCOURSE_CLAIM_SEED", 3))
+
+
+def test_a_lenient_reader_costs_the_form():
+    def in_tags(shown):
+        steps, last = shown.answer.rsplit("\n", 1)
+        mark, number = last.rsplit(" ", 1)
+        end = f"<answer>{number}</answer>" if mark == "####" else last
+        return Problem(shown.question, f"<think>\n{steps}\n</think>\n{end}")
+
+    words = load_task("word_problems", seed=0)
+    shown = [in_tags(demonstration) for demonstration in words.demonstrations]
+    task = replace(words, extract=extract_tagged_answer, demonstrations=shown)
+    start = train(load_recipe("sft", seed=SEED, eval_problems=0, device="cpu"), task=task).policy
+    recipe = load_recipe("grpo", seed=SEED, steps=20, eval_problems=0, device="cpu")
+    found = {}
+    for rule in (extract_tagged_answer, extract_lenient_answer):
+        run = train(recipe, policy=start, task=replace(task, extract=rule), progress=False)
+        measured = evaluate_policy(run.policy, task.evaluation[:100], extract=extract_tagged_answer)
+        found[rule] = measured.sampled_accuracy.value
+    assert found[extract_lenient_answer] < found[extract_tagged_answer] - 0.08
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import torch
 from rlcourse.tasks.rewards import (
     correctness_reward,
     extract_answer,
+    extract_boxed_answer,
     extract_lenient_answer,
     extract_strict_tagged_answer,
     extract_tagged_answer,
@@ -162,6 +163,28 @@ def test_repeated_tags_pay_nothing(completion):
 )
 def test_tags_out_of_order_pay_less_than_tags_in_order(completion):
     assert format_reward([completion]).item() < 0.45
+
+
+# extract_boxed_answer
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        (r"\boxed{1} or \boxed{\text{-1,250.50 m}}", "-1250.5"),
+        (r"\boxed{\$3.00} in 2 days", "3"),
+        (r"\boxed{\frac{\frac{1}{2}}{3}}", None),
+        (r"\boxed{-2\dfrac{1}{4}}", "-2.25"),
+        (r"\boxed{\frac{1}{3}}", None),  # its decimals never end
+        (r"\boxed{9000 \text{ cm}^3}", None),
+        (r"\boxed{\textbf{72}}", None),
+        (r"\boxed{10:30}", None),
+        ("{5}", None),
+    ],
+)
+def test_a_box_holds_one_number_that_is_read_exactly_or_not_at_all(text, number):
+    assert extract_boxed_answer(text) == number
+    assert number is None or extract_lenient_answer(text) == number
 
 
 # extract_lenient_answer

@@ -69,16 +69,6 @@ def _number_of(correct: Tensor) -> int:
     return len(correct)
 
 
-def _one_after_another(correct, level=0.95, resamples=2000, seed=0):
-    """A loop, its means sorted, and the two that cut off the tails."""
-    generator, n = torch.Generator().manual_seed(seed), _number_of(correct)
-    means = sorted(
-        correct[torch.randint(n, (n,), generator=generator)].mean().item() for _ in range(resamples)
-    )
-    cut = int((1 - level) / 2 * resamples)
-    return means[cut], means[-1 - cut]
-
-
 def _by_counts(correct, level=0.95, resamples=2000, seed=0):
     """How often each score is drawn, in place of the draws."""
     n = _number_of(correct)
@@ -117,5 +107,5 @@ def z(level: float) -> float:
 
 
 sketch = Sketch(step_by_step, around, z)
-alternatives = (_one_after_another, _by_counts)
+alternatives = (_by_counts,)
 oracle = _long_run

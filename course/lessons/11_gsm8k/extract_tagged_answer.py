@@ -83,18 +83,5 @@ def _by_partition(text):
     return extract_answer("#### " + inside) if end and opening else None
 
 
-def _by_walking(text):
-    """Piece by piece, remembering whether a tag is open."""
-    answer, inside = None, None
-    for piece in re.split(r"(</?answer>)", text):
-        if piece == "<answer>":
-            inside = ""
-        elif piece == "</answer>" and inside is not None:
-            answer, inside = inside, None
-        elif inside is not None:
-            inside += piece
-    return None if answer is None else extract_answer("####" + answer)
-
-
 sketch = Sketch(in_two_steps, numbers, last)
-alternatives = (_by_partition, _by_walking)
+alternatives = (_by_partition,)

@@ -47,18 +47,6 @@ def line_by_line(answers):
     return counts.most_common(1)[0][0]
 
 
-def _by_counting(answers):
-    counts = {}
-    for answer in answers:
-        if answer is not None:
-            counts[answer] = counts.get(answer, 0) + 1
-    winner, most = None, 0
-    for answer, count in counts.items():
-        if count > most:
-            winner, most = answer, count
-    return winner
-
-
 def _by_mode(answers):
     votes = [answer for answer in answers if answer is not None]
     return statistics.mode(votes) if votes else None
@@ -75,4 +63,4 @@ def first_at_the_top(votes):
 
 
 sketch = Sketch(line_by_line, groupby, first_at_the_top)
-alternatives = (_by_counting, _by_mode)
+alternatives = (_by_mode,)

@@ -168,10 +168,6 @@ def _mean_reward(built, states, rewards):
     return lambda: (_action_logprobs(parameters, states).exp() * rewards).sum(-1).mean()
 
 
-def _matrix(built, entries):
-    return lambda vector: entries @ vector
-
-
 def _stand_in(built, number, name, parameters):
     return StandIn(number, name, parameters)
 
@@ -220,7 +216,6 @@ KINDS: dict[str, Kind] = {
     "mean_reward": Kind(_mean_reward),
     "estimator": Kind(_estimator),
     "weighted_loss": Kind(_weighted_loss),
-    "matrix": Kind(_matrix),  # known through x ↦ A x only
     "scripted_speaker": Kind(scripted_speaker, lambda speaker: speaker.after()),
     "scripted_environments": Kind(scripted_environments, told),
     "trainee": Kind(_trainee),  # a language model that a contest holds

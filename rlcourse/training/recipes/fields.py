@@ -68,7 +68,7 @@ class Surroundings(BaseModel):
     template: dict[str, Any] = setting(
         {}, "arguments of the model's chat template, such as {enable_thinking: false}"
     )
-    extract: Literal["marked", "tagged", "strict_tagged", "lenient"] | None = setting(
+    extract: Literal["marked", "tagged", "boxed", "strict_tagged", "lenient"] | None = setting(
         None, "where an answer is read: see rlcourse.tasks; null: the task's"
     )
     rewards: RewardWeights = setting(
