@@ -44,7 +44,7 @@ BUDGETS = {
     "tests/grading": 8690,
     "tests/hub": 570,
     "tests/lab": 330,
-    "tests/lessons": 2240,
+    "tests/lessons": 2260,
     "tests/packaging": 720,
     "tests/planning": 650,
     "tests/policy": 1340,

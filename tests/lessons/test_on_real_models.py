@@ -13,7 +13,7 @@ from rlcourse import algorithms, tasks
 from rlcourse.algorithms import group_mean_advantages, group_normalized_advantages
 from rlcourse.evaluation.comparing import difference
 from rlcourse.policy import Policy
-from rlcourse.tasks import extract_answer, extract_lenient_answer
+from rlcourse.tasks import extract_answer, extract_boxed_answer, extract_lenient_answer
 from rlcourse.training import real
 
 COURSE = Path(__file__).parents[2] / "course"
@@ -24,6 +24,7 @@ SECTIONS = {
     for path in sorted(LESSONS.glob("*/lesson.md"))
     if (found := SECTION.search(path.read_text("utf-8")))
 }
+READER = (LESSONS / "11_gsm8k/lesson.md").read_text("utf-8").split("## 9. ")[1].split("\n## ")[0]
 TABLE = (
     (LESSONS.parent / "reproduce.md").read_text("utf-8").split("## What holds on a real model")[1]
 )
@@ -73,6 +74,7 @@ def run_cell(number: str) -> None:
 
 def test_every_record_belongs_to_a_section():
     used = {name for text in SECTIONS.values() for name in re.findall(r'measured\("(\w+)"', text)}
+    used |= set(re.findall(r'recorded\("(\w+)"', READER))
     assert used == {path.stem for path in real.RECORDS.glob("*.json")}
     for page in ("training.md", "laptop.md"):
         assert len(SECTIONS) == 9 and "Nine lessons end with" in (COURSE / page).read_text("utf-8")
@@ -82,6 +84,21 @@ def told(text: str, *numbers, places: int = 3) -> None:
     """Each number stands in the text, rounded to so many places."""
     missing = [f"{x:.{places}f}" for x in numbers if f"{x:.{places}f}" not in text]
     assert not missing, f"{missing} are not in: {text[-1500:]}"
+
+
+def test_the_attacked_reader_does_what_lesson_11_says():
+    texts, ours, targets = (record("boxes")[name] for name in ("texts", "answers", "targets"))
+    boxed = [extract_boxed_answer(text) for text in texts]
+    assert len(texts) == 256 and ours.count(None) == 10  # "the 256 texts", "the ten texts"
+    assert sum(a != b for a, b in zip(boxed, ours, strict=True)) == 6  # "in six texts"
+    right = torch.tensor([a == b for a, b in zip(ours, targets, strict=True)])
+    pattern = re.compile(r"\\boxed\{(\d+)\}")
+    digits = [(pattern.findall(text) or [None])[-1] for text in texts]
+    paid = torch.tensor([a == b for a, b in zip(digits, targets, strict=True)])
+    assert 0.3 < (right & ~paid).sum() / right.sum() < 0.36  # "a third of the right answers"
+    signal = [(marks.double().reshape(-1, 4).std(1) > 0).sum() for marks in (right, paid)]
+    assert f"{signal[0]} of the 64 groups" in READER and f"digits sees {signal[1]}" in READER
+    assert all(extract_lenient_answer(t) != x for t, x, a in zip(texts, targets, ours) if a is None)
 
 
 def test_lesson_01_counts_attempts_and_problems():
