@@ -98,7 +98,8 @@ def test_the_attacked_reader_does_what_lesson_11_says():
     assert 0.3 < (right & ~paid).sum() / right.sum() < 0.36  # "a third of the right answers"
     signal = [(marks.double().reshape(-1, 4).std(1) > 0).sum() for marks in (right, paid)]
     assert f"{signal[0]} of the 64 groups" in READER and f"digits sees {signal[1]}" in READER
-    assert all(extract_lenient_answer(t) != x for t, x, a in zip(texts, targets, ours) if a is None)
+    cut_off = [k for k, answer in enumerate(ours) if answer is None]
+    assert not any(extract_lenient_answer(texts[k]) == targets[k] for k in cut_off)
 
 
 def test_lesson_01_counts_attempts_and_problems():
