@@ -10,15 +10,15 @@
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
-# how many processes test (0 for this one alone); three suit two cores, because tests wait a third of
-# the time for processes that they start. ARGS goes to pytest, PERTURBATIONS are the seeds.
+# how many processes test (0 for this one alone): as many as there are cores, since the processes that
+# tests start fill what they leave. ARGS goes to pytest, PERTURBATIONS are the seeds.
 # tests/tiers.py says which tests are quick, and holds them to it. A file's tests stay in one process,
 # which sets up once what they share.
 
 PYTHON   ?= python3
 VENV     ?= .venv
 PIP_ARGS ?=
-WORKERS  ?= 3
+WORKERS  ?= 2
 PYTEST   := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PERTURBATIONS ?= 1 2 3 4 5
 TRAIN_OR_DRAW := $(addprefix tests/,algorithms evaluation lessons policy training trl_engine)

@@ -11,7 +11,7 @@ from rlcourse.errors import UserError
 from rlcourse.policy import Policy
 from rlcourse.training import evaluate_policy, load_recipe, real, train
 
-NAMES = sorted(path.stem for path in real.RECORDS.glob("*.json"))
+NAMES = sorted({p.stem for p in real.RECORDS.glob("*.json")} - {"boxes"})  # which is only read
 METHODS = ("sft", "reinforce", "rloo", "grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "dpo")
 METHODS += ("rejection_sampling",)
 
