@@ -96,8 +96,10 @@ def test_the_attacked_reader_does_what_lesson_11_says():
     digits = [(pattern.findall(text) or [None])[-1] for text in texts]
     paid = torch.tensor([a == b for a, b in zip(digits, targets, strict=True)])
     assert 0.3 < (right & ~paid).sum() / right.sum() < 0.36  # "a third of the right answers"
-    signal = [(marks.double().reshape(-1, 4).std(1) > 0).sum() for marks in (right, paid)]
-    assert f"{signal[0]} of the 64 groups" in READER and f"digits sees {signal[1]}" in READER
+    ours_of, paid_of = (marks.double().reshape(-1, 4).std(1) > 0 for marks in (right, paid))
+    assert f"{ours_of.sum()} of the 64 groups give signal" in READER
+    assert f"of digits, {(ours_of & paid_of).sum()} of these do, and one more" in READER
+    assert (paid_of & ~ours_of).sum() == 1
     cut_off = [k for k, answer in enumerate(ours) if answer is None]
     assert not any(extract_lenient_answer(texts[k]) == targets[k] for k in cut_off)
 
