@@ -10,8 +10,8 @@
 # make test-perturbed   run what trains or draws again, with noise in the weights and other seeds
 #
 # PYTHON picks the interpreter, VENV the environment, PIP_ARGS goes to every pip install. WORKERS is
-# how many processes test (0 for this one alone): as many as there are cores, since the processes that
-# tests start fill what they leave. ARGS goes to pytest, PERTURBATIONS are the seeds.
+# how many processes test (0 for this one alone); two keep two cores busy, with the processes that
+# tests start. ARGS goes to pytest, PERTURBATIONS are the seeds.
 # tests/tiers.py says which tests are quick, and holds them to it. A file's tests stay in one process,
 # which sets up once what they share.
 

@@ -26,7 +26,8 @@ def evaluate(
         typer.Option(help="Arguments of its chat template, such as '{enable_thinking: false}'."),
     ] = None,
     extract: Annotated[
-        str | None, typer.Option(help="marked (####), tagged or lenient [default: the task's].")
+        str | None,
+        typer.Option(help="marked, tagged, boxed or lenient [default: the task's]."),
     ] = None,
     max_turns: Annotated[
         int, typer.Option(min=1, help="Turns of an episode, where the task is an environment.")

@@ -2,7 +2,7 @@
 
 The model is SmolLM2-135M-Instruct after 36 steps of imitation on the course's word problems. A
 lesson passes the function that measures it, so what runs is the student's code; ``on_real/`` has
-what was found before, and each file there says by which command. Where neither a GPU nor
+what was found before, and each file there says how. Where neither a GPU nor
 ``RLCOURSE_REAL_MODEL`` asks for a measurement, nothing is downloaded, loaded or trained.
 """
 

@@ -17,7 +17,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-SECONDS = 0.4  # of a processor, for a call; then every half
+SECONDS = 2.0  # of a processor, for a call; then every half
 
 
 class TakesLong(Exception):

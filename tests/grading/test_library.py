@@ -24,6 +24,7 @@ def agreeing(exam: Exam, outcomes) -> float:
     return sum(not judge(exam.exercise, *triple) for triple in triples) / len(exam.cases)
 
 
+# Every function of the library gets the cases of every exercise, so a lesson of four comes first.
 @pytest.mark.parametrize("lesson", one_in(20, LESSONS[12:] + LESSONS[:12]))
 def test_no_function_of_the_students_library_solves_an_exercise(lesson, tmp_path):
     write_library(tmp_path / "library", [e for e in all_exercises() if e.lesson >= lesson])

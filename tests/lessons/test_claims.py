@@ -10,7 +10,8 @@ The seed is 3; ``RLCOURSE_CLAIM_SEED=5`` before the command tries another one.
 
 | lesson | claim | control | printed, seeds 0 to 2 | here |
 |---|---|---|---|---|
-| 11 §9 | training by the lenient rule loses the tags | by tags | .19 to .27 (0 to 3) | .08 |
+| 11 §9 | a lenient rule loses the form, 20, 60 steps | a strict | .19 to .27, .68 to .72 | .08 |
+| 11 §9 | only bare digits paid, read as boxes: within | the box rule | .01 to .05 | .15 |
 | 12 §4 | a lag of 8 costs sampled accuracy, clipped | no lag | .09 to .14 | .04 |
 | 12 §4 | no correction is worse than the clip, sampled, two seeds | the clip | .15 to .22 | .05 |
 | 12 §4 | decoupled beats the clip where the sampler has a gap | the clip | .18 to .21 | .05 |
@@ -22,6 +23,7 @@ Exact claims, of enumerated toys, are in the lessons' own test modules and run w
 """
 
 import os
+import re
 from dataclasses import replace
 
 import pytest
@@ -31,8 +33,8 @@ from rlcourse.policy import Policy
 from rlcourse.tasks import (
     CalculatorEnvironment,
     Problem,
+    extract_boxed_answer,
     extract_lenient_answer,
-    extract_tagged_answer,
     load_task,
     word_problems,
 )
@@ -51,24 +53,48 @@ pytestmark = pytest.mark.weekly
 SEED = int(os.environ.get("RLCOURSE_CLAIM_SEED", 3))
 
 
-def test_a_lenient_reader_costs_the_form():
-    def in_tags(shown):
+def box_of_tags(text):
+    return text.replace("<answer>", r"\boxed{").replace("</answer>", "}")
+
+
+def digits_in_a_box(text):
+    found = re.findall(r"\\boxed\{(\d+)\}", text)
+    return found[-1] if found else None
+
+
+@pytest.mark.parametrize("ways", [("{}",), ("{}", "${}", "{}.00", "{} apples", "{} in all")])
+def test_a_lenient_reader_costs_the_form_and_a_strict_one_little(ways):
+    def in_tags(number, shown):
         steps, last = shown.answer.rsplit("\n", 1)
-        mark, number = last.rsplit(" ", 1)
-        end = f"<answer>{number}</answer>" if mark == "####" else last
-        return Problem(shown.question, f"<think>\n{steps}\n</think>\n{end}")
+        mark, answer = last.rsplit(" ", 1)
+        end = ways[number % len(ways)].format(answer)
+        last = f"<answer>{end}</answer>" if mark == "####" else last
+        return Problem(shown.question, f"<think>\n{steps}\n</think>\n{last}")
+
+    def reading(rule):
+        return replace(task, extract=lambda text: rule(box_of_tags(text)))
 
     words = load_task("word_problems", seed=0)
-    shown = [in_tags(demonstration) for demonstration in words.demonstrations]
-    task = replace(words, extract=extract_tagged_answer, demonstrations=shown)
-    start = train(load_recipe("sft", seed=SEED, eval_problems=0, device="cpu"), task=task).policy
-    recipe = load_recipe("grpo", seed=SEED, steps=20, eval_problems=0, device="cpu")
+    shown = [in_tags(*numbered) for numbered in enumerate(words.demonstrations)]
+    task = replace(words, demonstrations=shown)
+    imitation = load_recipe("sft", seed=SEED, eval_problems=0, device="cpu")
+    start = train(imitation, task=reading(extract_boxed_answer), progress=False).policy
+    steps = 20 if len(ways) == 1 else 60
+    recipe = load_recipe("grpo", seed=SEED, steps=steps, eval_problems=0, device="cpu")
     found = {}
-    for rule in (extract_tagged_answer, extract_lenient_answer):
-        run = train(recipe, policy=start, task=replace(task, extract=rule), progress=False)
-        measured = evaluate_policy(run.policy, task.evaluation[:100], extract=extract_tagged_answer)
+    for rule in (digits_in_a_box, extract_boxed_answer, extract_lenient_answer):
+        run = train(recipe, policy=start, task=reading(rule), progress=False)
+        measured = evaluate_policy(
+            run.policy,
+            task.evaluation[:100],
+            samples=4,
+            extract=reading(extract_boxed_answer).extract,
+            progress=False,
+        )
         found[rule] = measured.sampled_accuracy.value
-    assert found[extract_lenient_answer] < found[extract_tagged_answer] - 0.08
+    print(found)
+    assert found[extract_lenient_answer] < found[extract_boxed_answer] - 0.08
+    assert abs(found[digits_in_a_box] - found[extract_boxed_answer]) < 0.15
 
 
 @pytest.fixture(scope="module")

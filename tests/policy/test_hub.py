@@ -45,6 +45,7 @@ def hub():
     [
         (403, "GatedRepo", "has terms: accept them on its page and run `hf auth login`."),
         (401, "RepoNotFound", "check the name, or run `hf auth login` if it is private."),
+        (404, "RepoNotFound", "check the name, or run `hf auth login` if it is private."),
     ],
 )
 def test_what_the_hub_refuses_is_one_sentence_that_says_what_to_do(
