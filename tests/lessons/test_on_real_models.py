@@ -100,7 +100,7 @@ def test_the_attacked_reader_does_what_lesson_11_says():
     assert f"{ours_of.sum()} of the 64 groups give signal" in READER
     assert f"of digits, {(ours_of & paid_of).sum()} of these do, and one more" in READER
     assert (paid_of & ~ours_of).sum() == 1
-    boxes = [text.rpartition("boxed{")[2] for text in texts]
+    boxes = [text.rpartition("boxed{")[2] for text in texts if "boxed{" in text]
     assert not any(r"\text{" in box.split("}")[0] for box in boxes)  # "its units behind the box"
     cut_off = [k for k, answer in enumerate(ours) if answer is None]
     assert not any(extract_lenient_answer(texts[k]) == targets[k] for k in cut_off)
