@@ -39,13 +39,3 @@ __all__ = sorted(
     and value.__module__.startswith(f"{__name__}.")
     and not name.startswith("_")
 )
-
-RENAMED = {"sequence_level_loss": "gspo_loss"}  # names of earlier versions
-
-
-def __getattr__(name: str):
-    if (
-        name in RENAMED
-    ):  # an ImportError: `from … import` would drop an AttributeError's words
-        raise ImportError(f"rlcourse.algorithms.{name} is called {RENAMED[name]} now")
-    raise AttributeError(f"module 'rlcourse.algorithms' has no attribute {name!r}")

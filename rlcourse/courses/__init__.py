@@ -12,18 +12,14 @@ exercise cells of a lesson's text are its exercises, in their order.
 Everything here is imported on first use, so that ``rlcourse --help`` need not wait for pydantic.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from rlcourse.on_first_use import on_first_use
 
 if TYPE_CHECKING:
     from rlcourse.courses.course import Course, LessonFolder
     from rlcourse.courses.finding import course_at, current, shipped
 
 __all__ = ["Course", "LessonFolder", "course_at", "current", "shipped"]
-
-
-def __getattr__(name: str):
-    if name in __all__:
-        home = "course" if name[0].isupper() else "finding"
-        return getattr(import_module(f"rlcourse.courses.{home}"), name)
-    raise AttributeError(f"module 'rlcourse.courses' has no attribute {name!r}")
+_HOMES = {name: ".course" if name[0].isupper() else ".finding" for name in __all__}
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -207,6 +207,32 @@ def require_cache(model: nn.Module) -> None:
         )
 
 
+@torch.no_grad()
+def require_rows_of_their_own(model: Any) -> None:
+    """Raise ``UserError`` for a model whose rows depend on padding or on the rows beside them.
+
+    Some models keep a running state outside of the cache, or let padding into it. Two prompts, one
+    of them padded and each with a group of two, must continue as each does alone. In half precision
+    rounding would hide the difference, so those models are not tried.
+    """
+    ids = torch.arange(1, 9, device=model.device).repeat(2, 1)
+    mask = ids > torch.tensor([[3], [0]], device=model.device)
+    with CopiedPrompts(model, mask[:, :-1], group_size=2) as decoder:
+        plain = all(type(layer) is RoomyLayer for layer in decoder.cache.layers)
+        if plain or model.dtype is not torch.float32:
+            return
+        decoder.read_prompts(ids[:, :-1])
+        together = decoder.read(ids.repeat_interleave(2, 0)[:, -1])[::2]
+    rows = (row[seen][None] for row, seen in zip(ids, mask, strict=True))
+    alone = torch.cat([next_token_logits(model, 1, input_ids=row)[:, -1] for row in rows])
+    gap = (together.log_softmax(-1) - alone.log_softmax(-1)).abs().max().item()
+    if gap > 3e-3:
+        raise UserError(
+            f"{type(model).__name__} gives a row other log-probs in a batch than alone (up to "
+            f"{gap:.2g} nats apart), so its samples cannot be trained on: choose another model."
+        )
+
+
 def next_token_logits(model: nn.Module, keep: int, **inputs) -> Tensor:
     """Logits (N, keep, V) at the last `keep` positions, in float32 at least.
 

@@ -23,7 +23,7 @@ from transformers.utils import logging as progress
 
 from rlcourse import hub
 from rlcourse.errors import UserError, first_line
-from rlcourse.policy.decoding import require_cache
+from rlcourse.policy.decoding import require_cache, require_rows_of_their_own
 from rlcourse.policy.other_files import (
     base_of,
     from_gguf,
@@ -59,12 +59,14 @@ def load_model_and_tokenizer(
     if device is None and is_small(model):
         chosen = torch.device("cpu")
     try:
-        return model.to(chosen).eval(), tokenizer
+        model = model.to(chosen).eval()
     except torch.OutOfMemoryError as error:
         raise UserError(
             f"The model {name} does not fit on {chosen}: "
             'choose a smaller one, or load it with dtype="bfloat16".'
         ) from error
+    require_rows_of_their_own(model)
+    return model, tokenizer
 
 
 def _load_complete(name: str | os.PathLike, dtype: torch.dtype) -> tuple[Any, object]:

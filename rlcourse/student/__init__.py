@@ -9,19 +9,14 @@ The functions that students use in a notebook::
     borrow(reinforce_loss)    the course's version in its place for now, without points
 """
 
-from importlib import import_module
+from rlcourse.on_first_use import on_first_use
 
 _HOMES = {
-    "borrow": "borrowing",
-    "check": "checking",
-    "hint": "hints",
-    "ready": "checking",
-    "progress": "panel",
+    "borrow": ".borrowing",
+    "check": ".checking",
+    "hint": ".hints",
+    "ready": ".checking",
+    "progress": ".panel",
 }
-__all__ = ["borrow", "check", "hint", "progress", "ready"]
-
-
-def __getattr__(name: str):
-    if name not in _HOMES:
-        raise AttributeError(f"module 'rlcourse.student' has no attribute {name!r}")
-    return getattr(import_module(f"rlcourse.student.{_HOMES[name]}"), name)
+__all__ = sorted(_HOMES)
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -3,9 +3,9 @@
 Everything here is imported on first use, so that ``rlcourse --help`` need not wait for torch.
 """
 
-from importlib import import_module
+from rlcourse.on_first_use import on_first_use
 
-_HOME = {
+_HOMES = {
     "Recipe": "rlcourse.training.recipes.settings",
     "default_settings": "rlcourse.training.recipes.settings",
     "Method": "rlcourse.training.recipes.methods",
@@ -31,10 +31,5 @@ _HOME = {
     "evaluate_policy": "rlcourse.evaluation",
     "transcripts_table": "rlcourse.evaluation",
 }
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str):
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'rlcourse.training' has no attribute {name!r}")
+__all__ = sorted(_HOMES)
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -17,14 +17,8 @@ Methods that sample can be trained, because writing completions is what needs se
 TRL and accelerate are an extra of the package, and are imported when a run starts.
 """
 
+from rlcourse.on_first_use import on_first_use
 from rlcourse.trl_engine.directory import require_local
 
 __all__ = ["require_local", "train"]
-
-
-def __getattr__(name: str):
-    if name == "train":
-        from rlcourse.trl_engine.run import train
-
-        return train
-    raise AttributeError(f"module 'rlcourse.trl_engine' has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, {"train": ".run"})

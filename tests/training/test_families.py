@@ -132,3 +132,21 @@ def test_a_model_without_keys_and_values_is_refused_before_anything_is_sampled(t
     policy.save(tmp_path / "mamba")
     with pytest.raises(UserError, match=says):
         Policy.load(tmp_path / "mamba")
+
+
+NEMOTRON = {"mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 16, "n_groups": 1}
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        ("recurrent_gemma", {}),
+        ("nemotron_h", NEMOTRON | {"layers_block_type": ["mamba", "attention", "mamba", "mlp"]}),
+    ],
+)
+def test_a_model_whose_rows_depend_on_each_other_is_refused(family, tmp_path):
+    policy = random_policy(*family)
+    policy.save(tmp_path / "model")
+    says = rf"{type(policy.model).__name__} gives a row other log-probs in a batch than alone"
+    with pytest.raises(UserError, match=says):
+        Policy.load(tmp_path / "model")

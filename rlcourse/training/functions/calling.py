@@ -19,8 +19,6 @@ from rlcourse.policy.rollouts import Rollouts
 from rlcourse.training.recipes.methods import Function, name_of, resolved
 
 NONE: Mapping[str, Any] = {}
-# Parameters that had another name in earlier versions of the lessons.
-RENAMED = {"rewards": "advantages", "updates": "num_iterations"}
 # In what torch says where tensors are on different devices.
 MIXED = ("same device", "device type for generator", "tensor to numpy")
 
@@ -43,11 +41,9 @@ def call_by_name(
         if parameter.name in available:
             arguments[parameter.name] = available[parameter.name]
         elif parameter.default is parameter.empty:
-            now = RENAMED.get(parameter.name)
             close = difflib.get_close_matches(parameter.name, available, n=1)
             has = [*(key for key in available if key not in settings), "the recipe's settings"]
             hint = f": did you mean '{close[0]}'?" if close else f"; it has {', '.join(has)}"
-            hint = f": it is called '{now}' now" if now in available else hint
             raise UserError(
                 f"{what} {name} asks for '{parameter.name}', which the trainer does not have{hint}"
             )

@@ -27,7 +27,6 @@ from rlcourse.training.recipes.methods import (
 from rlcourse.training.recipes.values import Number, Text, Truth, Whole, nearest, validated
 
 # Keys of earlier versions, and what they are called now.
-RENAMED = {"prompts": "prompts_per_step", "updates": "num_iterations"}
 # What a function asks for by name, and the settings that come with it.
 ASKED: dict[str, tuple[str, ...]] = {
     **{"old_logprobs": RATIO, "clip": CLIPPED, "clip_low": CLIPPED, "clip_high": WIDE},
@@ -187,5 +186,4 @@ def refuse_misspelled(key: str, where: str = "") -> None:
     known = {name for algorithm in METHODS for name in class_of(algorithm).settings()}
     if key not in known:
         hint = nearest(str(key), sorted(known))
-        hint = f": it is called '{RENAMED[key]}' now" if key in RENAMED else hint
         raise UserError(f"{where or 'the recipe'} has no key '{key}'{hint}")
