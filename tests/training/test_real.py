@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rlcourse.errors import UserError
-from rlcourse.policy import Policy
+from rlcourse.policy import Policy, real_model
 from rlcourse.training import evaluate_policy, load_recipe, real, train
 
 NAMES = sorted({p.stem for p in real.RECORDS.glob("*.json")} - {"boxes"})  # which is only read
@@ -88,11 +88,14 @@ def test_grpo_is_resumed_and_takes_the_students_functions(small):
 
 
 @pytest.fixture(scope="module")
-def weights():
-    """The real model: where the variable says, or where `rlcourse model` writes it."""
-    directory = Path(os.environ.get(real.VARIABLE, "models/smollm2-135m"))
+def weights(tmp_path_factory):
+    """The real model, fetched to where the variable says unless it is there."""
+    directory = Path(os.environ.get(real.VARIABLE, tmp_path_factory.mktemp("real") / "model"))
     if not (directory / "config.json").is_file():
-        pytest.skip(f"needs the real weights: run `rlcourse model smollm2-135m {directory}`")
+        try:
+            real_model.fetch(directory)
+        except UserError as error:
+            pytest.skip(f"needs the real weights: {error}")
     return Policy.load(directory, device="cpu")
 
 
