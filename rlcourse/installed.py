@@ -33,11 +33,12 @@ def needing(extra: str, what: str) -> Iterator[None]:
         ) from None
 
 
-def require(extra: str, package: str, what: str) -> None:
-    """Raise the error of ``needing`` if the package is not there. It is not imported."""
+def require(extra: str, *packages: str, what: str) -> None:
+    """Raise the error of ``needing`` if a package is not there. None is imported."""
     with needing(extra, what):
-        if find_spec(package) is None:
-            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        for package in packages:
+            if find_spec(package) is None:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 def install_command(extra: str) -> str:

@@ -16,7 +16,7 @@ BUDGETS = {
     "course/hub": 98,
     "course/lessons": 8753,
     "course/site": 1200,
-    "rlcourse": 1237,
+    "rlcourse": 1238,
     "rlcourse/algorithms": 1801,
     "rlcourse/authoring": 1664,
     "rlcourse/checks": 6494,

@@ -43,7 +43,7 @@ def from_gguf(reader: Any, path: Path, **how) -> Any:
     """What one of transformers' classes reads from the file; fails as `load_gguf`."""
     if not path.is_file():
         raise UserError(f"There is no file {path}: check the path.")
-    require("gguf", "gguf", "reading a GGUF file")
+    require("gguf", "gguf", "accelerate", what="reading a GGUF file")
     try:
         return reader.from_pretrained(path.parent, gguf_file=path.name, **how)
     except Exception as error:  # it fails in as many ways as a file can be damaged

