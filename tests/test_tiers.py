@@ -19,6 +19,11 @@ TESTS = """
     @pytest.fixture
     def costly(): subprocess.run([sys.executable, "-c", WORK], check=True)
     def test_with_a_costly_fixture(costly): pass
+    @pytest.fixture(scope="session")
+    def shared():
+        yield
+        subprocess.run([sys.executable, "-c", WORK], check=True)
+    def test_whose_end_is_the_session_s(shared): pass
 """
 
 
@@ -38,7 +43,7 @@ def run(pytester, monkeypatch):
 def test_a_long_test_without_the_marker_fails(run, monkeypatch):
     monkeypatch.setattr(tiers, "pace", lambda: tiers.PACE)
     found = run("--hold-tiers")
-    found.assert_outcomes(passed=4, errors=2, deselected=1)
+    found.assert_outcomes(passed=5, errors=2, deselected=1)
     found.stdout.fnmatch_lines(["*::test_long took * or mark it @pytest.mark.slow*"])
     found.stdout.fnmatch_lines(["*::test_with_a_costly_fixture took * with its fixtures*"])
     found.stdout.fnmatch_lines(["the longest that are marked:", "*s  *::test_marked"])
@@ -46,6 +51,6 @@ def test_a_long_test_without_the_marker_fails(run, monkeypatch):
 
 @pytest.mark.slow
 def test_unless_it_is_asked_for_nothing_is_held_and_nothing_weekly_run(run):
-    run().assert_outcomes(passed=4, deselected=1)
-    run("--weekly").assert_outcomes(passed=5)
-    run("--weekly", "-m", "weekly").assert_outcomes(passed=1, deselected=4)
+    run().assert_outcomes(passed=5, deselected=1)
+    run("--weekly").assert_outcomes(passed=6)
+    run("--weekly", "-m", "weekly").assert_outcomes(passed=1, deselected=5)

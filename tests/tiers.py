@@ -23,6 +23,7 @@ WANTED = 3.0  # seconds that a test without the marker may take unremarked
 LIMIT = 90.0
 PACE = 0.11  # seconds that `pace` takes on the machine that LIMIT was set on
 STARTED = pytest.StashKey[float]()
+JUDGED = pytest.StashKey[str]()  # after which phase
 
 
 def pytest_addoption(parser):
@@ -71,14 +72,16 @@ def excuse_of_this_machine() -> float:
 
 class Tiers:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item):
+    def pytest_runtest_protocol(self, item, nextitem):
         item.stash[STARTED] = processor_time()
+        # After the last test ends what the whole session shares, which is not that test's own.
+        item.stash[JUDGED] = "teardown" if nextitem else "call"
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item, call):
         report = yield
-        if call.when == "teardown":
+        if call.when == item.stash[JUDGED]:
             report.slow = any(map(item.get_closest_marker, ("slow", "weekly")))
             report.processor_time = took = processor_time() - item.stash[STARTED]
             if report.passed and not report.slow and took > LIMIT:

@@ -38,9 +38,8 @@ def our_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
 
 def vars_of(options) -> dict:
     """The recipe's share of the command line."""
-    dtype = "bfloat16" if options.device.startswith("cuda") else "float32"
-    names = ("group_size", "max_tokens", "lr")
-    recipe = {name: getattr(options, name) for name in names} | {"dtype": dtype}
+    names = ("group_size", "max_tokens", "lr", "dtype")
+    recipe = {name: getattr(options, name) for name in names}
     return recipe | {"prompts_per_step": options.prompts}
 
 
@@ -81,7 +80,7 @@ def trl_steps(policy: Policy, task, options) -> list[tuple[float, float]]:
             beta=0.0,
             loss_type="grpo",
             temperature=1.0,
-            bf16=options.device.startswith("cuda"),
+            bf16=options.dtype == "bfloat16",
             use_cpu=options.device == "cpu",
             gradient_checkpointing=False,
             logging_strategy="no",
@@ -115,7 +114,9 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=1e-5, help="small: both keep their lengths")
     parser.add_argument("--steps", type=int, default=8, help="counted steps of each turn")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--dtype", help="[default: bfloat16 on a GPU, otherwise float32]")
     options = parser.parse_args()
+    options.dtype = options.dtype or ("float32" if options.device == "cpu" else "bfloat16")
     torch.set_num_threads(options.threads)
     warnings.simplefilter("ignore", FutureWarning)
 
@@ -133,7 +134,7 @@ def main() -> None:
 
     print(
         f"\nGRPO, {options.prompts} prompts x {options.group_size} completions of at most "
-        f"{options.max_tokens} tokens, on {options.device}, "
+        f"{options.max_tokens} tokens, on {options.device} in {options.dtype}, "
         f"{options.threads} threads, {options.rounds} turns of {options.steps} steps"
     )
     print(f"{'':18}{'s/step median':>15}{'fastest':>10}{'slowest':>10}{'tokens/s':>12}")
