@@ -103,7 +103,7 @@ def weights(tmp_path_factory):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_step_of_each_method_moves_the_real_weights(weights, tmp_path, name):
     settings = {"steps": 1, "prompts_per_step": 2, "max_tokens": 8, "eval_problems": 0}
-    settings |= {"questions": 2} if name == "dpo" else {}
+    settings |= {"dpo": {"questions": 2}, "dapo": {"overlong_buffer": 4}}.get(name, {})
     how = {} if name == "sft" else {"reward": lambda completions: alternating(len(completions))}
     recipe = load_recipe(name, **settings)
     run = train(recipe, policy=weights, out=tmp_path / "run", progress=False, **how)
