@@ -3,22 +3,17 @@
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 import torch
+
+from rlcourse import __version__
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide what a run computes."""
-    found = {"python": platform.python_version()}
-    for package in ("rlcourse", "torch", "transformers"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            from rlcourse import __version__
-
-            found[package] = __version__ if package == "rlcourse" else "not installed"
-    return found
+    packages = {name: version(name) for name in ("torch", "transformers")}
+    return {"python": platform.python_version(), "rlcourse": __version__} | packages
 
 
 def hardware(device: torch.device) -> dict[str, str | int]:

@@ -17,6 +17,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from rlcourse.algorithms.policies import sample_tokens as draw_tokens
 from rlcourse.errors import UserError
@@ -27,6 +28,7 @@ from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 # Called after each position with the number of tokens drawn there; see `telling`.
 _listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
 STATIC_CACHE_ON = ("cuda",)  # elsewhere, launching a kernel costs no more than running it
+MANY_WORDS, BLOCK = 8192, 256
 
 
 @contextmanager
@@ -86,7 +88,7 @@ def sample_completions(
     own = None
     if sample_tokens is not None and sample_tokens is not draw_tokens:
         own = _Checked(sample_tokens, options)
-    draw: Callable[[Tensor], Tensor] = own or partial(draw_tokens, **options)
+    draw: Callable[[Tensor], Tensor] = own or partial(draw_quickly, **options)
     scoring_temperature = temperature if temperature > 0 else 1.0
     eos = torch.tensor(eos_ids, dtype=torch.long, device=prompt_tokens.device)
     on_a_gpu = prompt_tokens.device.type in STATIC_CACHE_ON
@@ -118,6 +120,22 @@ def sample_completions(
     )
 
 
+def draw_quickly(logits: Tensor, temperature: float, generator=None, **filters) -> Tensor:
+    """``sample_tokens``, faster where a CPU draws from many words: tokens (N,) of logits (N, V).
+
+    `torch.multinomial` makes a random number for each of a row's words. So it draws a block of
+    words by their sum first, and then a word of that block.
+    """
+    many = logits.shape[-1] >= MANY_WORDS and logits.device.type == "cpu"
+    if not many or temperature == 0 or any(limit is not None for limit in filters.values()):
+        return draw_tokens(logits, temperature, generator=generator, **filters)
+    probs = pad((logits / temperature).softmax(-1), (0, -logits.shape[-1] % BLOCK))
+    blocks = probs.unflatten(1, (-1, BLOCK))
+    block = torch.multinomial(blocks.sum(2), 1, generator=generator)
+    words = blocks.take_along_dim(block.unsqueeze(2), 1).squeeze(1)
+    return (BLOCK * block + torch.multinomial(words, 1, generator=generator)).squeeze(1)
+
+
 class _Checked:
     """A sampling function that was passed in, whose results are checked before they are used.
 
@@ -132,15 +150,7 @@ class _Checked:
     def __call__(self, logits: Tensor) -> Tensor:
         """A token (N,) long for each row of logits (N, V), on their device."""
         n, words = logits.shape
-        try:
-            drawn = self.sample_tokens(logits, **self.options)
-        except RuntimeError as error:
-            if "same device" not in str(error):
-                raise
-            raise UserError(
-                f"sample_tokens makes a tensor on the CPU, and its logits are on {logits.device}: "
-                "make it there, with device=logits.device."
-            ) from error
+        drawn = self.sample_tokens(logits, **self.options)
         if drawn.shape != (n,):
             raise UserError(
                 f"sample_tokens returned a tensor of shape {tuple(drawn.shape)}: "

@@ -7,7 +7,6 @@ from rlcourse.on_first_use import on_first_use
 
 _HOMES = {
     "Recipe": "rlcourse.training.recipes.settings",
-    "default_settings": "rlcourse.training.recipes.settings",
     "Method": "rlcourse.training.recipes.methods",
     "add_method": "rlcourse.training.recipes.methods",
     "load_recipe": "rlcourse.training.recipes.recipe",

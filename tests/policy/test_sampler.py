@@ -8,6 +8,7 @@ from small_models import ARCHITECTURES, EOS, PAD, left_padded_prompts, small_mod
 from rlcourse.algorithms import sample_tokens
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy, decoding, sample_completions, sampler, static_decoding
+from rlcourse.policy.sampler import MANY_WORDS, draw_quickly
 
 MAX_TOKENS = 24
 
@@ -151,6 +152,21 @@ def test_every_draw_is_made_by_the_given_function():
          top_p=0.9, generator=generator, sample_tokens=recorded)  # fmt: skip
     options = {"temperature": 0.5, "top_k": 3, "top_p": 0.9, "generator": generator}
     assert seen == [((8, 40), options)] * 5
+
+
+def test_a_draw_from_many_words_is_from_the_softmax():
+    """By chi-square, at a temperature, with a last block that is not full."""
+    n, words, generator = 40_000, MANY_WORDS + 9, torch.Generator().manual_seed(0)
+    logits = torch.full((1, words), -torch.inf)
+    kept = torch.tensor([0, 255, 256, 5000, words - 10, words - 1])  # at the edges of blocks, too
+    logits[0, kept] = torch.tensor([0.0, 1.0, 0.5, -1.0, 0.3, 0.8])
+    rows, options = logits.expand(n // 8, -1), {"generator": generator, "top_k": None}
+    drawn = torch.cat([draw_quickly(rows, 0.7, **options) for _ in range(8)])
+    found = (drawn[:, None] == kept).sum(0)
+    expected = n * (logits / 0.7).softmax(-1)[0, kept]
+    assert found.sum() == n and ((found - expected).square() / expected).sum() < 25  # 5 df: p 1e-4
+    assert (draw_quickly(logits, 0.7, generator, top_k=1) == 255).all()
+    assert draw_quickly(logits, 0.0).item() == 255
 
 
 def test_wrong_shape_from_a_sampling_function_is_explained():

@@ -3,7 +3,6 @@
 from inspect import signature
 
 import pytest
-import yaml
 
 from rlcourse.errors import UserError
 from rlcourse.training.recipes.methods import METHODS, resolved
@@ -12,7 +11,7 @@ from rlcourse.training.recipes.recipe import (
     parse_overrides,
     warm_start_of,
 )
-from rlcourse.training.recipes.settings import class_of, default_settings
+from rlcourse.training.recipes.settings import class_of
 
 
 def test_a_recipe_survives_its_own_yaml(tmp_path):
@@ -69,20 +68,6 @@ def test_another_algorithm_takes_over_the_settings_that_it_has():
     assert recipe.method.compares_groups and recipe.beta == load_recipe("ppo").beta
     with pytest.raises(UserError, match="no setting gamma"):
         load_recipe("ppo", algorithm="grpo", gamma=0.9)
-
-
-def test_a_run_of_an_older_version_can_be_read_though_it_names_all_methods_settings(tmp_path):
-    recipe = load_recipe("sft", lr=1e-4)
-    old = {k: v for k, v in default_settings().items() if k not in ("rewards", "betas")}
-    path = tmp_path / "recipe.yaml"
-    path.write_text(yaml.safe_dump(old | recipe.to_dict()))
-    assert load_recipe(path) == recipe
-    path.rename(tmp_path / "mine.yaml")
-    with pytest.raises(UserError, match=r"mine\.yaml: sft has no setting"):
-        load_recipe(tmp_path / "mine.yaml")
-    path.write_text(yaml.safe_dump(old | recipe.to_dict() | {"gama": 0.5}))
-    with pytest.raises(UserError, match=r"recipe\.yaml has no key 'gama'"):
-        load_recipe(path)
 
 
 @pytest.mark.parametrize(

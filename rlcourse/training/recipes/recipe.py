@@ -15,7 +15,6 @@ from rlcourse.errors import UserError
 from rlcourse.training.recipes.methods import METHODS
 from rlcourse.training.recipes.settings import (
     Recipe,
-    class_of,
     default_settings,
     refuse_misspelled,
     refuse_unknown,
@@ -30,9 +29,6 @@ WITH_WARM_START = (
 SHIPPED = Path(__file__).parent
 POLICY_VARIABLE = "RLCOURSE_POLICY"
 RUN_RECIPE = "recipe.yaml"  # what a run directory holds
-# Settings of earlier versions, which their runs recorded.
-REMOVED = {"keep_graphs", "packing", "fused_decoding", "keep_reward", "label_smoothing"}
-REMOVED |= {"teacher_gamma"}
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
@@ -53,11 +49,6 @@ def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
         values, place = _read(path), str(path)
     if chosen := os.environ.get(POLICY_VARIABLE):
         values = {"policy": chosen} | values
-    kind = class_of(values["algorithm"])
-    if Path(place).name == RUN_RECIPE:
-        # Up to version 0.1 every run recorded the settings of all methods.
-        unused = REMOVED | default_settings().keys() - kind.settings().keys()
-        values = {name: value for name, value in values.items() if name not in unused}
     refuse_unknown(values, place)
     recipe = Recipe.of(values)
     return recipe.but(**overrides) if overrides else recipe

@@ -26,7 +26,6 @@ from rlcourse.training.recipes.methods import (
 )
 from rlcourse.training.recipes.values import Number, Text, Truth, Whole, nearest, validated
 
-# Keys of earlier versions, and what they are called now.
 # What a function asks for by name, and the settings that come with it.
 ASKED: dict[str, tuple[str, ...]] = {
     **{"old_logprobs": RATIO, "clip": CLIPPED, "clip_low": CLIPPED, "clip_high": WIDE},
