@@ -15,7 +15,7 @@ BUDGETS = {
     "course": 30,
     "course/hub": 98,
     "course/lessons": 8753,
-    "course/site": 1200,
+    "course/site": 1206,
     "rlcourse": 1233,
     "rlcourse/algorithms": 1801,
     "rlcourse/authoring": 1664,

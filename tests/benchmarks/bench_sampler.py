@@ -1,9 +1,10 @@
 """Tokens per second of our sampler and of `generate`, interleaved in one run.
 
     python tests/benchmarks/bench_sampler.py
+    python tests/benchmarks/bench_sampler.py --policy models/smollm2-135m --rows 32 --tokens 48
 
-Of the embedded model, on a GPU if there is one. Both draw from the full softmax at temperature 1.
-Only tokens up to EOS count.
+Of the embedded model, or one that is named, on a GPU if there is one. Both draw from the full
+softmax at temperature 1. Only tokens up to EOS count.
 """
 
 import argparse
@@ -15,19 +16,19 @@ import torch
 from rlcourse.policy import Policy, sample_completions
 
 
-def tiny_case(args):
-    """The embedded model on prompts of its own task."""
+def case(args):
+    """The model on prompts of the embedded task."""
     from rlcourse.tasks import load_task
 
-    policy = Policy.load("tiny", device=args.device, dtype=args.dtype)
+    policy = Policy.load(args.policy, device=args.device, dtype=args.dtype)
     problems = load_task("word_problems").train[: args.rows // args.group]
-    prompts = policy.encode_prompts([f"Question: {p.question}\nAnswer:" for p in problems])
+    prompts = policy.encode_prompts([policy.format_prompt(p.question) for p in problems])
     return policy.model, prompts, policy.eos_ids, policy.pad_id
 
 
 def samplers(args):
     """Name → function that draws a batch and returns how many real tokens it has."""
-    model, (tokens, mask), eos_ids, pad_id = tiny_case(args)
+    model, (tokens, mask), eos_ids, pad_id = case(args)
     rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(args.group)
     eos = torch.tensor(eos_ids, device=tokens.device)
 
@@ -71,6 +72,7 @@ def main():
     """Measure and print the table."""
     cuda = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", default="tiny")
     parser.add_argument("--rows", type=int, default=128, help="completions in a batch")
     parser.add_argument("--group", type=int, default=8, help="completions per prompt")
     parser.add_argument("--tokens", type=int, default=60, help="most new tokens per completion")

@@ -1,7 +1,7 @@
-"""The page "A recorded run": one run to scrub through, as a report shows it.
+"""The page "A recorded run": two runs to scrub through, as a report shows them.
 
-`python course/site/recorded/build.py DIRECTORY` takes what the page shows from the directory of a
-finished run, and keeps it in run.json next to this file with the command that made the run.
+`python course/site/recorded/build.py DIRECTORY RECIPE` takes what the page shows from the directory
+of a finished run, and keeps it in RECIPE.json next to this file with the command that made the run.
 """
 
 import json
@@ -27,35 +27,42 @@ answers are right as soon as the better habit is the likeliest, sampled ones onl
 is drawn. And notice the colors fade: more and more groups agree, and a group that agrees teaches
 nothing.
 
-```{{raw}} html
-{run}
-```
+{grpo}
 
-Recorded by `{command}` with rlcourse {version}; the {steps} steps took {seconds} on {hardware}
-that had other work to do, too. Each step shows the first questions of its batch. The `report.html`
-of every run that you train has the same. The method is derived in lesson 06,
+Each step shows the first questions of its batch. The `report.html` of every run that you train has
+the same. The method is derived in lesson 06,
 [Group relative policy optimization](lessons/06_grpo.md); [Train one](train-one.md) trains in
 this tab.
+
+## A real model
+
+The same method on SmolLM2-135M-Instruct, which has 560 times as many weights. The run begins where
+36 steps of imitation end, and its curve rises less.
+
+{laptop}
+
+[A real language model learns, on a laptop](course/laptop.md) says how to train it.
 """
 
 
 def page() -> str:
     """The page as Markdown."""
-    kept = json.loads((HERE / "run.json").read_text("utf-8"))
-    text = TEXT.format(
-        title=TITLE,
-        run=fragment(kept["data"]),
-        command=kept["command"],
-        version=kept["version"],
-        steps=kept["data"]["steps"],
-        seconds=duration(kept["seconds"]),
-        hardware=kept["hardware"],
+    runs = {recipe: shown(recipe) for recipe in ("grpo", "laptop")}
+    return "---\nhide-toc: true\n---\n" + TEXT.format(title=TITLE, **runs)
+
+
+def shown(recipe: str) -> str:
+    """One of the runs, and how it was made."""
+    kept = json.loads((HERE / f"{recipe}.json").read_text("utf-8"))
+    return (
+        f"```{{raw}} html\n{fragment(kept['data'])}\n```\n\n"
+        f"Recorded by `{kept['command']}` with rlcourse {kept['version']}; its steps took "
+        f"{duration(kept['seconds'])} on {kept['hardware']} that had other work to do, too."
     )
-    return f"---\nhide-toc: true\n---\n{text}"
 
 
-def keep(directory: Path) -> Path:
-    """Write run.json from a run's directory, and return its path.
+def keep(directory: Path, recipe: str) -> None:
+    """Write RECIPE.json from the directory of a run of that recipe.
 
     Raises:
         UserError: there is no finished run, or none that kept groups of completions.
@@ -63,22 +70,21 @@ def keep(directory: Path) -> Path:
     record = read_run(directory)
     if not record.finished or not record.kept_groups:
         raise UserError(f"{directory} holds no finished run with a groups.jsonl: train one first")
-    usual = load_recipe(record.recipe["algorithm"]).to_dict()
+    usual = load_recipe(recipe).to_dict()
     own = [f"{k}={v}" for k, v in record.recipe.items() if usual.get(k) != v]
     cores, device = (record.result["hardware"][name] for name in ("cores", "device"))
     kept = {
-        "command": " ".join(["rlcourse train", record.recipe["algorithm"], *own]),
+        "command": " ".join(["rlcourse train", recipe, *own]),
         "version": __version__,
         "seconds": round(record.seconds, 1),
         "hardware": f"{cores} {'cores' if device == 'cpu' else f'cores and {device}'}",
         "data": run_data(record),
     }
-    write_json(HERE / "run.json", kept, indent=None)
-    return HERE / "run.json"
+    write_json(HERE / f"{recipe}.json", kept, indent=None)
 
 
 if __name__ == "__main__":
     try:
-        print(keep(Path(sys.argv[1])))
+        keep(Path(sys.argv[1]), sys.argv[2])
     except (UserError, IndexError) as error:
         sys.exit(f"rlcourse: {error}")
