@@ -22,7 +22,7 @@ BUDGETS = {
     "rlcourse/checks": 6494,
     "rlcourse/courses": 1173,
     "rlcourse/evaluation": 1544,
-    "rlcourse/grading": 8733,
+    "rlcourse/grading": 8726,
     "rlcourse/lab": 323,
     "rlcourse/planning": 900,
     "rlcourse/policy": 2597,
