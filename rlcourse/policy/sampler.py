@@ -150,7 +150,14 @@ class _Checked:
     def __call__(self, logits: Tensor) -> Tensor:
         """A token (N,) long for each row of logits (N, V), on their device."""
         n, words = logits.shape
-        drawn = self.sample_tokens(logits, **self.options)
+        try:
+            drawn = self.sample_tokens(logits, **self.options)
+        except RuntimeError as error:
+            if "same device" not in str(error):
+                raise
+            raise UserError(
+                "sample_tokens makes a tensor on the CPU: make it there, with device=logits.device."
+            ) from error
         if drawn.shape != (n,):
             raise UserError(
                 f"sample_tokens returned a tensor of shape {tuple(drawn.shape)}: "
