@@ -2,7 +2,7 @@
 # make demo   train the embedded model and check a sample submission, without a browser
 # make test   set up .venv and run the quick tests, in minutes; with ARGS, exactly what it names
 # make test-all   run every test that a change has to pass
-# make test-weekly   run the others, up to an hour: claims of lessons, lessons on a pretended GPU
+# make test-weekly   run the others, half an hour and more: claims of lessons, lessons on a pretended GPU
 # make test-gpu   on a machine with a GPU: the tests of tests/gpu/on_device on it
 # make lint   style, format and types
 # make site   build the lessons, the guides and the reference as web pages, in build/site/html

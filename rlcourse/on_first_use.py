@@ -1,4 +1,4 @@
-"""Packages that import their names on first use: ``rlcourse --help`` need not wait for torch."""
+"""Import a package's names on first use, so that ``rlcourse --help`` need not wait for torch."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module

@@ -74,7 +74,7 @@ class Tiers:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
         item.stash[STARTED] = processor_time()
-        # After the last test ends what the whole session shares, which is not that test's own.
+        # What the session shares is torn down after the last test, and is not that test's work.
         item.stash[JUDGED] = "teardown" if nextitem else "call"
         return (yield)
 

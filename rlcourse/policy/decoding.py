@@ -228,8 +228,8 @@ def require_rows_of_their_own(model: Any) -> None:
     gap = (together.log_softmax(-1) - alone.log_softmax(-1)).abs().max().item()
     if gap > 3e-3:
         raise UserError(
-            f"{type(model).__name__} gives a row other log-probs in a batch than alone (up to "
-            f"{gap:.2g} nats apart), so its samples cannot be trained on: choose another model."
+            f"{type(model).__name__} gives a completion different log-probs in a batch and alone "
+            f"({gap:.2g} nats apart), so its samples cannot be trained on: choose another model."
         )
 
 

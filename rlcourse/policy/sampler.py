@@ -28,7 +28,7 @@ from rlcourse.policy.static_decoding import StaticDecoder, can_decode_statically
 # Called after each position with the number of tokens drawn there; see `telling`.
 _listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
 STATIC_CACHE_ON = ("cuda",)  # elsewhere, launching a kernel costs no more than running it
-MANY_WORDS, BLOCK = 8192, 256
+MANY_WORDS, BLOCK = 8192, 256  # see `draw_quickly`
 
 
 @contextmanager
@@ -76,8 +76,8 @@ def sample_completions(
     is the result's `temperature`.
 
     `sample_tokens(logits, temperature=, top_k=, top_p=, generator=)` makes every draw; by default
-    it is `rlcourse.algorithms.sample_tokens`. The generator must live on the model's device. The
-    same seed gives the same batch, though which of its numbers a row gets depends on who has ended.
+    `draw_quickly` does. The generator must live on the model's device. The same seed gives the same
+    batch, though which of its numbers a row gets depends on who has ended.
 
     With `static_cache`, `StaticDecoder` writes the tokens if the model allows it; None, the
     default, is True on a GPU. Other models are decoded as without it.
@@ -123,8 +123,8 @@ def sample_completions(
 def draw_quickly(logits: Tensor, temperature: float, generator=None, **filters) -> Tensor:
     """``sample_tokens``, faster where a CPU draws from many words: tokens (N,) of logits (N, V).
 
-    `torch.multinomial` makes a random number for each of a row's words. So it draws a block of
-    words by their sum first, and then a word of that block.
+    `torch.multinomial` makes a random number for each word of a row. So a block of words is drawn
+    first, by the sum of their probabilities, and then a word of that block.
     """
     many = logits.shape[-1] >= MANY_WORDS and logits.device.type == "cpu"
     if not many or temperature == 0 or any(limit is not None for limit in filters.values()):

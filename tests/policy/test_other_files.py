@@ -8,7 +8,7 @@ import pytest
 import torch
 from small_models import small_model, small_tokenizer
 
-from rlcourse import hub
+from rlcourse import hub, installed
 from rlcourse.errors import UserError
 from rlcourse.policy import Policy, real_model
 from rlcourse.policy.loading import configuration
@@ -58,6 +58,13 @@ def test_a_file_that_is_no_gguf_is_one_sentence(tmp_path):
         Policy.load(tmp_path / "m.gguf")
     with pytest.raises(UserError, match="There is no file"):
         Policy.load(tmp_path / "other.gguf")
+
+
+def test_a_gguf_file_without_what_reads_it_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(installed, "find_spec", lambda package: package != "accelerate" or None)
+    (tmp_path / "m.gguf").touch()
+    with pytest.raises(UserError, match=r"needs accelerate, which is not installed: .*gguf"):
+        Policy.load(tmp_path / "m.gguf")
 
 
 def index_gives(monkeypatch, content: bytes | None):
