@@ -13,7 +13,6 @@ on what else it does, and a change must not be refused for that.
 
 import os
 import time
-from zlib import crc32
 
 import pytest
 
@@ -45,8 +44,6 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.get_closest_marker("weekly")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("weekly")]
-    # Files of all folders in turn, since those of one folder mostly wait, those of another compute.
-    items.sort(key=lambda item: crc32(item.path.name.encode()))
 
 
 def processor_time() -> float:
