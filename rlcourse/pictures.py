@@ -9,7 +9,9 @@ If HTML is sanitized, the filter is lost, and a dark-on-white picture remains.
 import base64
 import html
 import io
+import math
 import sys
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -88,3 +90,17 @@ def _name(artist) -> str:
     """The label that it was given; "" for matplotlib's own."""
     label = str(artist.get_label())
     return "" if label.startswith("_") else label
+
+
+def apart(places: Sequence[float], gap: float, low=-math.inf, high=math.inf) -> list[float]:
+    """The places of labels, moved up so that no two are nearer than `gap`, and kept within the ends
+    where there is room."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    moved = list(places)
+    for i in order:
+        moved[i] = max(moved[i], low)
+        low = moved[i] + gap
+    for i in reversed(order):
+        moved[i] = min(moved[i], high)
+        high = moved[i] - gap
+    return moved

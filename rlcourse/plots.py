@@ -1,7 +1,6 @@
 """One look for every picture of the course: labelled, color-blind safe, readable at half size."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -116,7 +115,9 @@ def label_curves(ax) -> None:
     pixels = ax.figure.dpi / 72  # of a point
     ends = [(line.get_xdata()[-1], float(line.get_ydata()[-1])) for line in lines]
     heights = [ax.transData.transform(end)[1] / pixels for end in ends]
-    for line, end, height, place in zip(lines, ends, heights, _apart(heights, size), strict=True):
+    for line, end, height, place in zip(
+        lines, ends, heights, pictures.apart(heights, size), strict=True
+    ):
         ax.annotate(
             line.get_label(),
             end,
@@ -126,15 +127,6 @@ def label_curves(ax) -> None:
             color=[SHADE * part for part in to_rgb(line.get_color())],
             annotation_clip=False,
         )
-
-
-def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """The places, moved up so that no two are nearer than `gap`."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    moved = list(places)
-    for below, above in pairwise(order):
-        moved[above] = max(moved[above], moved[below] + gap)
-    return moved
 
 
 def figure(columns: int = 1, xlabel: str = "", ylabel: str = "", title: str = ""):

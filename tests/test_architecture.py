@@ -36,7 +36,7 @@ BELOW = {
     "tasks": {"errors", "hub", "algorithms"},
     "policy": {"errors", "hub", "installed", "algorithms"},
     "evaluation": {*UTILITIES, "algorithms", "intervals", "tasks", "policy"},
-    "reports": {*UTILITIES, "algorithms", "evaluation"},
+    "reports": {*UTILITIES, "algorithms", "evaluation", "pictures"},
     "training": {*UTILITIES, "algorithms", "tasks", "policy", "evaluation", "reports"},
     "trl_engine": {
         *UTILITIES,

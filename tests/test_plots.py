@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from rlcourse import plots
+from rlcourse import pictures, plots
 
 
 @pytest.mark.parametrize("span", [4, 6, 10])
@@ -48,7 +48,7 @@ def test_steps_are_never_halved():
 
 @pytest.mark.parametrize("places", [[1.0, 30.0, 60.0], [5.0, 5.1, 5.2], [9.0, 1.0, 8.0, 8.5, 40.0]])
 def test_labels_at_curves_never_overlap_and_keep_their_order(places):
-    moved = plots._apart(places, gap=10)
+    moved = pictures.apart(places, gap=10)
     order = sorted(range(len(places)), key=lambda i: places[i])
     assert sorted(range(len(moved)), key=lambda i: moved[i]) == order
     steps = torch.tensor([moved[i] for i in order]).diff()

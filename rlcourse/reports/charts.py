@@ -8,6 +8,7 @@ from itertools import pairwise
 from markupsafe import Markup, escape
 from matplotlib.ticker import MaxNLocator
 
+from rlcourse.pictures import apart
 from rlcourse.reports.run_record import is_finite
 
 WIDTH, HEIGHT = 380, 210
@@ -147,7 +148,7 @@ class _Frame:
             x = self.x(ends[order[0]][0])
             near = [i for i in order if abs(self.x(ends[i][0]) - x) < LETTER * 2]
             order = [i for i in order if i not in near]
-            heights = _apart([self.y(ends[i][1]) for i in near], self.bottom)
+            heights = apart([self.y(ends[i][1]) for i in near], LABEL_GAP, TOP, self.bottom)
             for i, y in zip(near, heights, strict=True):
                 place = f'x="{round(self.x(ends[i][0]) + 8, 1)}" y="{round(y + 4, 1)}"'
                 parts.append(f'<text class="label {kinds[i]}" {place}>{escape(texts[i])}</text>')
@@ -167,18 +168,6 @@ class _Frame:
         place = f'x="{(self.left + self.right) / 2}" y="{self.bottom + BOTTOM - 3}"'
         parts.append(f'<text class="tick x" {place}>{escape(x_name)}</text>')
         return "".join(parts)
-
-
-def _apart(heights: list[float], ceiling: float) -> list[float]:
-    """Ascending heights, moved as little as possible to keep labels apart and inside the frame."""
-    floor = float(TOP)
-    for n, height in enumerate(heights):
-        heights[n] = max(height, floor)
-        floor = heights[n] + LABEL_GAP
-    for n in reversed(range(len(heights))):
-        heights[n] = min(heights[n], ceiling)
-        ceiling = heights[n] - LABEL_GAP
-    return heights
 
 
 def _ticks(low: float, high: float, count: int, whole: bool = False) -> list[float]:

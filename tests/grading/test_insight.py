@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from rlcourse.cli import app
 from rlcourse.courses import current
-from rlcourse.grading.insight.answers import Answer, Recorded
 from rlcourse.grading.insight.commands import page
+from rlcourse.grading.insight.graded_answers import Answer, Recorded
 from rlcourse.grading.insight.summary import summarized
 
 SIGN = "the objective, not the loss: the sign is missing"

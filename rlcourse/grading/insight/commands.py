@@ -38,7 +38,7 @@ def insight(
         from rlcourse.courses import current
         from rlcourse.grading.books.gradebook import Course
         from rlcourse.grading.books.people import names_of
-        from rlcourse.grading.insight.answers import read
+        from rlcourse.grading.insight.graded_answers import read
         from rlcourse.grading.insight.summary import summarized
     taught = current(course)
     root = course or taught.directory

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rlcourse.grading.insight.answers import Answer, Recorded
+from rlcourse.grading.insight.graded_answers import Answer, Recorded
 from rlcourse.grading.judging.finding import BLANK, NAMED, RAISES, RIGHT, SYNTAX, UNNAMED
 
 WORTH = 3  # mistakes that five minutes of a lecture are enough for
