@@ -11,7 +11,6 @@ from importlib import import_module
 # that the course does not show.
 warnings.filterwarnings("ignore", message="IProgress not found")
 
-
 __version__ = "0.1.0"
 __all__ = ["borrow", "check", "hint", "progress", "ready"]
 

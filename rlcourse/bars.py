@@ -6,6 +6,7 @@ place. So in a notebook the bar is drawn as HTML.
 
 import io
 import sys
+import threading
 import time
 from html import escape
 
@@ -42,6 +43,13 @@ class Tokens:
     def __init__(self, shown: tqdm, desc: str):
         self.shown, self.desc, self.drawn = shown, desc, 0
         self.started = self.told = time.monotonic()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def _beat(self) -> None:
+        """Redraw a terminal's bar until it is closed: its clock runs during a long step."""
+        while not (self.shown.disable or in_notebook()):
+            time.sleep(self.EVERY)
+            self.shown.refresh()
 
     def __call__(self, tokens: int) -> None:
         self.drawn += tokens

@@ -1,6 +1,7 @@
 """Progress in a notebook and in a terminal: an output that survives saving, and tqdm's."""
 
 import io
+import time
 
 import nbformat
 from nbclient import NotebookClient
@@ -68,3 +69,7 @@ def test_tokens_drawn_move_a_bar_whose_batch_takes_long(monkeypatch):
     tokens.begin()
     policy.sample(["w"], max_tokens=2)  # nobody listens
     assert tokens.drawn == 0 and shown.desc == "evaluate: "
+    told = len(drawn.getvalue())
+    time.sleep(0.2)  # nothing is drawn, and the clock runs
+    assert len(drawn.getvalue()) > told
+    shown.close()

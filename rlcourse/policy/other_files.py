@@ -90,6 +90,8 @@ def put_adapter_on(model: Any, directory: str | os.PathLike, merged: bool) -> An
     with needing("lora", "reading an adapter"):
         from peft import PeftModel
     directory = Path(directory).expanduser()
+    if not any(directory.glob("adapter_model.*")):
+        raise UserError(f"{directory} has no adapter_model.safetensors: copy the whole adapter.")
     try:
         adapted = PeftModel.from_pretrained(model, str(directory), is_trainable=not merged)
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:

@@ -43,10 +43,10 @@ def format_prompt(
                 return text
     if failure is not None:
         missing = re.search(r"'(\w+)' is undefined", str(failure))
-        needed = f"template.{missing[1]}=VALUE" if missing else "template.enable_thinking=false"
+        needed = f"set template.{missing[1]}=VALUE" if missing else "correct that template"
         raise UserError(
-            f"The model's chat template fails ({first_line(failure)}): give what it needs in the "
-            f"recipe, such as {needed}, or choose another model."
+            f"The model's chat template fails ({first_line(failure)}): {needed}, or choose another "
+            "model."
         ) from failure
     raise UserError(
         "The model's chat template leaves the question out, so the model would never read it: "

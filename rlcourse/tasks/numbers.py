@@ -1,7 +1,7 @@
 r"""Numbers as people and models write them: read exactly, or not at all.
 
-"1,234.50", "$5", "1e5", "3 1/2" and "\boxed{\frac{1}{2}}" are numbers. "3,5", "10:30" and "1 234"
-are not: what they mean depends on who wrote them, and a part of them would be another number.
+"1,234.50", "$5", "1e5", "3 1/2" and "\boxed{\frac{1}{2}}" are numbers. "3,5", "10:30", "1 234"
+and "1'234" are not: their meaning depends on who wrote them, and a part would be another number.
 """
 
 import logging
@@ -9,8 +9,11 @@ import re
 from fractions import Fraction
 
 # Digits with whatever is written into them; a minus after a digit, a letter or a bracket subtracts.
-_RUN = r"(?:[0-9]+ +[0-9]+/[0-9]+|(?:[0-9]|\.[0-9])(?:[0-9]|[,.:/_](?=[0-9])|[eE][-+]?[0-9])*)"
-_SIGNED = re.compile(r"(?:(?<![\w)\]])[-−])?\$?" + _RUN)
+NUMBER = (
+    r"(?:[0-9]+ +[0-9]+/[0-9]+|[0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+(?![0-9])"
+    r"|(?:[0-9]|\.[0-9])(?:[0-9]|[,.:/_'’](?=[0-9])|[eE][-+]?[0-9])*)"
+)
+_SIGNED = re.compile(r"(?:(?<![\w)\]])[-−])?\$?" + NUMBER)
 _PLAIN = re.compile(
     r"(?:(?P<mixed>[0-9]+) +(?=[0-9]+/))?"
     r"(?P<digits>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
@@ -56,12 +59,6 @@ def numbers_in(text: str) -> list[str]:
     return _SIGNED.findall(text)
 
 
-def last_number(text: str) -> str | None:
-    """The last number of a text, or None where what comes last cannot be read exactly."""
-    found = numbers_in(text.replace("{,}", ",").replace("\\$", "$"))
-    return exact_number(found[-1]) if found else None
-
-
 def boxed_number(text: str) -> tuple[bool, str | None]:
     r"""Whether the last ``\boxed{…}`` of a text has a digit, and the number that it holds.
 
@@ -77,6 +74,13 @@ def boxed_number(text: str) -> tuple[bool, str | None]:
     if "\\" not in plain and "^" not in plain:
         return True, exact_number(found[0]) if len(found) == 1 else None
     return True, _computed(inside)
+
+
+def final_number(text: str) -> str | None:
+    """The number of a text's last box, or its last number; None if that cannot be read exactly."""
+    boxed, number = boxed_number(text)
+    found = numbers_in(text.replace("{,}", ",").replace("\\$", "$"))
+    return number if boxed or not found else exact_number(found[-1])
 
 
 def _to_closing_brace(text: str) -> str:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rlcourse.tasks.numbers import boxed_number, exact_number, last_number, numbers_in
+from rlcourse.tasks.numbers import NUMBER, exact_number, final_number, numbers_in
+
+_TAGGED = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.DOTALL)
 
 
 def extract_answer(text: str) -> str | None:
@@ -19,8 +21,8 @@ def extract_answer(text: str) -> str | None:
 
     "1,234" → "1234", "$14.00" → "14", "3.50" → "3.5", ".5" → "0.5", "-3" → "-3", "-$5" → "-5",
     "-0" → "0"; None without a mark, and where the last one is not followed by a number at once
-    (spaces, a sign and `$` may stand between). Two answers are equal exactly when these strings
-    are.
+    (spaces, a sign and `$` may stand between). What stands behind it is not read: "1/2" → "1".
+    Two answers are equal exactly when these strings are.
     Source: the answer format of GSM8K (Cobbe et al. 2021).
     """
     _, mark, tail = text.rpartition("####")
@@ -43,7 +45,7 @@ def extract_tagged_answer(text: str) -> str | None:
     stands in it, the number follows that: ``<answer>#### 34</answer>`` holds 34.
     Source: the response template of DeepSeek-R1 (DeepSeek-AI 2025, table 1).
     """
-    tagged = re.findall(r"<answer>((?:(?!<answer>).)*?)</answer>", text, flags=re.DOTALL)
+    tagged = _TAGGED.findall(text)
     return extract_answer("####" + tagged[-1]) if tagged else None
 
 
@@ -80,13 +82,12 @@ def extract_lenient_answer(text: str) -> str | None:
     The canonical number after ``####``, in ``<answer>…</answer>`` or in ``\boxed{…}``, in this
     order of trust; without any of them the last number of the text. What a person would accept is
     close to this; what a training run should reward is not, because it can be earned by rambling.
-    What is written so that a part of it would be another number ("3,5", "10:30") is None.
+    What is written so that a part of it would be another number is None: "#### 3,5", "10:30".
     """
-    for read in (extract_answer, extract_tagged_answer):
-        if (number := read(text)) is not None:
-            return number
-    boxed, number = boxed_number(text)
-    return number if boxed else last_number(text)
+    for tail in [*text.split("####")[1:][-1:], *_TAGGED.findall(text)[-1:]]:
+        if number := re.match(r"[-−$\s]*" + NUMBER, tail):
+            return exact_number(number[0])
+    return final_number(text)
 
 
 def extract_strict_tagged_answer(text: str) -> str | None:

@@ -143,8 +143,8 @@ def train(
             enable_gradient_checkpointing(policy.model)
         if out is not None:
             begin(out, recipe)
-            inner = out.name in INNER  # whose prompt the outer run prints
-            if progress and not (resume or inner or bars.in_notebook()):
+            printed = recipe.warm_start or out.name == "teacher"  # by the warm start
+            if progress and not (resume or printed or bars.in_notebook()):
                 question = task.train[0].question
                 prompt = policy.format_prompt(question, system=recipe.system)
                 print(

@@ -2,10 +2,10 @@
 
 import random
 
-from rlcourse.courses import current
 from rlcourse.evaluation.scores import Interval
-from rlcourse.grading.ranking.commands import page
+from rlcourse.grading.ranking.commands import TEMPLATE
 from rlcourse.grading.ranking.standings import Entry, Leaderboard, rank
+from rlcourse.reports.html_pages import render
 
 
 def answers(rate: float, seed: int) -> list[float]:
@@ -31,7 +31,7 @@ def test_the_page_escapes_names_and_says_what_cannot_be_told_apart():
         Entry(name, Interval.of(scores), 0.7, 6_144, 1, 2) for name in ("<script>", "otter")
     )
     board = Leaderboard("18_from_an_empty_file", entries, 0.5, 0.39, 256, 1)
-    html = page(board, current())
+    html = render(TEMPLATE, title="Leaderboard", board=board, maker="rlcourse leaderboard")
     assert "&lt;script&gt;" in html and "<script>" not in html
     assert html.count("1–2") == 2 and "Pairs: 1, of which 1 cannot be told apart" in html
     assert "otter" in str(board)

@@ -16,7 +16,7 @@ The seed is 3; ``RLCOURSE_CLAIM_SEED=5`` before the command tries another one.
 | 12 §4 | no correction is worse than the clip, sampled, two seeds | the clip | .15 to .22 | .05 |
 | 12 §4 | decoupled beats the clip where the sampler has a gap | the clip | .18 to .21 | .05 |
 | 14 §4 | a mask of the policy's tokens, greedy, three seeds | a mask of all | .16 to .23 | .05 |
-| 16 §5 | nearly no answer is right: steps, sampled, two rates | outcomes, their sum | .14 to .25 | .04 |
+| 16 §5 | few answers are right: steps, sampled, two rates | outcomes; sums | .14 to .25 | .04 |
 
 The claims of lessons 02 to 15 about methods are in ``test_claims_of_methods.py``.
 Exact claims, of enumerated toys, are in the lessons' own test modules and run with every change.

@@ -42,11 +42,17 @@ def test_an_adapters_directory_is_its_base_with_the_adapter_merged(adapter):
 
 
 @pytest.mark.parametrize(
-    ("base", "told"), [(None, "does not say what it was trained on"), ("./gone", "no model dir")]
+    ("base", "told"),
+    [
+        (None, "does not say what it was trained on"),
+        ("./gone", "no model dir"),
+        ("../models/base", "has no adapter_model"),
+    ],
 )
-def test_an_adapter_without_its_base_is_one_sentence(adapter, tmp_path, base, told):
+def test_an_adapter_without_its_base_or_its_weights_is_one_sentence(adapter, tmp_path, base, told):
     config = json.loads((adapter[0] / "adapter_config.json").read_text("utf-8"))
-    config["base_model_name_or_path"] = base
+    known = str(adapter[0].parent.parent / "models/base")
+    config["base_model_name_or_path"] = known if base and "models" in base else base
     (tmp_path / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(UserError, match=told):
         Policy.load(tmp_path)

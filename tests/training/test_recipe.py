@@ -97,6 +97,12 @@ def test_wrong_keys_and_values_are_refused_with_the_nearest_right_one(assignment
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["End with #### N.", "Answer: give N", "#### N", "a [b] or {c}"])
+def test_a_sentence_on_the_command_line_is_taken_as_it_is(text):
+    assert parse_overrides([f"system={text}"]) == {"system": text}
+    assert parse_overrides([f"system='{text}'"]) == {"system": text}
+
+
 def test_a_wrong_recipe_name_is_answered_with_the_nearest():
     with pytest.raises(UserError, match=r"no recipe 'gpro': did you mean 'grpo'\?"):
         load_recipe("gpro")

@@ -18,7 +18,7 @@ from rlcourse.grading.table import Table
 # name_USER_SUBMISSION_file and name_LATE_USER_SUBMISSION_file; a name has no underscore
 NAME = re.compile(r"([^_/]+?)(_late)?_([0-9]+)_[0-9]{3,}_(.+)", re.IGNORECASE | re.DOTALL)
 TEST_STUDENT = "studenttest"  # as whom an instructor tries out an assignment
-STUDENT, SECTION = "Student", "Section"
+STUDENT = "Student"
 POINTS_POSSIBLE = "points possible"  # what the second row says below "Student"
 NOBODY = (POINTS_POSSIBLE, "manual posting", "student, test", "test student")
 READ_ONLY = "(read only)"  # and below a column that Canvas computes

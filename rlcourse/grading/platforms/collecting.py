@@ -25,7 +25,7 @@ from rlcourse.grading.platforms.matching import student_with
 from rlcourse.grading.platforms.platform import File, Worksheet
 
 LARGEST_ARCHIVE = 16 * 2**30  # bytes, of all that is taken out of it
-NO_DUE_DATE = "Canvas says late, but this lesson has no due date, so it counts as on time"
+NO_DUE_DATE = "the platform says late, but this lesson has no due date, so it counts as on time"
 NOT_LISTED = "not on the roster: run `rlcourse roster` with a new table, then collect again"
 
 
@@ -141,7 +141,7 @@ def _the_notebook(student: str, files: list[File], lesson: str, most: int) -> Co
 
 
 def _version(file: File) -> int:
-    """The number that Canvas adds to a resubmission: ``lesson-1.ipynb``."""
+    """The number that a platform adds to a resubmission: ``lesson-1.ipynb``."""
     found = re.search(r"-([0-9]{1,4})\.ipynb$", file.file)
     return int(found[1]) if found else 0
 
@@ -187,7 +187,7 @@ def _take(row: Collected, lesson: str, folder: Path, due: datetime | None, force
             replace_bytes(note, just_late(due).encode())
         elif not same:  # the time of another notebook says nothing about this one
             note.unlink(missing_ok=True)
-        elif row.late is False and due and _text(note) == just_late(due):  # Canvas said so before
+        elif row.late is False and due and _text(note) == just_late(due):  # it said so before
             note.unlink()
             change += ", no longer late"
         if not same:

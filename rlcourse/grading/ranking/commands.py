@@ -22,21 +22,11 @@ def leaderboard(
     with needing("grade", "the leaderboard"):
         from rlcourse.courses import current
         from rlcourse.grading.ranking.standings import read
+        from rlcourse.reports.html_pages import render
     taught = current(course)
     board = read(course or taught.directory, lesson, names)
     if not as_json:
         print(board)
-    whole = partial(page, board, taught)
+    title = f"Leaderboard: {taught.lesson(board.lesson).heading}"
+    whole = partial(render, TEMPLATE, title=title, board=board, maker="rlcourse leaderboard")
     show("leaderboard", board.lesson, asdict(board), whole, out, as_json, names)
-
-
-def page(board, taught) -> str:
-    """The page of a ``Leaderboard``, as text."""
-    from rlcourse.reports.html_pages import render
-
-    return render(
-        TEMPLATE,
-        title=f"Leaderboard: {taught.lesson(board.lesson).heading}",
-        board=board,
-        maker="rlcourse leaderboard",
-    )

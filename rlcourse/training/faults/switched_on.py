@@ -5,7 +5,7 @@ from inspect import signature
 
 from rlcourse.errors import UserError
 from rlcourse.training.faults.catalog import FAULTS
-from rlcourse.training.online.batch_learner import Parts, as_they_are
+from rlcourse.training.online.batch_learner import Parts
 from rlcourse.training.recipes.methods import Method, resolved
 
 
@@ -32,7 +32,7 @@ def with_settings(recipe, method: Method):
 def changed_by(fault: str | None) -> Callable[[Parts], Parts]:
     """What the fault of that name does to the parts of a run; without one, nothing."""
     if fault is None or FAULTS[fault].where == "settings":
-        return as_they_are
+        return lambda parts: parts
     from rlcourse.training.faults import faulty
 
     return getattr(faulty, fault)

@@ -32,10 +32,6 @@ class Parts:
     optimizer: torch.optim.Optimizer
 
 
-def as_they_are(parts: Parts) -> Parts:
-    return parts
-
-
 def learner(
     policy,
     recipe: Recipe,
@@ -43,7 +39,7 @@ def learner(
     method: Method,
     reward: Callable | None = None,
     out: Path | None = None,
-    change: Callable[[Parts], Parts] = as_they_are,
+    change: Callable[[Parts], Parts] = lambda parts: parts,
     teacher=None,
 ) -> Learner:
     """The learner of a method that learns from batches; `change` may exchange some of its parts,

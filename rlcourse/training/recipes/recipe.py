@@ -5,6 +5,7 @@ overridden on the command line (``lr=1e-4``, ``rewards.format=0.2``).
 """
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ WITH_WARM_START = (
 )
 SHIPPED = Path(__file__).parent
 POLICY_VARIABLE = "RLCOURSE_POLICY"
-RUN_RECIPE = "recipe.yaml"  # what a run directory holds
 
 
 def load_recipe(name_or_path: str | Path, **overrides) -> Recipe:
@@ -114,6 +114,8 @@ def assigned(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UserError(f"'{text}' sets nothing: write key=value, for example lr=1e-4")
+    if re.match(r"\s*(#|[^\s\"'\[{]+\s+\S)", value):
+        return key.strip(), value.strip()  # a sentence: its # begins no comment, its colon no list
     try:
         return key.strip(), yaml.safe_load(value)
     except yaml.YAMLError:
