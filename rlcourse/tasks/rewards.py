@@ -13,8 +13,6 @@ from torch import Tensor
 
 from rlcourse.tasks.numbers import NUMBER, exact_number, final_number, numbers_in
 
-_TAGGED = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.DOTALL)
-
 
 def extract_answer(text: str) -> str | None:
     """The number after the last ``####``, in one canonical spelling.
@@ -45,7 +43,7 @@ def extract_tagged_answer(text: str) -> str | None:
     stands in it, the number follows that: ``<answer>#### 34</answer>`` holds 34.
     Source: the response template of DeepSeek-R1 (DeepSeek-AI 2025, table 1).
     """
-    tagged = _TAGGED.findall(text)
+    tagged = re.findall(r"<answer>((?:(?!<answer>).)*?)</answer>", text, flags=re.DOTALL)
     return extract_answer("####" + tagged[-1]) if tagged else None
 
 
@@ -84,7 +82,8 @@ def extract_lenient_answer(text: str) -> str | None:
     close to this; what a training run should reward is not, because it can be earned by rambling.
     What is written so that a part of it would be another number is None: "#### 3,5", "10:30".
     """
-    for tail in [*text.split("####")[1:][-1:], *_TAGGED.findall(text)[-1:]]:
+    tagged = re.findall(r"<answer>((?:(?!<answer>).)*?)</answer>", text, flags=re.DOTALL)
+    for tail in [*text.split("####")[1:][-1:], *tagged[-1:]]:
         if number := re.match(r"[-−$\s]*" + NUMBER, tail):
             return exact_number(number[0])
     return final_number(text)

@@ -20,6 +20,8 @@ seed to try, as in ``test_claims.py``.
 | 13 §3 | the majority's vote ends lower by | right rewards | .34 .38 | .15 |
 | 15 §5 | a rubric's score of held-out answers rises by | the start | .10 .10 | .03 |
 | 15 §5 | … and its policy stays behind by | a judge who errs | .08 .12 | .02 |
+| 15 §7 | parts normalized apart end higher by | their sum; the start | .25 .34; .15 .18 | .05 |
+| 15 §7 | … and their distance to it is | being right only | −.09 −.05 | below .02 |
 """
 
 import os
@@ -191,3 +193,21 @@ def test_a_rubrics_score_rises_and_a_judge_that_errs_teaches_more(world):
     assert after > before + 0.03
     judge = {"reward": NoisyJudge(world.task.train, 0.2, 0.2, SEED)}
     assert world.both(pleased.policy)[1] < world.sampled("grpo", judge, **options) - 0.02
+
+
+def test_parts_normalized_apart_teach_what_their_sum_does_not_at_a_price(world):
+    weights, options = torch.tensor([1.0, 0.25]), {"steps": 15, "lr": 3e-4, **SMALL}
+
+    def parts(completions, answers):
+        lengths = torch.tensor([float(len(text)) for text in completions])
+        seen.append(torch.stack([correctness_reward(completions, answers), -lengths], dim=1))
+        return seen[-1] @ weights
+
+    def apart(rewards, group_size):
+        return A.decoupled_advantages(seen[-1], weights, group_size)
+
+    seen: list = []
+    added = world.sampled("grpo", {"reward": parts}, **options)
+    each = world.sampled("grpo", {"reward": parts, "advantages": apart}, **options)
+    assert added < world.at_start()[1] < each - 0.05
+    assert each < world.sampled("grpo", **options) + 0.02  # the control: being right only
