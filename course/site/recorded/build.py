@@ -41,7 +41,8 @@ The same method on SmolLM2-135M-Instruct, which has 560 times as many weights. T
 
 {laptop}
 
-[A real language model learns, on a laptop](course/laptop.md) says how to train it.
+[A real language model learns, on a laptop](course/laptop.md) says how to train it. Its texts are
+by a model of Hugging Face's, under the Apache License 2.0.
 """
 
 
