@@ -147,10 +147,8 @@ def train(
             if progress and not (resume or printed or bars.in_notebook()):
                 question = task.train[0].question
                 prompt = policy.format_prompt(question, system=recipe.system)
-                print(
-                    f"rlcourse: the first question, as the policy reads it:\n{prompt}",
-                    file=sys.stderr,
-                )
+                said = "rlcourse: the first question, as the policy reads it:"
+                print(f"{said}\n{prompt}", file=sys.stderr)
         return _train(recipe, out, policy, task, method, reward, stop, progress, teacher, told)
 
 

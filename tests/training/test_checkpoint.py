@@ -1,7 +1,6 @@
 """Checkpoints: whole or absent, the last two kept, and a sentence when one cannot be used."""
 
 import errno
-import io
 import os
 
 import pytest
@@ -132,15 +131,17 @@ def test_a_full_disk_leaves_the_earlier_checkpoint_and_says_so(policy, tmp_path,
     assert [p.name for p in tmp_path.iterdir()] == ["step-000001"]  # and nothing half-written
 
 
-def test_what_torch_makes_of_a_full_disk_is_understood(tmp_path):
-    """It raises a RuntimeError about positions, while it handles the OSError."""
-
-    class Full(io.BytesIO):
-        def write(self, data):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(UserError, match="the disk is full"), write_errors_explained(tmp_path):
-        torch.save({"x": torch.zeros(100)}, Full())
+def test_a_file_that_finds_no_room_halfway_is_one_sentence(policy, tmp_path):
+    """torch raises a RuntimeError about positions, while it handles the OSError."""
+    resource = pytest.importorskip("resource")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limit[1]))
+    try:
+        with pytest.raises(UserError, match=r"step-000001 could not be written: .*too large"):
+            save_checkpoint(tmp_path, 1, policy, fresh_optimizer(policy))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert not list(tmp_path.iterdir())
     with pytest.raises(RuntimeError, match="ours"), write_errors_explained(tmp_path):
         raise RuntimeError("ours")
 

@@ -73,7 +73,8 @@ def save_checkpoint(
     path = directory / f"step-{step:06}"
 
     def fill(temporary: Path) -> None:
-        torch.save(state, temporary / STATE)
+        with (temporary / STATE).open("wb") as file:  # by its name, a full disk is no OSError
+            torch.save(state, file)
 
     write_directory(path, fill)
     for old in checkpoints(directory)[:-KEPT]:
