@@ -1,8 +1,10 @@
 """The library that a submission may import holds nothing that solves an exercise of its lesson."""
 
+import ast
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +20,7 @@ from rlcourse.grading.running.library import write_library
 
 LESSONS = sorted({exercise.lesson for exercise in all_exercises()})
 SWEEP = Path(__file__).with_name("library_sweep.py")
+ROOT = Path(__file__).parents[2]
 # One function of the library fetches a model, to a directory that a case can name.
 NOTHING_IS_FETCHED = {**os.environ, "PIP_NO_INDEX": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -72,4 +75,29 @@ def test_every_module_of_the_library_finds_what_it_imports(tmp_path):
     paths = json.dumps(visible.package_paths())
     command = [sys.executable, "-I", "-S", "-c", IMPORT_ALL, tmp_path, paths]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
+
+
+IMPORT_LINES = """
+import json, sys
+library, packages, lines = sys.argv[1], *map(json.loads, sys.argv[2:])
+sys.path[:0], sys.path[len(sys.path):] = [library], packages
+for line in lines:
+    exec(line)
+"""
+ABSENT = ("rlcourse.doctor", "rlcourse.training.networks.value_head")  # last in their cells
+
+
+def test_what_lessons_import_for_their_functions_is_there(tmp_path):
+    """A line that fails takes those below it in its cell along."""
+    write_library(tmp_path, [])
+    lines = set()
+    for text in (ROOT / "course" / "lessons").glob("*/lesson.md"):
+        for cell in re.findall(r"^```python\n(.*?)^```", text.read_text("utf-8"), re.M | re.S):
+            found = [n for n in ast.parse(cell).body if isinstance(n, ast.Import | ast.ImportFrom)]
+            lines |= {ast.unparse(n) for n in found if ast.unparse(n).split()[1] not in ABSENT}
+    assert "from rlcourse.bars import bar" in lines
+    arguments = tmp_path, json.dumps(visible.package_paths()), json.dumps(sorted(lines))
+    command = [sys.executable, "-I", "-S", "-c", IMPORT_LINES, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -17,8 +17,8 @@ from rlcourse.exercises import all as all_exercises
 
 PACKAGE = Path(rlcourse.__file__).parent
 COPIED = (
-    *("__init__.py", "errors.py", "hub.py", "installed.py", "on_first_use.py"),
-    *("pictures.py", "plots.py", "published.py"),
+    *("__init__.py", "bars.py", "errors.py", "hub.py", "installed.py", "intervals.py"),
+    *("on_first_use.py", "pictures.py", "plots.py", "published.py"),
     *("algorithms", "tasks", "policy"),
 )
 STUDENTS_SIDE = tuple(
