@@ -52,8 +52,9 @@ def test_it_trains_in_the_tab(opened, site):
     page.keyboard.press("Enter")
     of = "document.getElementById('of').textContent"
     sampled = f"{of}.startsWith('Step 1, being sampled now, not judged yet')"
-    page.wait_for_function(f"{sampled} && document.querySelector('#group code').textContent")
-    assert page.locator("#group li.right, #group li.wrong").count() == 0
+    judged = "document.querySelector('#group li.right, #group li.wrong')"
+    written = "document.querySelector('#group code').textContent"
+    page.wait_for_function(f"{sampled} && {written} && !{judged}")  # at one moment
     page.wait_for_function(f"{of}.startsWith('Step 1, judged: ')")
     assert page.locator("#group li.right, #group li.wrong").count() == 8
     assert re.match(r"About \d+\.\d s a step on your machine, ", page.inner_text("#state"))
