@@ -41,7 +41,7 @@ BUDGETS = {
     "tests/evaluation": 850,
     "tests/exercises": 3120,
     "tests/gpu": 750,
-    "tests/grading": 8717,
+    "tests/grading": 8719,
     "tests/hub": 570,
     "tests/lab": 330,
     "tests/lessons": 2308,
