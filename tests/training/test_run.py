@@ -131,13 +131,18 @@ def test_an_out_that_is_a_file_is_refused(tmp_path, policy, task, recipe):
         train(recipe(), tmp_path / "file", policy=policy, task=task, progress=False)
 
 
-def test_a_warm_start_runs_first_once_and_is_a_run_of_its_own(tmp_path, monkeypatch, task, recipe):
+def test_a_warm_start_runs_first_once_and_is_a_run_of_its_own(
+    tmp_path, monkeypatch, task, recipe, capsys
+):
     monkeypatch.setattr(Policy, "load", classmethod(load_echo_or_directory(Policy.load)))
     lesson = recipe("sft", steps=3).to_yaml()
     (tmp_path / "lesson.yaml").write_text(lesson)
     settings = recipe(warm_start=str(tmp_path / "lesson.yaml"), policy="echo", beta=0.1)
     out = tmp_path / "run"
-    whole = train(settings, out, task=task, progress=False)
+    whole = train(settings, out, task=task)
+    told = capsys.readouterr().err
+    assert told.count("as the policy reads it") == 1  # and before anything is trained
+    assert told.index("as the policy reads it") < told.index("sft:")
     warm = load_run(out / "warm_start", device="cpu")
     assert len(warm.metrics) == 3 and warm.after is None
     assert warm.recipe.policy == "echo" and warm.recipe.seed == settings.seed
