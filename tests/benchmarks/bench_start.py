@@ -28,8 +28,10 @@ COMMANDS = {
 def seconds(command, **options) -> float:
     """Of a processor, that a command takes with all that it starts."""
     before = os.times()
-    subprocess.run(command, capture_output=True, cwd=ROOT, **options)
+    done = subprocess.run(command, capture_output=True, cwd=ROOT, **options)
     after = os.times()
+    if done.returncode > 1 or b"Traceback" in done.stderr:  # 1: a lesson that is not solved
+        raise SystemExit(f"{command} failed: {done.stderr.decode()}")
     return sum(after[2:4]) - sum(before[2:4])
 
 
